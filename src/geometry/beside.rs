@@ -1,8 +1,9 @@
 //! Dense matter of a CT outside the body: the couch, and what lies on it.
 
-use super::body::{grown, tallies};
+use super::bits::BitPlane;
+use super::body::tallies;
 use super::mask::Progress;
-use super::outline::{self, Bits};
+use super::outline;
 use super::polygons::thinned;
 use super::{Mask, Volume, runs};
 use glam::DVec3;
@@ -36,42 +37,37 @@ pub fn matter_beside(
     let [nx, ny, nz] = grid.size();
     let done = AtomicUsize::new(0);
     let tell = || progress((done.fetch_add(1, Ordering::Relaxed) + 1) as f32 / (2 * nz) as f32);
-    let body_on = |k: usize| -> Vec<bool> {
-        (0..nx * ny).map(|n| body.coverage_at(n % nx, n / nx, k) >= 0.5).collect()
+    let body_on = |k: usize| {
+        let coverage: Vec<f32> = (0..nx * ny).map(|n| body.coverage_at(n % nx, n / nx, k)).collect();
+        BitPlane::of(&coverage, [nx, ny], |&coverage| coverage >= 0.5)
     };
-    let matter_on = |k: usize, body: &[bool]| -> Vec<bool> {
-        let mut matter: Vec<bool> =
-            hu.plane(k).iter().zip(body).map(|(&hu, &body)| hu > threshold && !body).collect();
-        runs::fill_holes(&mut matter, [nx, ny]);
-        matter.iter_mut().zip(body).for_each(|(matter, &body)| *matter &= !body);
-        matter
+    let matter_on = |k: usize, body: &BitPlane| {
+        let mut matter = BitPlane::of(hu.plane(k), [nx, ny], |&hu| hu > threshold).without(body);
+        runs::fill_holes(&mut matter);
+        matter.without(body)
     };
-    let apart: Option<Vec<Vec<bool>>> = (0..nz)
+    let apart: Option<Vec<BitPlane>> = (0..nz)
         .into_par_iter()
         .map(|k| {
             let body = body_on(k);
-            let near = grown(&body, [nx, ny], [1, 1], true);
-            let matter = matter_on(k, &body);
-            tell().then(|| matter.iter().zip(near).map(|(&matter, near)| matter && !near).collect())
+            tell().then(|| matter_on(k, &body).without(&body.grown([1, 1])))
         })
         .collect();
     let mut apart = apart?;
-    let parts = runs::parts_of(&apart, [nx, ny]);
+    let parts = runs::parts_of(&apart);
     let small: Vec<bool> = tallies(&parts, grid).iter().map(|t| t.volume_cm3 < SMALLEST_CM3).collect();
-    for run in parts.iter().filter(|run| small[run.part]) {
-        apart[run.plane][run.row * nx..][run.x.clone()].fill(false);
+    for run in parts.into_iter().filter(|run| small[run.part]) {
+        apart[run.plane].fill(run.x, run.row, false);
     }
-    let planes: Option<Vec<(usize, Vec<Vec<DVec3>>)>> = (0..nz)
+    let planes: Option<Vec<(usize, Vec<Vec<DVec3>>)>> = apart
         .into_par_iter()
-        .map(|k| {
-            let mut all = apart[k].clone();
-            if all.contains(&true) {
+        .enumerate()
+        .map(|(k, mut all)| {
+            if all.any() {
                 // Where it lies against the body it reaches up to it.
-                let beside = grown(&all, [nx, ny], [1, 1], true);
-                all = matter_on(k, &body_on(k)).iter().zip(beside).map(|(&m, near)| m && near).collect();
+                all = matter_on(k, &body_on(k)) & &all.grown([1, 1]);
             }
-            let voxels = all.iter().filter(|matter| **matter).count();
-            tell().then(|| (voxels, outlines(hu, k, &all)))
+            tell().then(|| (all.count(), outlines(hu, k, &all)))
         })
         .collect();
     let mut made = MatterBeside::default();
@@ -83,11 +79,10 @@ pub fn matter_beside(
 }
 
 /// Outlines of the voxels of a plane, half-way to their neighbours.
-fn outlines(hu: &Volume<f32>, k: usize, inside: &[bool]) -> Vec<Vec<DVec3>> {
+fn outlines(hu: &Volume<f32>, k: usize, inside: &BitPlane) -> Vec<Vec<DVec3>> {
     let grid = hu.grid();
-    let [nx, ny, _] = grid.size();
     let (spacing, z) = (grid.spacing_xy_mm(), grid.planes_mm()[k]);
-    let lines = outline::trace(&Bits { inside, size: [nx, ny] });
+    let lines = outline::trace(inside);
     let half_way =
         |c: &outline::Crossing| [0, 1].map(|a| 0.5 * (c.inside[a] + c.outside[a]) as f64 * spacing[a]);
     let ring =

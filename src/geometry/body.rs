@@ -1,9 +1,10 @@
 //! The outline of the body, from a CT.
 
+use super::bits::BitPlane;
 use super::mask::Progress;
-use super::outline::{self, Bits};
+use super::outline;
 use super::runs::{self, PartRun};
-use super::stacked::{AIR, BRIDGE, Classes, KEPT, LIGHT, SHEET};
+use super::stacked::Classes;
 use super::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -65,59 +66,47 @@ pub fn body_contours(hu: &Volume<f32>, threshold: f32, progress: Progress<'_>) -
     // Three passes over the planes are counted; the rest is quick.
     let tell = || progress((done.fetch_add(1, Ordering::Relaxed) + 1) as f32 / (3 * nz) as f32);
     let reach = hu.grid().spacing_xy_mm().map(|d| (OPENING_MM / d).round() as usize);
-    let dense = |k: usize| -> Vec<bool> { hu.plane(k).iter().map(|&v| v > threshold).collect() };
-
-    let opened: Option<Vec<Vec<bool>>> =
-        (0..nz).into_par_iter().map(|k| tell().then(|| opening(&dense(k), [nx, ny], reach))).collect();
-    let core = large_parts(opened?, hu.grid());
-
-    let mut of = vec![AIR; nx * ny * nz];
-    let sorted = of.par_chunks_mut(nx * ny).enumerate().map(|(k, of)| {
-        // The opening has taken the outermost pixels of rounded parts: they belong to the body again.
-        let near = grown(&core[k], [nx, ny], [1, 1], true);
-        let mut body: Vec<bool> = dense(k).iter().zip(near).map(|(&d, n)| d && n).collect();
-        runs::keep_parts_with(&mut body, &core[k], [nx, ny]);
-        runs::fill_holes(&mut body, [nx, ny]);
-        for ((of, body), &hu) in of.iter_mut().zip(body).zip(hu.plane(k)) {
-            *of = match hu {
-                _ if body => KEPT,
-                hu if hu > threshold => SHEET,
-                hu if hu > LIGHT_HU => LIGHT,
-                _ => AIR,
-            };
-        }
-        tell()
+    let read = (0..nz).into_par_iter().map(|k| {
+        let matter = |above: f32| BitPlane::of(hu.plane(k), [nx, ny], |&hu| hu > above);
+        let dense = matter(threshold);
+        let opened = dense.clone().opened(reach);
+        tell().then(|| ((dense, matter(LIGHT_HU)), opened))
     });
-    if !sorted.reduce(|| true, |a, b| a && b) {
-        return None;
-    }
+    let (matter, opened): (Vec<_>, Vec<_>) = read.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let (dense, light): (Vec<_>, Vec<_>) = matter.into_iter().unzip();
+    let core = large_parts(opened, hu.grid());
+
+    let sorted = light.into_par_iter().enumerate().map(|(k, light)| {
+        // The opening has taken the outermost pixels of rounded parts: they belong to the body again.
+        let mut body = core[k].grown([1, 1]) & &dense[k];
+        runs::keep_parts_with(&mut body, &core[k]);
+        runs::fill_holes(&mut body);
+        let sheet = dense[k].clone().without(&body);
+        let light = light.without(&dense[k]).without(&body);
+        tell().then_some((body, (sheet, light)))
+    });
+    let (kept, beside): (Vec<_>, Vec<_>) = sorted.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let (sheet, light) = beside.into_iter().unzip();
     drop(core);
     let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| hu.grid().edges_mm(axis));
     let steps_mm = edges.map(|e| e.windows(2).map(|w| (w[1] - w[0]) as f32).collect());
-    let mut classes = Classes { of, size: [nx, ny, nz], steps_mm };
+    let mut classes = Classes { kept, sheet, light, steps_mm };
     keep_attached(&mut classes, hu.grid());
-    classes.bridge(&classes.bridges());
+    let bridges = classes.bridges();
 
-    /// The body's pixels and their outlines.
-    type Plane = (Vec<bool>, Vec<Vec<DVec3>>);
-    let planes: Option<Vec<Plane>> = (0..nz)
-        .into_par_iter()
-        .map(|k| {
-            let of = &classes.of[k * nx * ny..][..nx * ny];
-            let mut body: Vec<bool> = of.iter().map(|&c| c >= KEPT).collect();
-            if of.contains(&BRIDGE) {
-                // Thin strips between parts, such as a couch's shell between two legs, are no layers.
-                let thick = opening(&body, [nx, ny], reach);
-                body.iter_mut().zip(of).zip(thick).for_each(|((b, &c), thick)| *b = c == KEPT || *b && thick);
-            }
-            runs::fill_holes(&mut body, [nx, ny]);
-            let contours = plane_contours(hu, k, &body, threshold);
-            tell().then_some((body, contours))
-        })
-        .collect();
-    let (bodies, contours): (Vec<_>, Vec<_>) = planes?.into_iter().unzip();
+    let outlined = classes.kept.into_par_iter().zip(bridges).enumerate().map(|(k, (mut body, bridge))| {
+        if bridge.any() {
+            // Thin strips between parts, such as a couch's shell between two legs, are no layers.
+            let thick = (bridge | &body).opened(reach);
+            body = body | &thick;
+        }
+        runs::fill_holes(&mut body);
+        let contours = plane_contours(hu, k, &body, threshold);
+        tell().then_some((body, contours))
+    });
+    let (bodies, contours): (Vec<_>, Vec<_>) = outlined.collect::<Option<Vec<_>>>()?.into_iter().unzip();
     Some(BodyOutline {
-        left_out: left_out(hu, threshold, &bodies),
+        left_out: left_out(dense, &bodies, hu.grid()),
         contours: contours.into_iter().flatten().collect(),
     })
 }
@@ -148,9 +137,8 @@ pub(super) fn tallies(runs: &[PartRun], grid: &Grid) -> Vec<Tally> {
 }
 
 /// Keeps the parts of some size, and the largest whatever its size.
-fn large_parts(mut planes: Vec<Vec<bool>>, grid: &Grid) -> Vec<Vec<bool>> {
-    let [nx, ny, _] = grid.size();
-    let runs = runs::parts_of(&planes, [nx, ny]);
+fn large_parts(mut planes: Vec<BitPlane>, grid: &Grid) -> Vec<BitPlane> {
+    let runs = runs::parts_of(&planes);
     let parts = tallies(&runs, grid);
     let largest = parts.iter().map(|p| p.volume_cm3).fold(0.0, f64::max);
     let edges = grid.edges_mm(2);
@@ -161,48 +149,35 @@ fn large_parts(mut planes: Vec<Vec<bool>>, grid: &Grid) -> Vec<Vec<bool>> {
         large || part.volume_cm3 == largest
     };
     let large: Vec<bool> = parts.iter().map(large).collect();
-    for run in runs.iter().filter(|r| !large[r.part]) {
-        planes[run.plane][run.row * nx..][run.x.clone()].fill(false);
+    for run in runs.into_iter().filter(|r| !large[r.part]) {
+        planes[run.plane].fill(run.x, run.row, false);
     }
     planes
 }
 
 /// Sheets that lie against the body become part of it.
 fn keep_attached(classes: &mut Classes, grid: &Grid) {
-    let [nx, ny, _] = classes.size;
-    let mut against = vec![false; classes.of.len()];
-    classes.attached().into_iter().for_each(|voxel| against[voxel] = true);
-    let sheets: Vec<Vec<bool>> =
-        classes.of.par_chunks(nx * ny).map(|of| of.iter().map(|&c| c == SHEET).collect()).collect();
-    let runs = runs::parts_of(&sheets, [nx, ny]);
-    let first = |run: &PartRun| (run.plane * ny + run.row) * nx + run.x.start;
+    let against = classes.attached();
+    let runs = runs::parts_of(&classes.sheet);
     let mut counts = vec![[0_usize; 2]; runs.iter().map(|r| r.part + 1).max().unwrap_or(0)];
     for run in &runs {
-        let voxels = &against[first(run)..][..run.x.len()];
-        counts[run.part][0] += voxels.iter().filter(|a| **a).count();
-        counts[run.part][1] += voxels.len();
+        counts[run.part][0] += against[run.plane].count_in(run.x.clone(), run.row);
+        counts[run.part][1] += run.x.len();
     }
     let large: Vec<bool> = tallies(&runs, grid).iter().map(|t| t.volume_cm3 >= WORTH_A_WORD_CM3).collect();
-    for run in &runs {
+    for run in runs {
         let [near, all] = counts[run.part];
         if large[run.part] && near as f64 >= ATTACHED * all as f64 {
-            classes.of[first(run)..][..run.x.len()].fill(KEPT);
+            classes.kept[run.plane].fill(run.x, run.row, true);
         }
     }
 }
 
 /// The dense parts outside the body that are worth a word, largest first.
-fn left_out(hu: &Volume<f32>, threshold: f32, bodies: &[Vec<bool>]) -> Vec<LeftOut> {
-    let grid = hu.grid();
-    let [nx, ny, nz] = grid.size();
-    let outside: Vec<Vec<bool>> = (0..nz)
-        .into_par_iter()
-        .map(|k| {
-            // The outermost pixel of the body is partly outside: no part of its own.
-            let near = grown(&bodies[k], [nx, ny], [1, 1], true);
-            hu.plane(k).iter().zip(near).map(|(&v, near)| v > threshold && !near).collect()
-        })
-        .collect();
+fn left_out(dense: Vec<BitPlane>, bodies: &[BitPlane], grid: &Grid) -> Vec<LeftOut> {
+    // The outermost pixel of the body is partly outside: no part of its own.
+    let outside: Vec<BitPlane> =
+        dense.into_par_iter().zip(bodies).map(|(dense, body)| dense.without(&body.grown([1, 1]))).collect();
     let Some((low, high)) = extent(grid, bodies) else { return Vec::new() };
     let side = |part: &Tally| {
         let centre = grid.patient_from_local(part.moment / part.volume_cm3);
@@ -216,7 +191,7 @@ fn left_out(hu: &Volume<f32>, threshold: f32, bodies: &[Vec<bool>]) -> Vec<LeftO
             .fold((0, 0.0), |best, (axis, &d)| if d > best.1 { (axis, d) } else { best });
         names[axis.0][usize::from(off[axis.0] > 0.0)]
     };
-    let runs = runs::parts_of(&outside, [nx, ny]);
+    let runs = runs::parts_of(&outside);
     let edges = grid.edges_mm(2);
     let of_note = |part: Tally| {
         let [first, last] = part.planes.filter(|_| part.volume_cm3 >= WORTH_A_WORD_CM3)?;
@@ -230,12 +205,12 @@ fn left_out(hu: &Volume<f32>, threshold: f32, bodies: &[Vec<bool>]) -> Vec<LeftO
 }
 
 /// The box round the body, lowest and highest corner, patient LPS, mm.
-fn extent(grid: &Grid, bodies: &[Vec<bool>]) -> Option<(DVec3, DVec3)> {
-    let [nx, _, _] = grid.size();
+fn extent(grid: &Grid, bodies: &[BitPlane]) -> Option<(DVec3, DVec3)> {
+    let [_, ny, _] = grid.size();
     let mut all: Option<(DVec3, DVec3)> = None;
     for (k, body) in bodies.iter().enumerate() {
-        for (j, row) in body.chunks_exact(nx).enumerate() {
-            let ends = [row.iter().position(|&b| b), row.iter().rposition(|&b| b)];
+        for j in 0..ny {
+            let ends = [body.runs(j).next().map(|run| run.start), body.runs(j).last().map(|run| run.end - 1)];
             for p in ends.into_iter().flatten().map(|i| grid.centre_mm(i, j, k)) {
                 let (low, high) = all.unwrap_or((p, p));
                 all = Some((low.min(p), high.max(p)));
@@ -246,7 +221,7 @@ fn extent(grid: &Grid, bodies: &[Vec<bool>]) -> Option<(DVec3, DVec3)> {
 }
 
 /// The outlines of one plane.
-fn plane_contours(hu: &Volume<f32>, k: usize, body: &[bool], threshold: f32) -> Vec<Vec<DVec3>> {
+fn plane_contours(hu: &Volume<f32>, k: usize, body: &BitPlane, threshold: f32) -> Vec<Vec<DVec3>> {
     let grid = hu.grid();
     let [nx, ny, _] = grid.size();
     let [dx, dy] = grid.spacing_xy_mm();
@@ -265,7 +240,7 @@ fn plane_contours(hu: &Volume<f32>, k: usize, body: &[bool], threshold: f32) -> 
         };
         [at(0, dx), at(1, dy)]
     };
-    let lines = outline::trace(&Bits { inside: body, size: [nx, ny] });
+    let lines = outline::trace(body);
     let placed = lines.iter().map(|line| line.iter().map(position).collect::<Vec<_>>());
     placed
         .filter(|line| area_mm2(line) >= SMALLEST_MM2)
@@ -279,37 +254,6 @@ fn plane_contours(hu: &Volume<f32>, k: usize, body: &[bool], threshold: f32) -> 
 fn area_mm2(line: &[[f64; 2]]) -> f64 {
     let pairs = line.iter().zip(line.iter().cycle().skip(1));
     0.5 * pairs.map(|(a, b)| a[0] * b[1] - a[1] * b[0]).sum::<f64>()
-}
-
-/// Morphological opening by a rectangle of `2 reach + 1` pixels a side.
-fn opening(bits: &[bool], size: [usize; 2], reach: [usize; 2]) -> Vec<bool> {
-    grown(&grown(bits, size, reach, false), size, reach, true)
-}
-
-/// Grows what is `on` by a rectangle of `2 reach + 1` pixels a side, or shrinks it (grows what is not); beyond the
-/// plane counts as the pixels at its border. One axis after the other.
-pub(super) fn grown(bits: &[bool], size: [usize; 2], reach: [usize; 2], on: bool) -> Vec<bool> {
-    let mut along_x = vec![!on; bits.len()];
-    for (row, out) in bits.chunks_exact(size[0]).zip(along_x.chunks_exact_mut(size[0])) {
-        // Each run of pixels that are `on` is written longer by the reach at either end.
-        let mut written = 0;
-        for (x, _) in row.iter().enumerate().filter(|(_, b)| **b == on) {
-            let from = x.saturating_sub(reach[0]).max(written);
-            let to = (x + reach[0] + 1).min(size[0]);
-            out[from.min(to)..to].fill(on);
-            written = to;
-        }
-    }
-    let mut both = vec![!on; bits.len()];
-    for (y, row) in along_x.chunks_exact(size[0]).enumerate() {
-        let rows = y.saturating_sub(reach[1])..(y + reach[1] + 1).min(size[1]);
-        let runs: Vec<_> = runs::of_row(row, on).collect();
-        for to in rows {
-            let out = &mut both[to * size[0]..(to + 1) * size[0]];
-            runs.iter().for_each(|r| out[r.clone()].fill(on));
-        }
-    }
-    both
 }
 
 #[cfg(test)]

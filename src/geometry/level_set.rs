@@ -1,8 +1,9 @@
 //! A structure as a signed field, negative inside: distances in the planes, interpolated between them (Raya and Udupa,
 //! IEEE Trans. Med. Imaging 9 (1990) 32), and rings from a field by marching squares.
 
+use super::bits::BitPlane;
 use super::mask::Progress;
-use super::outline::{self, Bits};
+use super::outline;
 use super::polygons::{Ring, square_to_segment, thinned};
 use super::stack::{End, Plane, Stack, StackError};
 use rayon::prelude::*;
@@ -108,12 +109,11 @@ impl Lattice {
 /// The rings between negative and other values of a plane of pixels, in pixels (centres are whole numbers), by linear
 /// interpolation; at the rim they run half a pixel beyond the last centre.
 pub fn field_rings(field: &[f32], size: [usize; 2]) -> Vec<Ring> {
-    let inside: Vec<bool> = field.iter().map(|&v| v < 0.0).collect();
     let value = |p: [isize; 2]| {
         let within = (0..2).all(|a| p[a] >= 0 && (p[a] as usize) < size[a]);
         within.then(|| f64::from(field[p[1] as usize * size[0] + p[0] as usize]))
     };
-    let lines = outline::trace(&Bits { inside: &inside, size });
+    let lines = outline::trace(&BitPlane::of(field, size, |&v| v < 0.0));
     let point = |c: &outline::Crossing| {
         let t = match (value(c.inside), value(c.outside)) {
             // A crossing on a pixel's centre would touch the next ring there.

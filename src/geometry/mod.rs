@@ -1,6 +1,7 @@
 //! Grids, volumes, rays, the voxel walks, and the frames of IEC 61217 and the DICOM patient.
 
 mod beside;
+mod bits;
 mod body;
 mod cut;
 mod grid;

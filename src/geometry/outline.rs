@@ -1,13 +1,7 @@
 //! Planes of inside and outside -> closed contours: marching squares between voxel centres.
 
+use super::bits::BitPlane;
 use std::collections::HashMap;
-
-/// Pixels of one plane, each inside or outside; all beyond the plane is outside.
-pub(super) struct Bits<'a> {
-    /// Rows of x.
-    pub inside: &'a [bool],
-    pub size: [usize; 2],
-}
 
 /// A point where a contour passes between two neighbouring pixels: the inside one and the outside one (which may be
 /// one beyond the plane).
@@ -17,17 +11,17 @@ pub(super) struct Crossing {
     pub outside: [isize; 2],
 }
 
-impl Bits<'_> {
-    fn at(&self, p: [isize; 2]) -> bool {
-        let within = |a: usize| p[a] >= 0 && (p[a] as usize) < self.size[a];
-        within(0) && within(1) && self.inside[p[1] as usize * self.size[0] + p[0] as usize]
-    }
+/// Whether a pixel is inside; all beyond the plane is outside.
+fn is_inside(inside: &BitPlane, [x, y]: [isize; 2]) -> bool {
+    let [width, height] = inside.size();
+    let place = usize::try_from(x).ok().zip(usize::try_from(y).ok());
+    place.is_some_and(|(x, y)| x < width && y < height && inside.at(x, y))
 }
 
-/// The closed lines between inside and outside, each a round of crossings with the inside on its left (seen with x to
+/// The closed lines between the pixels inside and all others, each a round of crossings with the inside on its left (seen with x to
 /// the right and y up). Pixels that touch by a corner only are apart.
-pub(super) fn trace(bits: &Bits<'_>) -> Vec<Vec<Crossing>> {
-    let next = steps(bits);
+pub(super) fn trace(inside: &BitPlane) -> Vec<Vec<Crossing>> {
+    let next = steps(inside);
     let mut starts: Vec<Crossing> = next.keys().copied().collect();
     starts.sort_unstable_by_key(|c| (c.inside[1], c.inside[0], c.outside[1], c.outside[0]));
     let mut left = next;
@@ -47,16 +41,13 @@ pub(super) fn trace(bits: &Bits<'_>) -> Vec<Vec<Crossing>> {
 }
 
 /// For each crossing the one that follows it. Each square of four pixel centres holds at most two pieces of line.
-fn steps(bits: &Bits<'_>) -> HashMap<Crossing, Crossing> {
+fn steps(plane: &BitPlane) -> HashMap<Crossing, Crossing> {
     let mut next = HashMap::new();
-    for y in -1..bits.size[1] as isize {
-        for x in -1..bits.size[0] as isize {
+    for y in -1..plane.size()[1] as isize {
+        for x in cut_squares(plane, y) {
             // Round the square against the clock, y up.
             let corners = [[x, y], [x + 1, y], [x + 1, y + 1], [x, y + 1]];
-            let inside = corners.map(|c| bits.at(c));
-            if inside.iter().all(|&b| b == inside[0]) {
-                continue;
-            }
+            let inside = corners.map(|c| is_inside(plane, c));
             // Each run of inside corners is cut off by one piece of line. It goes against the round, from the run's last
             // corner to its first, and so has them on its left.
             for n in 0..4 {
@@ -72,13 +63,31 @@ fn steps(bits: &Bits<'_>) -> HashMap<Crossing, Crossing> {
     next
 }
 
+/// The squares between the rows `y` and `y + 1` whose corners are not alike, by the columns on their left.
+fn cut_squares(plane: &BitPlane, y: isize) -> impl Iterator<Item = isize> + '_ {
+    let [width, height] = plane.size();
+    let row = |y: isize| usize::try_from(y).ok().filter(|y| *y < height).map_or(&[][..], |y| plane.row(y));
+    let rows = [row(y), row(y + 1)];
+    // Bit n of a word: the square between the pixels n - 1 and n.
+    (0..=width / 64).flat_map(move |n| {
+        let word = |row: &[u64], n: usize| row.get(n).copied().unwrap_or(0);
+        let corners = rows.map(|row| {
+            let before = n.checked_sub(1).map_or(0, |n| word(row, n) >> 63);
+            (word(row, n) << 1 | before, word(row, n))
+        });
+        let [(left, right), (left_below, right_below)] = corners;
+        let mut cut = (left ^ right) | (left_below ^ right_below) | (right ^ right_below);
+        std::iter::from_fn(move || {
+            let bit = (cut != 0).then(|| cut.trailing_zeros())?;
+            cut &= cut - 1;
+            Some((64 * n + bit as usize) as isize - 1)
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn bits_of(rows: &[&str]) -> (Vec<bool>, [usize; 2]) {
-        (rows.iter().flat_map(|r| r.chars().map(|c| c == '#')).collect(), [rows[0].len(), rows.len()])
-    }
 
     /// Twice the signed area of the line through the middles of its crossings.
     fn twice_area(line: &[Crossing]) -> f64 {
@@ -91,16 +100,29 @@ mod tests {
     /// line round a hole.
     #[test]
     fn lines_close_round_pixels_and_holes() {
-        let (inside, size) = bits_of(&["####.", "#..#.", "#..#.", "####.", "....#"]);
-        let lines = trace(&Bits { inside: &inside, size });
+        let lines = trace(&BitPlane::drawn(&["####.", "#..#.", "#..#.", "####.", "....#"]));
         let mut areas: Vec<f64> = lines.iter().map(|l| twice_area(l)).collect();
         areas.sort_by(f64::total_cmp);
         assert_eq!(areas, [-7.0, 1.0, 31.0]);
     }
 
+    /// Wider than a word, to the border on either side: each pixel's line is a square of corners half a pixel off.
+    #[test]
+    fn single_pixels_are_found_across_words() {
+        for width in [63, 64, 65, 128, 130] {
+            for x in [0, 62, 63, 64, width - 1].into_iter().filter(|x| *x < width) {
+                let mut plane = BitPlane::unset([width, 3]);
+                plane.fill(x..x + 1, 1, true);
+                let lines = trace(&plane);
+                assert_eq!(lines.len(), 1, "{x} of {width}");
+                assert!(lines[0].len() == 4 && lines[0].iter().all(|c| c.inside == [x as isize, 1]));
+            }
+        }
+    }
+
     #[test]
     fn a_full_plane_has_one_line_round_it() {
-        let lines = trace(&Bits { inside: &[true; 12], size: [4, 3] });
+        let lines = trace(&BitPlane::drawn(&["####"; 3]));
         assert_eq!(lines.len(), 1);
         assert_eq!(lines[0].len(), 14);
         assert_eq!(twice_area(&lines[0]), 23.0);

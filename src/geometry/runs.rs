@@ -1,17 +1,7 @@
 //! Connected parts of binary planes, by runs of pixels.
 
+use super::bits::BitPlane;
 use std::ops::Range;
-
-/// The runs of pixels of a row that equal `value`.
-pub(super) fn of_row(row: &[bool], value: bool) -> impl Iterator<Item = Range<usize>> + '_ {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let start = at + row[at..].iter().position(|&b| b == value)?;
-        let end = row[start..].iter().position(|&b| b != value).map_or(row.len(), |n| start + n);
-        at = end;
-        Some(start..end)
-    })
-}
 
 /// A run of pixels of one row.
 struct Run {
@@ -54,12 +44,13 @@ fn join_rows(parts: &mut Parts, runs: &[Run], mut a: Range<usize>, mut b: Range<
     }
 }
 
-/// The runs of `value` of a plane, and where each row's begin (with one entry more than rows).
-fn rows_of(plane: &[bool], width: usize, value: bool, runs: &mut Vec<Run>) -> Vec<usize> {
-    let mut first = Vec::with_capacity(plane.len() / width + 1);
-    for (row, pixels) in plane.chunks_exact(width).enumerate() {
+/// The runs of a plane, and where each row's begin (with one entry more than rows).
+fn rows_of(plane: &BitPlane, runs: &mut Vec<Run>) -> Vec<usize> {
+    let rows = 0..plane.size()[1];
+    let mut first = Vec::with_capacity(rows.len() + 1);
+    for row in rows {
         first.push(runs.len());
-        runs.extend(of_row(pixels, value).map(|x| Run { x, row }));
+        runs.extend(plane.runs(row).map(|x| Run { x, row }));
     }
     first.push(runs.len());
     first
@@ -76,12 +67,13 @@ pub(super) struct PartRun {
 
 /// The runs of a stack of planes with the connected parts they make up; pixels hang together by their sides, planes by
 /// pixels over each other.
-pub(super) fn parts_of(planes: &[Vec<bool>], size: [usize; 2]) -> Vec<PartRun> {
+pub(super) fn parts_of(planes: &[BitPlane]) -> Vec<PartRun> {
+    let rows = planes.first().map_or(0, |plane| plane.size()[1]);
     let mut runs = Vec::new();
-    let first: Vec<Vec<usize>> = planes.iter().map(|p| rows_of(p, size[0], true, &mut runs)).collect();
+    let first: Vec<Vec<usize>> = planes.iter().map(|p| rows_of(p, &mut runs)).collect();
     let mut parts = Parts::new(runs.len());
     for k in 0..planes.len() {
-        for row in 0..size[1] {
+        for row in 0..rows {
             let here = first[k][row]..first[k][row + 1];
             if row > 0 {
                 join_rows(&mut parts, &runs, first[k][row - 1]..first[k][row], here.clone());
@@ -101,7 +93,7 @@ pub(super) fn parts_of(planes: &[Vec<bool>], size: [usize; 2]) -> Vec<PartRun> {
             numbers[n] = count;
             count += 1;
         }
-        while n >= first[plane][size[1]] {
+        while n >= first[plane][rows] {
             plane += 1;
         }
         PartRun { part: numbers[root], plane, row: run.row, x: run.x }
@@ -110,16 +102,16 @@ pub(super) fn parts_of(planes: &[Vec<bool>], size: [usize; 2]) -> Vec<PartRun> {
 }
 
 /// Unsets the parts of a plane (hanging together by their sides) that hold no pixel of `seeds`.
-pub(super) fn keep_parts_with(plane: &mut [bool], seeds: &[bool], size: [usize; 2]) {
+pub(super) fn keep_parts_with(plane: &mut BitPlane, seeds: &BitPlane) {
     let mut runs = Vec::new();
-    let first = rows_of(plane, size[0], true, &mut runs);
+    let first = rows_of(plane, &mut runs);
     // One part more than runs: the seeded part.
     let seeded = runs.len();
     let mut parts = Parts::new(runs.len() + 1);
-    for row in 0..size[1] {
+    for row in 0..plane.size()[1] {
         let here = first[row]..first[row + 1];
         for n in here.clone() {
-            if seeds[row * size[0]..][runs[n].x.clone()].contains(&true) {
+            if seeds.count_in(runs[n].x.clone(), row) > 0 {
                 parts.join(n, seeded);
             }
         }
@@ -128,17 +120,18 @@ pub(super) fn keep_parts_with(plane: &mut [bool], seeds: &[bool], size: [usize; 
         }
     }
     let seeded = parts.find(seeded);
-    for n in 0..runs.len() {
+    for (n, run) in runs.into_iter().enumerate() {
         if parts.find(n) != seeded {
-            plane[runs[n].row * size[0]..][runs[n].x.clone()].fill(false);
+            plane.fill(run.x, run.row, false);
         }
     }
 }
 
 /// Fills the holes of a plane: unset pixels without a path, side by side, to the plane's border.
-pub(super) fn fill_holes(plane: &mut [bool], size: [usize; 2]) {
+pub(super) fn fill_holes(plane: &mut BitPlane) {
+    let size = plane.size();
     let mut runs = Vec::new();
-    let first = rows_of(plane, size[0], false, &mut runs);
+    let first = rows_of(&plane.clone().inverted(), &mut runs);
     // One part more than runs: the part open to the border.
     let open = runs.len();
     let mut parts = Parts::new(runs.len() + 1);
@@ -154,9 +147,9 @@ pub(super) fn fill_holes(plane: &mut [bool], size: [usize; 2]) {
         }
     }
     let open = parts.find(open);
-    for n in 0..runs.len() {
+    for (n, run) in runs.into_iter().enumerate() {
         if parts.find(n) != open {
-            plane[runs[n].row * size[0]..][runs[n].x.clone()].fill(true);
+            plane.fill(run.x, run.row, true);
         }
     }
 }
@@ -165,37 +158,33 @@ pub(super) fn fill_holes(plane: &mut [bool], size: [usize; 2]) {
 mod tests {
     use super::*;
 
-    fn plane(rows: &[&str]) -> Vec<bool> {
-        rows.iter().flat_map(|r| r.chars().map(|c| c == '#')).collect()
-    }
-
     #[test]
     fn holes_are_filled_and_bays_are_not() {
-        let mut p = plane(&["#####.", "#...#.", "#.#.#.", "#...#.", "###.#.", "....#."]);
-        fill_holes(&mut p, [6, 6]);
+        let mut p = BitPlane::drawn(&["#####.", "#...#.", "#.#.#.", "#...#.", "###.#.", "....#."]);
+        fill_holes(&mut p);
         assert_eq!(
             p,
-            plane(&["#####.", "#...#.", "#.#.#.", "#...#.", "###.#.", "....#."]),
+            BitPlane::drawn(&["#####.", "#...#.", "#.#.#.", "#...#.", "###.#.", "....#."]),
             "the bay opens below"
         );
-        let mut p = plane(&["#####.", "#...#.", "#.#.#.", "#...#.", "#####.", "....#."]);
-        fill_holes(&mut p, [6, 6]);
-        assert_eq!(p, plane(&["#####.", "#####.", "#####.", "#####.", "#####.", "....#."]));
+        let mut p = BitPlane::drawn(&["#####.", "#...#.", "#.#.#.", "#...#.", "#####.", "....#."]);
+        fill_holes(&mut p);
+        assert_eq!(p, BitPlane::drawn(&["#####.", "#####.", "#####.", "#####.", "#####.", "....#."]));
     }
 
     #[test]
     fn parts_without_a_seed_go() {
-        let mut p = plane(&["##..#", "#..##", "..#..", "###.#"]);
-        keep_parts_with(&mut p, &plane(&["....#", ".....", ".....", "#..#."]), [5, 4]);
-        assert_eq!(p, plane(&["....#", "...##", "..#..", "###.."]));
+        let mut p = BitPlane::drawn(&["##..#", "#..##", "..#..", "###.#"]);
+        keep_parts_with(&mut p, &BitPlane::drawn(&["....#", ".....", ".....", "#..#."]));
+        assert_eq!(p, BitPlane::drawn(&["....#", "...##", "..#..", "###.."]));
     }
 
     /// Two parts of one plane that meet through another, and one that only touches by a corner.
     #[test]
     fn parts_go_through_planes() {
-        let a = plane(&["##..#", "....#", "#....", ".####"]);
-        let b = plane(&["#...#", "#####", ".....", "....."]);
-        let runs = parts_of(&[a, b], [5, 4]);
+        let a = BitPlane::drawn(&["##..#", "....#", "#....", ".####"]);
+        let b = BitPlane::drawn(&["#...#", "#####", ".....", "....."]);
+        let runs = parts_of(&[a, b]);
         let listed: Vec<_> = runs.iter().map(|r| (r.part, r.plane, r.row, r.x.clone())).collect();
         let want = [
             (0, 0, 0, 0..2),
@@ -208,6 +197,6 @@ mod tests {
             (0, 1, 1, 0..5),
         ];
         assert_eq!(listed, want);
-        assert!(parts_of(&[vec![false; 4], vec![false; 4]], [2, 2]).is_empty());
+        assert!(parts_of(&[BitPlane::unset([2, 2]), BitPlane::unset([2, 2])]).is_empty());
     }
 }

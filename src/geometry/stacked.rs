@@ -1,17 +1,17 @@
 //! Light parts between the dense parts of a body or against them, found along the axes of the grid: the cork between two
 //! slabs, a sheet laid on the skin.
 
+use super::bits::BitPlane;
 use rayon::prelude::*;
 
-/// Class of a voxel, in this order: from [`KEPT`] on it belongs to the body.
-pub(super) const AIR: u8 = 0;
-/// Lung, cork, foam: denser than air and thinner than skin.
-pub(super) const LIGHT: u8 = 1;
-/// As dense as the body and, so far, no part of it: sheets and small things.
-pub(super) const SHEET: u8 = 2;
-pub(super) const KEPT: u8 = 3;
-/// Light matter, and its contents, between two voxels of the body.
-pub(super) const BRIDGE: u8 = 4;
+/// Class of a voxel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Kept,
+    Sheet,
+    Light,
+    Air,
+}
 
 /// More air than this on the way ends a stack, mm: slabs do not lie flat and a bolus stands off the skin.
 const MOST_AIR_MM: f32 = 6.0;
@@ -19,141 +19,147 @@ const MOST_AIR_MM: f32 = 6.0;
 /// A way through a sheet longer than this runs along it, not across, mm.
 const MOST_SHEET_MM: f32 = 12.0;
 
-/// The classes of all voxels, `[z][y][x]`.
+/// The classes of all voxels, plane by plane; of a voxel in several the first counts, one in none is air.
 pub(super) struct Classes {
-    pub of: Vec<u8>,
-    pub size: [usize; 3],
+    /// The body.
+    pub kept: Vec<BitPlane>,
+    /// As dense as the body and, so far, no part of it: sheets and small things.
+    pub sheet: Vec<BitPlane>,
+    /// Lung, cork, foam: denser than air and thinner than skin.
+    pub light: Vec<BitPlane>,
     /// Extent of the voxels along x, y, z, mm.
     pub steps_mm: [Vec<f32>; 3],
 }
 
-/// Voxels on a line along an axis.
-#[derive(Clone, Copy)]
-pub(super) struct Span {
-    first: usize,
-    stride: usize,
+/// Voxels `[x, y, z]` along an axis, from one on.
+struct Span {
+    first: [usize; 3],
+    axis: usize,
     count: usize,
-}
-
-/// How the lines along an axis lie in the voxels: sheets of lanes, walked side by side.
-struct Lines {
-    sheets: usize,
-    lanes: usize,
-    steps: usize,
-    /// Of sheets, lanes and steps.
-    strides: [usize; 3],
-}
-
-/// Since a line was last in the body.
-#[derive(Clone, Default)]
-struct Since {
-    /// Whether it has been in it.
-    met: bool,
-    /// Voxels passed.
-    count: usize,
-    /// The way through the air and through the sheet that it is in now.
-    air_mm: f32,
-    sheet_mm: f32,
-    /// Length of the line, and of its part in matter.
-    length_mm: f32,
-    matter_mm: f32,
-}
-
-impl Since {
-    /// One voxel on; whether the line still hangs together with the body behind it.
-    fn pass(&mut self, class: u8, step_mm: f32) -> bool {
-        self.count += 1;
-        self.length_mm += step_mm;
-        self.air_mm = if class == AIR { self.air_mm + step_mm } else { 0.0 };
-        self.sheet_mm = if class == SHEET { self.sheet_mm + step_mm } else { 0.0 };
-        if class != AIR {
-            self.matter_mm += step_mm;
-        }
-        self.met &= self.air_mm <= MOST_AIR_MM;
-        self.met
-    }
 }
 
 impl Classes {
-    fn lines(&self, axis: usize) -> Lines {
-        let [nx, ny, nz] = self.size;
-        match axis {
-            0 => Lines { sheets: nz, lanes: ny, steps: nx, strides: [nx * ny, nx, 1] },
-            1 => Lines { sheets: nz, lanes: nx, steps: ny, strides: [nx * ny, 1, nx] },
-            _ => Lines { sheets: ny, lanes: nx, steps: nz, strides: [nx, 1, nx * ny] },
+    fn size(&self) -> [usize; 3] {
+        let [nx, ny] = self.kept.first().map_or([0; 2], BitPlane::size);
+        [nx, ny, self.kept.len()]
+    }
+
+    fn of(&self, [x, y, z]: [usize; 3]) -> Class {
+        let is = |planes: &[BitPlane]| planes[z].at(x, y);
+        match () {
+            () if is(&self.kept) => Class::Kept,
+            () if is(&self.sheet) => Class::Sheet,
+            () if is(&self.light) => Class::Light,
+            () => Class::Air,
         }
     }
 
-    /// Calls `visit(sheet's findings, line's state, voxel, step)` along every line, up or down the axis.
-    fn walk<T: Send>(
+    /// The voxels of a plane next to the body, out of it along an axis, up or down.
+    fn exits(&self, axis: usize, up: bool, z: usize) -> BitPlane {
+        let before = match (axis, up) {
+            (0 | 1, _) => self.kept[z].moved(axis, up),
+            (_, true) if z > 0 => self.kept[z - 1].clone(),
+            (_, false) if z + 1 < self.kept.len() => self.kept[z + 1].clone(),
+            _ => return BitPlane::unset(self.kept[z].size()),
+        };
+        before.without(&self.kept[z])
+    }
+
+    /// What `follow` finds on the ways out of the body along an axis, up or down, each from its first voxel to the image's
+    /// border.
+    fn follow(
         &self,
         axis: usize,
         up: bool,
-        visit: impl Fn(&mut Vec<T>, &mut Since, usize, usize) + Sync,
-    ) -> Vec<T> {
-        let Lines { sheets, lanes, steps, strides } = self.lines(axis);
-        let of_sheet = |sheet: usize| {
+        follow: impl Fn([usize; 3], &mut dyn Iterator<Item = ([usize; 3], f32)>) -> Vec<Span> + Sync,
+    ) -> Vec<Span> {
+        let [_, ny, nz] = self.size();
+        let steps_mm = &self.steps_mm[axis];
+        let of_plane = |z: usize| {
+            let exits = self.exits(axis, up, z);
             let mut found = Vec::new();
-            let mut since = vec![Since::default(); lanes];
-            for n in 0..steps {
-                let step = if up { n } else { steps - 1 - n };
-                for (lane, since) in since.iter_mut().enumerate() {
-                    let voxel = sheet * strides[0] + lane * strides[1] + step * strides[2];
-                    visit(&mut found, since, voxel, step);
+            for y in 0..ny {
+                for x in exits.runs(y).flatten() {
+                    let first = [x, y, z];
+                    let at = |n: usize| {
+                        let mut voxel = first;
+                        voxel[axis] = n;
+                        (voxel, steps_mm[n])
+                    };
+                    let (above, below) = (first[axis]..steps_mm.len(), (0..first[axis] + 1).rev());
+                    found.extend(if up {
+                        follow(first, &mut above.map(at))
+                    } else {
+                        follow(first, &mut below.map(at))
+                    });
                 }
             }
             found
         };
-        (0..sheets).into_par_iter().flat_map_iter(of_sheet).collect()
+        (0..nz).into_par_iter().flat_map_iter(of_plane).collect()
     }
 
     /// The voxels of sheets that a line across them reaches from the body, through little air.
-    pub fn attached(&self) -> Vec<usize> {
-        let mut all = Vec::new();
+    pub fn attached(&self) -> Vec<BitPlane> {
+        let mut all: Vec<BitPlane> = self.kept.iter().map(|plane| BitPlane::unset(plane.size())).collect();
         for (axis, up) in [(0, true), (0, false), (1, true), (1, false), (2, true), (2, false)] {
-            all.extend(self.walk(axis, up, |found, since, voxel, step| {
-                let class = self.of[voxel];
-                if class >= KEPT {
-                    *since = Since { met: true, ..Since::default() };
-                } else if since.met && since.pass(class, self.steps_mm[axis][step]) && class == SHEET {
-                    since.met = since.sheet_mm <= MOST_SHEET_MM;
-                    if since.met {
-                        found.push(voxel);
+            let found = self.follow(axis, up, |_, way| {
+                let mut found = Vec::new();
+                let (mut air_mm, mut sheet_mm) = (0.0, 0.0);
+                for (voxel, step_mm) in way {
+                    let class = self.of(voxel);
+                    air_mm = if class == Class::Air { air_mm + step_mm } else { 0.0 };
+                    sheet_mm = if class == Class::Sheet { sheet_mm + step_mm } else { 0.0 };
+                    if class == Class::Kept || air_mm > MOST_AIR_MM || sheet_mm > MOST_SHEET_MM {
+                        break;
+                    }
+                    if class == Class::Sheet {
+                        found.push(Span { first: voxel, axis, count: 1 });
                     }
                 }
-            }));
+                found
+            });
+            mark(&mut all, &found);
         }
         all
     }
 
-    /// The ways from one kept voxel to the next, along any axis, that lead through light matter for more than half of
-    /// their length and through little air at a time.
-    pub fn bridges(&self) -> Vec<Span> {
-        let mut all = Vec::new();
+    /// The voxels on the ways from one kept voxel to the next, along any axis, that lead through light matter for more
+    /// than half of their length and through little air at a time.
+    pub fn bridges(&self) -> Vec<BitPlane> {
+        let mut all: Vec<BitPlane> = self.kept.iter().map(|plane| BitPlane::unset(plane.size())).collect();
         for axis in 0..3 {
-            let stride = self.lines(axis).strides[2];
-            all.extend(self.walk(axis, true, |found, since, voxel, step| {
-                let class = self.of[voxel];
-                if class < KEPT {
-                    if since.met {
-                        since.pass(class, self.steps_mm[axis][step]);
+            let found = self.follow(axis, true, |first, way| {
+                let (mut air_mm, mut length_mm, mut matter_mm) = (0.0, 0.0, 0.0);
+                for (count, (voxel, step_mm)) in way.enumerate() {
+                    let class = self.of(voxel);
+                    if class == Class::Kept {
+                        let spans = matter_mm > 0.5 * length_mm;
+                        return if spans { vec![Span { first, axis, count }] } else { Vec::new() };
                     }
-                    return;
+                    length_mm += step_mm;
+                    air_mm = if class == Class::Air { air_mm + step_mm } else { 0.0 };
+                    if air_mm > MOST_AIR_MM {
+                        break;
+                    }
+                    if class != Class::Air {
+                        matter_mm += step_mm;
+                    }
                 }
-                if since.met && since.count > 0 && since.matter_mm > 0.5 * since.length_mm {
-                    let count = since.count;
-                    found.push(Span { first: voxel - count * stride, stride, count });
-                }
-                *since = Since { met: true, ..Since::default() };
-            }));
+                Vec::new()
+            });
+            mark(&mut all, &found);
         }
         all
     }
+}
 
-    /// Marks the voxels on the spans.
-    pub fn bridge(&mut self, spans: &[Span]) {
-        for span in spans {
-            (0..span.count).for_each(|n| self.of[span.first + n * span.stride] = BRIDGE);
+fn mark(planes: &mut [BitPlane], spans: &[Span]) {
+    for &Span { first: [x, y, z], axis, count } in spans {
+        match axis {
+            0 => planes[z].fill(x..x + count, y, true),
+            1 => (y..y + count).for_each(|y| planes[z].fill(x..x + 1, y, true)),
+            _ => planes[z..z + count].iter_mut().for_each(|plane| plane.fill(x..x + 1, y, true)),
         }
     }
 }
@@ -164,23 +170,31 @@ mod tests {
 
     /// A line of letters: `K` kept, `s` sheet, `-` light, `.` air; voxels of 2 mm, along each axis in turn.
     fn along(axis: usize, line: &str) -> Classes {
-        let class = |c| match c {
-            'K' => KEPT,
-            's' => SHEET,
-            '-' => LIGHT,
-            _ => AIR,
-        };
-        let of: Vec<u8> = line.chars().map(class).collect();
+        let letters: Vec<char> = line.chars().collect();
         let mut size = [1; 3];
-        size[axis] = of.len();
-        Classes { of, size, steps_mm: size.map(|n| vec![2.0; n]) }
+        size[axis] = letters.len();
+        let planes = |letter: char| -> Vec<BitPlane> {
+            letters
+                .chunks(size[0] * size[1])
+                .map(|plane| BitPlane::of(plane, [size[0], size[1]], |&c| c == letter))
+                .collect()
+        };
+        let steps_mm = size.map(|n| vec![2.0; n]);
+        Classes { kept: planes('K'), sheet: planes('s'), light: planes('-'), steps_mm }
+    }
+
+    /// Whether each voxel of a line is set.
+    fn set(planes: &[BitPlane]) -> Vec<bool> {
+        let of = |plane: &BitPlane| {
+            let [nx, ny] = plane.size();
+            (0..nx * ny).map(|n| plane.at(n % nx, n / nx)).collect::<Vec<_>>()
+        };
+        planes.iter().flat_map(of).collect()
     }
 
     fn bridged(axis: usize, line: &str) -> String {
-        let mut classes = along(axis, line);
-        let spans = classes.bridges();
-        classes.bridge(&spans);
-        classes.of.iter().map(|&c| ['.', '-', 's', 'K', '#'][usize::from(c)]).collect()
+        let bridges = set(&along(axis, line).bridges());
+        line.chars().zip(bridges).map(|(letter, bridge)| if bridge { '#' } else { letter }).collect()
     }
 
     #[test]
@@ -195,13 +209,17 @@ mod tests {
 
     #[test]
     fn sheets_are_reached_across_and_not_along() {
-        let reached = |line: &str| {
-            let mut all = along(1, line).attached();
-            all.sort_unstable();
-            all
-        };
-        assert_eq!(reached("ss.KK...ss----s.."), [0, 1, 8, 9, 14]);
-        assert_eq!(reached("KK....ss"), [0_usize; 0], "8 mm off");
-        assert_eq!(reached("Kssssssss"), [1, 2, 3, 4, 5, 6], "12 mm at the most");
+        for axis in 0..3 {
+            let reached = |line: &str| -> Vec<usize> {
+                set(&along(axis, line).attached())
+                    .into_iter()
+                    .enumerate()
+                    .filter_map(|(n, set)| set.then_some(n))
+                    .collect()
+            };
+            assert_eq!(reached("ss.KK...ss----s.."), [0, 1, 8, 9, 14]);
+            assert_eq!(reached("KK....ss"), [0_usize; 0], "8 mm off");
+            assert_eq!(reached("Kssssssss"), [1, 2, 3, 4, 5, 6], "12 mm at the most");
+        }
     }
 }
