@@ -46,6 +46,7 @@ impl Query for DvhOf {
     type Answer = DvhAnswer;
 
     const NOTICED: bool = false;
+    const SIDE_BY_SIDE: bool = true;
 
     fn name(&self) -> String {
         "DVH".to_owned()

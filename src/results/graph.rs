@@ -24,6 +24,8 @@ pub trait Query: Clone + PartialEq + Debug + Send + Sync + 'static {
     const LISTED: bool = false;
     /// Whether a failure gives a notice in the window; not where a panel reports it.
     const NOTICED: bool = true;
+    /// Whether its jobs run beside each other: there are many, each small.
+    const SIDE_BY_SIDE: bool = false;
     /// Whether it publishes partial answers.
     const REFINES: bool = false;
 
@@ -204,7 +206,10 @@ impl Graph {
         let access = Access { graph: self, grade, control, previewed: &previewed, partial };
         let start = Instant::now();
         let answer = query.answer(&access);
-        tracing::debug!("{} ({grade:?}): {:.2} ms", query.name(), 1e3 * start.elapsed().as_secs_f64());
+        let receipt = answer.as_ref().ok().and_then(Q::receipt);
+        let phases_ms = receipt.map(|receipt| receipt.phases_ms.clone()).unwrap_or_default();
+        let ms = 1e3 * start.elapsed().as_secs_f64();
+        tracing::debug!("{} ({grade:?}): {ms:.2} ms {phases_ms:.2?}", query.name());
         let reached = if previewed.get() { grade } else { Grade::Full };
         making.settle(&answer, reached);
         answer.map(|answer| (answer, reached))

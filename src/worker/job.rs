@@ -35,6 +35,7 @@ pub struct Task<T> {
     pub(super) step: Step<T>,
     /// A quick job precedes other work, and a newer job of the slot does not cancel it.
     pub(super) quick: bool,
+    pub(super) side_by_side: bool,
 }
 
 /// The kind of work.
@@ -106,7 +107,7 @@ impl<T> Task<T> {
     }
 
     fn of(name: impl Into<String>, step: Step<T>) -> Self {
-        Self { name: name.into().into(), lane: Lane::Host, step, quick: false }
+        Self { name: name.into().into(), lane: Lane::Host, step, quick: false, side_by_side: false }
     }
 
     /// Marks a preview, or work as quick as one: it precedes other work of its lane, and a newer job of the
@@ -114,6 +115,13 @@ impl<T> Task<T> {
     #[must_use]
     pub fn quick(mut self) -> Self {
         self.quick = true;
+        self
+    }
+
+    /// Lets helpers run it, where it is quick, beside others of its lane like it: many small ones that need what came before.
+    #[must_use]
+    pub fn side_by_side(mut self) -> Self {
+        self.side_by_side = true;
         self
     }
 

@@ -1,14 +1,15 @@
 //! The worker: jobs, slots, progress, cancellation, previews.
 //!
-//! Two threads. The *device lane* owns the devices and computes (doses, paths); the *host lane* does the rest
-//! (opening a case, masks, DVHs), so that a long dose never blocks a load. The caller waits for neither: jobs
+//! Two lanes. The *device lane*, one thread, owns the devices and computes (doses, paths); the *host lane* does the
+//! rest (opening a case, masks, DVHs), so that a long dose never blocks a load. The jobs of a lane follow one another;
+//! helpers run small ones like each other ([`Task::side_by_side`]) at the same time. The caller waits for none: jobs
 //! are submitted, reports are drained once a frame.
 //!
 //! * A job belongs to a [`Slot`]. A newer job for the slot replaces the older one: a waiting one is dropped
 //!   at once, a running one is cancelled through its [`JobControl`](crate::engine::JobControl).
 //! * Quick jobs ([`Task::quick`]) precede all others of their lane, and a newer job does not cancel a running
 //!   one: while a handle is dragged faster than previews are computed, the picture is still updated.
-//! * Quick jobs preempt restartable work ([`Task::restartable`]).
+//! * Quick jobs preempt restartable work ([`Task::restartable`]). Their reports are told together, when none is left.
 //! * Every job ends in exactly one of [`JobEvent::Done`], [`JobEvent::Failed`], [`JobEvent::Cancelled`]. A
 //!   panic is a failure with the name of the job.
 
@@ -24,6 +25,11 @@ use queues::Queues;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+
+/// One helper for so many threads of the pool, all of which a single job may use,
+const THREADS_OF_HELPER: usize = 4;
+/// and no more in all.
+const MOST_HELPERS: usize = 3;
 
 /// Called, on a worker thread, when the first report after a [`Worker::drain`] is ready.
 pub type Notify = Arc<dyn Fn() + Send + Sync>;
@@ -43,12 +49,17 @@ impl<S: Slot, T: Send + 'static> Worker<S, T> {
     /// # Errors
     /// Where the system cannot start a thread.
     pub fn start(notify: Notify) -> io::Result<Self> {
+        Self::with_helpers((rayon::current_num_threads() / THREADS_OF_HELPER).min(MOST_HELPERS), notify)
+    }
+
+    fn with_helpers(helpers: usize, notify: Notify) -> io::Result<Self> {
         let (sender, reports) = crossbeam_channel::unbounded();
         let queues = Arc::new(Queues::new(sender, notify));
         let mut worker = Self { queues, reports, threads: Vec::new() };
-        for lane in [Lane::Device, Lane::Host] {
+        let helpers = std::iter::repeat_n(None, helpers);
+        for lane in [Some(Lane::Device), Some(Lane::Host)].into_iter().chain(helpers) {
             let queues = worker.queues.clone();
-            let thread = std::thread::Builder::new().name(lane.word().to_owned());
+            let thread = std::thread::Builder::new().name(lane.map_or("helper", Lane::word).to_owned());
             worker.threads.push(thread.spawn(move || queues.run(lane))?);
         }
         Ok(worker)

@@ -13,19 +13,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Shared by the worker's handle and its two threads.
+/// Shared by the worker's handle and its threads.
 pub(super) struct Queues<S, T> {
     state: Mutex<State<S, T>>,
-    /// One condition a lane: a new job, or the end.
-    wake: [Condvar; 2],
+    /// One condition a lane, and one for the helpers: a new job, or the end.
+    wake: [Condvar; 3],
     outbox: Arc<Outbox<S, T>>,
     /// What the jobs leave for those after them.
     cache: Arc<Cache>,
 }
 
+/// The lanes by their numbers.
+const LANES: [Lane; 2] = [Lane::Device, Lane::Host];
+/// Number of the condition for the helpers.
+const HELPERS: usize = LANES.len();
+
 struct State<S, T> {
     waiting: [VecDeque<Entry<S, T>>; 2],
-    running: [Option<Running<S, T>>; 2],
+    running: Vec<Running<S, T>>,
     /// The newest job of every slot.
     newest: HashMap<S, JobId>,
     next: u64,
@@ -36,7 +41,6 @@ struct State<S, T> {
 struct Entry<S, T> {
     job_ref: Arc<JobRef<S>>,
     step: Step<T>,
-    quick: bool,
     started: bool,
 }
 
@@ -45,16 +49,17 @@ struct JobRef<S> {
     job: JobId,
     slot: S,
     name: Arc<str>,
+    quick: bool,
+    side_by_side: bool,
     /// Greatest share reported.
     progress: Mutex<f32>,
 }
 
-/// The running job of a lane.
+/// A running job of a lane.
 struct Running<S, T> {
+    lane: usize,
     job_ref: Arc<JobRef<S>>,
     control: JobControl,
-    /// A newer job does not cancel it.
-    quick: bool,
     /// The same work, where it may be preempted and restarted.
     again: Option<Step<T>>,
     /// The job was superseded by a newer one, or cancelled.
@@ -97,13 +102,16 @@ impl<S: Slot, T> Outbox<S, T> {
         if done >= *last + 0.01 || (done == 1.0 && *last < 1.0) {
             *last = done;
             self.post(job_ref, JobEvent::Progress(done));
-            self.notify();
+            if !job_ref.quick {
+                self.notify();
+            }
         }
     }
 }
 
 /// The next step of a lane, from its queue.
 struct Run<S, T> {
+    lane: usize,
     job_ref: Arc<JobRef<S>>,
     step: Step<T>,
     control: JobControl,
@@ -114,18 +122,13 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
     pub fn new(sender: Sender<Report<S, T>>, notify: Notify) -> Self {
         let state = State {
             waiting: [VecDeque::new(), VecDeque::new()],
-            running: [None, None],
+            running: Vec::new(),
             newest: HashMap::new(),
             next: 1,
             closing: false,
         };
         let outbox = Arc::new(Outbox { sender, notify, notified: AtomicBool::new(false) });
-        Self {
-            state: Mutex::new(state),
-            wake: [Condvar::new(), Condvar::new()],
-            outbox,
-            cache: Arc::default(),
-        }
+        Self { state: Mutex::new(state), wake: Default::default(), outbox, cache: Arc::default() }
     }
 
     /// No job runs under the lock, so a poisoned one still holds a whole state.
@@ -134,16 +137,16 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
     }
 
     pub fn submit(&self, slot: S, task: Task<T>) -> JobId {
-        let Task { name, lane, step, quick } = task;
+        let Task { name, lane, step, quick, side_by_side } = task;
         let mut state = self.lock();
         let job = JobId(state.next);
         state.next += 1;
         state.newest.insert(slot, job);
-        let job_ref = Arc::new(JobRef { job, slot, name, progress: Mutex::new(0.0) });
-        let entry = Entry { job_ref, step, quick, started: false };
+        let job_ref = Arc::new(JobRef { job, slot, name, quick, side_by_side, progress: Mutex::new(0.0) });
+        let entry = Entry { job_ref, step, started: false };
         let replaced = state.take_waiting(slot);
         state.end_running(slot, true);
-        if entry.quick {
+        if quick {
             state.preempt(lane as usize);
         }
         let queue = &mut state.waiting[lane as usize];
@@ -158,6 +161,9 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         }
         drop(state);
         self.wake[lane as usize].notify_one();
+        if quick && side_by_side {
+            self.wake[HELPERS].notify_one();
+        }
         self.outbox.notify();
         job
     }
@@ -186,7 +192,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         let mut state = self.lock();
         state.closing = true;
         let waiting = std::mem::take(&mut state.waiting);
-        for running in state.running.iter_mut().flatten() {
+        for running in &mut state.running {
             running.ended = true;
             running.control.cancel();
         }
@@ -202,14 +208,12 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
 
     pub fn live_jobs(&self) -> usize {
         let state = self.lock();
-        state.waiting.iter().map(VecDeque::len).sum::<usize>() + state.running.iter().flatten().count()
+        state.waiting.iter().map(VecDeque::len).sum::<usize>() + state.running.len()
     }
 
     /// Whether a quick job waits or runs.
     pub fn has_quick(&self) -> bool {
-        let state = self.lock();
-        state.waiting.iter().flatten().any(|entry| entry.quick)
-            || state.running.iter().flatten().any(|running| running.quick)
+        self.lock().has_quick()
     }
 
     /// To be called before a drain: events from here on call `notify` again.
@@ -224,13 +228,15 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         }
     }
 
-    /// The loop of a lane's thread, until the end.
-    pub fn run(&self, lane: Lane) {
-        while let Some(run) = self.next_run(lane as usize) {
-            let Run { job_ref, step, control, first } = run;
+    /// The loop of a lane's thread, or of a helper of both, until the end.
+    pub fn run(&self, lane: Option<Lane>) {
+        while let Some(run) = self.next_run(lane) {
+            let Run { lane, job_ref, step, control, first } = run;
             if first {
                 self.outbox.post(&job_ref, JobEvent::Started);
-                self.outbox.notify();
+                if !job_ref.quick {
+                    self.outbox.notify();
+                }
             }
             let begin = Instant::now();
             let mut partial = |value| {
@@ -242,69 +248,105 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
                 .map_err(|why| format!("{}: {why}", job_ref.name));
             let receipt = Receipt {
                 job: job_ref.name.to_string(),
-                device: lane.word().to_owned(),
+                device: LANES[lane].word().to_owned(),
                 phases_ms: vec![("work".to_owned(), 1000.0 * begin.elapsed().as_secs_f64())],
                 ..Receipt::default()
             };
-            self.settle(lane as usize, &job_ref, answer, receipt);
+            self.settle(&job_ref, answer, receipt);
         }
     }
 
     /// Waits for the next step of work; `None` at the end.
-    fn next_run(&self, lane: usize) -> Option<Run<S, T>> {
+    fn next_run(&self, lane: Option<Lane>) -> Option<Run<S, T>> {
         let mut state = self.lock();
         loop {
             if state.closing {
                 return None;
             }
-            let queue = &mut state.waiting[lane];
-            // Previews first: those of all beams precede the first full dose.
-            let at = queue.iter().position(|entry| entry.quick).unwrap_or(0);
-            if let Some(entry) = queue.remove(at) {
+            let next = match lane {
+                Some(lane) => state.take_next(lane as usize).map(|entry| (lane as usize, entry)),
+                None => (0..LANES.len()).find_map(|lane| Some((lane, state.take_beside(lane)?))),
+            };
+            if let Some((lane, entry)) = next {
                 return Some(self.run_of(&mut state, lane, entry));
             }
-            state = self.wake[lane].wait(state).unwrap_or_else(PoisonError::into_inner);
+            let wake = &self.wake[lane.map_or(HELPERS, |lane| lane as usize)];
+            state = wake.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     fn run_of(&self, state: &mut State<S, T>, lane: usize, entry: Entry<S, T>) -> Run<S, T> {
-        let Entry { job_ref, step, quick, started } = entry;
+        let Entry { job_ref, step, started } = entry;
         let (outbox, whose) = (self.outbox.clone(), job_ref.clone());
         let control = JobControl::of(&self.cache).with_listener(move |done| outbox.progress(&whose, done));
-        state.running[lane] = Some(Running {
+        state.running.push(Running {
+            lane,
             job_ref: job_ref.clone(),
             control: control.clone(),
-            quick,
             again: step.another(),
             ended: false,
         });
-        Run { job_ref, step, control, first: !started }
+        Run { lane, job_ref, step, control, first: !started }
     }
 
     /// Reports the outcome of a job, and queues it again where it was preempted.
-    fn settle(&self, lane: usize, job_ref: &Arc<JobRef<S>>, answer: Result<T, String>, receipt: Receipt) {
+    fn settle(&self, job_ref: &Arc<JobRef<S>>, answer: Result<T, String>, receipt: Receipt) {
         let mut state = self.lock();
-        let Some(Running { control, ended, again, quick, .. }) = state.running[lane].take() else { return };
+        let Some(at) = state.running.iter().position(|r| r.job_ref.job == job_ref.job) else { return };
+        let Running { lane, control, ended, again, .. } = state.running.swap_remove(at);
         let post = |event| self.outbox.post(job_ref, event);
         match (answer, again) {
             _ if ended && control.is_cancelled() => post(JobEvent::Cancelled),
             (Ok(value), _) => post(JobEvent::Done(value, Arc::new(receipt))),
             (Err(_), Some(step)) if control.is_cancelled() => {
-                state.waiting[lane].push_front(Entry {
-                    job_ref: job_ref.clone(),
-                    step,
-                    quick,
-                    started: true,
-                });
+                state.waiting[lane].push_front(Entry { job_ref: job_ref.clone(), step, started: true });
             }
             (Err(message), _) => post(JobEvent::Failed { message }),
         }
+        // What follows a drag is shown at once, not piece by piece: each frame takes a processor from the rest.
+        let more_follows = job_ref.quick && state.has_quick();
+        let passed_over = |e: &Entry<S, T>| e.job_ref.side_by_side || e.job_ref.slot == job_ref.slot;
+        let passed_over = state.waiting.iter().flatten().any(passed_over);
         drop(state);
-        self.outbox.notify();
+        if passed_over {
+            // All threads may have passed it over while this job ran.
+            self.wake.iter().for_each(Condvar::notify_all);
+        }
+        if !more_follows {
+            self.outbox.notify();
+        }
     }
 }
 
 impl<S: Slot, T> State<S, T> {
+    fn has_quick(&self) -> bool {
+        let waiting = self.waiting.iter().flatten().map(|entry| &entry.job_ref);
+        waiting.chain(self.running.iter().map(|running| &running.job_ref)).any(|job_ref| job_ref.quick)
+    }
+
+    /// The next job of a lane's own thread. Previews first: those of all beams precede the first full dose. Two jobs of a slot
+    /// do not run at once: the older one could end last.
+    fn take_next(&mut self, lane: usize) -> Option<Entry<S, T>> {
+        let running = &self.running;
+        let is_free = |e: &Entry<S, T>| running.iter().all(|r| r.job_ref.slot != e.job_ref.slot);
+        let queue = &mut self.waiting[lane];
+        let quick = queue.iter().position(|e| e.job_ref.quick && is_free(e));
+        let at = quick.or_else(|| queue.iter().position(is_free))?;
+        queue.remove(at)
+    }
+
+    /// The next job of a lane for a helper: where it is one of those that run side by side, as all do that run now. What they are
+    /// made of comes before them in the lane, and is there.
+    fn take_beside(&mut self, lane: usize) -> Option<Entry<S, T>> {
+        let (running, queue) = (&self.running, &mut self.waiting[lane]);
+        let at = queue.iter().position(|e| e.job_ref.quick)?;
+        let next = &queue[at].job_ref;
+        let fits =
+            |r: &Running<S, T>| (r.lane != lane || r.job_ref.side_by_side) && r.job_ref.slot != next.slot;
+        let fits = next.side_by_side && running.iter().all(fits);
+        fits.then(|| queue.remove(at)).flatten()
+    }
+
     /// Removes the slot's job from the queue and returns its lane, its position, and it.
     fn take_waiting(&mut self, slot: S) -> Option<(usize, usize, Entry<S, T>)> {
         self.waiting.iter_mut().enumerate().find_map(|(lane, queue)| {
@@ -315,15 +357,15 @@ impl<S: Slot, T> State<S, T> {
 
     /// Preempts restartable work for the quick job that is about to wait.
     fn preempt(&mut self, lane: usize) {
-        if let Some(running) = self.running[lane].as_ref().filter(|r| r.again.is_some()) {
+        for running in self.running.iter().filter(|r| r.lane == lane && r.again.is_some()) {
             running.control.cancel();
         }
     }
 
     fn end_running(&mut self, slot: S, spares_quick: bool) {
-        for running in self.running.iter_mut().flatten().filter(|r| r.job_ref.slot == slot) {
+        for running in self.running.iter_mut().filter(|r| r.job_ref.slot == slot) {
             running.ended = true;
-            if !(running.quick && spares_quick) {
+            if !(running.job_ref.quick && spares_quick) {
                 running.control.cancel();
             }
         }

@@ -10,12 +10,16 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn worker() -> (Worker<u32, u32>, Arc<AtomicUsize>) {
+    worker_with(0)
+}
+
+fn worker_with(helpers: usize) -> (Worker<u32, u32>, Arc<AtomicUsize>) {
     let notified = Arc::new(AtomicUsize::new(0));
     let counter = notified.clone();
     let notify = move || {
         counter.fetch_add(1, Ordering::SeqCst);
     };
-    (Worker::start(Arc::new(notify)).unwrap(), notified)
+    (Worker::with_helpers(helpers, Arc::new(notify)).unwrap(), notified)
 }
 
 /// Collects all events until no job is left.
@@ -354,4 +358,77 @@ fn the_jobs_of_a_worker_share_one_cache() {
     };
     let ((_one, a), (_other, b)) = (of(), of());
     assert_ne!(a, b, "another worker has another");
+}
+
+/// A task that says when it runs and ends when it may.
+fn gated(value: u32, started: &mpsc::Sender<u32>) -> (Task<u32>, mpsc::Sender<()>) {
+    let (go, gate) = mpsc::channel::<()>();
+    let started = started.clone();
+    let work = move |_: &JobControl| {
+        started.send(value).unwrap();
+        gate.recv().unwrap();
+        Ok::<_, String>(value)
+    };
+    (Task::new(format!("task {value}"), work), go)
+}
+
+/// A frame for each piece of what follows a drag would take a processor from the rest of it.
+#[test]
+fn quick_answers_are_told_together() {
+    let (worker, notified) = worker();
+    let (started, runs) = mpsc::channel();
+    let (first, go_on) = gated(1, &started);
+    let (second, end) = gated(2, &started);
+    worker.submit(1, first.quick().on(Lane::Device));
+    worker.submit(2, second.quick().on(Lane::Device));
+    assert_eq!(runs.recv_timeout(PATIENCE), Ok(1));
+    go_on.send(()).unwrap();
+    assert_eq!(runs.recv_timeout(PATIENCE), Ok(2), "the first has ended");
+    assert_eq!(notified.load(Ordering::SeqCst), 0);
+    end.send(()).unwrap();
+    assert_eq!(answers(&settle(&worker)), [1, 2]);
+    assert_eq!(notified.load(Ordering::SeqCst), 1);
+}
+
+/// Those that may run side by side do, once what came before them in their lane has ended.
+#[test]
+fn helpers_take_what_runs_side_by_side() {
+    let (worker, _) = worker_with(2);
+    let (started, runs) = mpsc::channel();
+    let (tasks, gates): (Vec<_>, Vec<_>) = (1..=5).map(|n| gated(n, &started)).unzip();
+    let [sum, a, b, c, other] = <[Task<u32>; 5]>::try_from(tasks).unwrap_or_else(|_| unreachable!());
+    worker.submit(1, sum.quick().on(Lane::Device));
+    for (slot, task) in [(2, a), (3, b), (4, c)] {
+        worker.submit(slot, task.quick().side_by_side().on(Lane::Device));
+    }
+    worker.submit(5, other.quick().on(Lane::Device));
+    assert_eq!(runs.recv_timeout(PATIENCE), Ok(1));
+    assert!(runs.recv_timeout(Duration::from_millis(20)).is_err(), "they wait for the sum");
+    gates[0].send(()).unwrap();
+    let mut side_by_side = [0; 3].map(|_| runs.recv_timeout(PATIENCE).unwrap());
+    side_by_side.sort_unstable();
+    assert_eq!(side_by_side, [2, 3, 4]);
+    assert!(
+        runs.recv_timeout(Duration::from_millis(20)).is_err(),
+        "the lane's own thread is busy, helpers take no other"
+    );
+    gates[1..].iter().for_each(|gate| gate.send(()).unwrap());
+    assert_eq!(answers(&settle(&worker)).len(), 5);
+}
+
+/// Else the older one could end last, and be taken for the newer.
+#[test]
+fn jobs_of_a_slot_never_run_at_once() {
+    let (worker, _) = worker_with(2);
+    let (started, runs) = mpsc::channel();
+    let (old, end_old) = gated(1, &started);
+    let (new, end_new) = gated(2, &started);
+    worker.submit(7, old.quick().side_by_side());
+    assert_eq!(runs.recv_timeout(PATIENCE), Ok(1));
+    worker.submit(7, new.quick().side_by_side());
+    assert!(runs.recv_timeout(Duration::from_millis(20)).is_err(), "the older one runs");
+    end_old.send(()).unwrap();
+    assert_eq!(runs.recv_timeout(PATIENCE), Ok(2));
+    end_new.send(()).unwrap();
+    assert_eq!(answers(&settle(&worker)), [1, 2]);
 }
