@@ -5,7 +5,7 @@ use super::{Curve, Spectrum};
 use crate::input::{MACHINE_BYTES, beginning, read_text};
 use serde::Deserialize;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 
 /// Why a machine cannot be used.
@@ -66,15 +66,17 @@ impl Machine {
     /// # Errors
     /// [`MachineError`]: an unknown name, an unreadable file, a value that cannot be.
     pub fn resolve(name_or_path: &str) -> Result<Arc<Self>, MachineError> {
-        if let Some((name, text)) = MACHINES.iter().find(|(n, _)| *n == name_or_path) {
-            return Self::parse(text, name).map(Arc::new);
-        }
-        if Self::shipped().iter().any(|n| n == name_or_path) {
-            let base = name_or_path.trim_end_matches(HD120);
-            let mut machine = Arc::unwrap_or_clone(Self::resolve(base)?);
-            machine.leaves = Some(shipped_leaves("hd120", name_or_path)?);
-            machine.name = name_or_path.to_owned();
-            return Ok(Arc::new(machine));
+        static READ: OnceLock<Vec<Arc<Machine>>> = OnceLock::new();
+        if let Some(at) = Self::shipped().iter().position(|name| name == name_or_path) {
+            // Every preview of a drag asks for its machine.
+            if let Some(read) = READ.get() {
+                return Ok(Arc::clone(&read[at]));
+            }
+            let all: Vec<Arc<Self>> = Self::shipped()
+                .iter()
+                .map(|name| Self::read_shipped(name).map(Arc::new))
+                .collect::<Result<_, _>>()?;
+            return Ok(Arc::clone(&READ.get_or_init(|| all)[at]));
         }
         let path = Path::new(name_or_path);
         let looks_like_a_path = path.components().count() > 1 || path.extension().is_some();
@@ -85,6 +87,17 @@ impl Machine {
         let text = read_text(path, MACHINE_BYTES)
             .map_err(|source| MachineError::Read { file: name_or_path.to_owned(), source })?;
         Self::parse(&text, name_or_path).map(Arc::new)
+    }
+
+    fn read_shipped(name: &str) -> Result<Self, MachineError> {
+        let base = name.trim_end_matches(HD120);
+        let text = MACHINES.iter().find(|(n, _)| *n == base).map_or("", |(_, text)| text);
+        let mut machine = Self::parse(text, name)?;
+        if base != name {
+            machine.leaves = Some(shipped_leaves("hd120", name)?);
+            machine.name = name.to_owned();
+        }
+        Ok(machine)
     }
 
     /// Reads the text of a machine file; `file` is for messages.

@@ -87,7 +87,8 @@ mod tests {
     use glam::DVec3;
 
     fn request() -> DoseRequest {
-        let patient = phantom::patient(DVec3::splat(10.0), [4; 3], |_| (1.0, Material::Water)).expect("water");
+        let patient =
+            phantom::patient(DVec3::splat(10.0), [4; 3], |_| (1.0, Material::Water)).expect("water");
         let jaws = Jaws::symmetric(100.0, 100.0);
         let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, jaws, 100.0);
         let boundaries_mm: Vec<f64> = (-10..=10).map(|n| 5.0 * f64::from(n)).collect();

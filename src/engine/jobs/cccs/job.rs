@@ -2,6 +2,7 @@
 
 use super::beam::Field;
 use super::calibrate::MonitorUnit;
+use super::fluences::fluence;
 use super::medium::Medium;
 use super::{BeamDose, DoseError, DoseRequest};
 use crate::case::{Beam, Radiation, Receipt};
@@ -52,7 +53,13 @@ pub fn each_field<E: From<DoseError>>(
     let shares = exposures(&request.beam, ARC_STEP_DEG);
     for (n, exposure) in shares.iter().enumerate() {
         let frame = frame_of(request, exposure);
-        let fluence = Fluence::new(&request.machine, &request.beam, exposure).map_err(DoseError::from)?;
+        // An arc has too many to keep.
+        let fluence = if shares.len() == 1 {
+            fluence(request, exposure, control)
+        } else {
+            Fluence::new(&request.machine, &request.beam, exposure).map(Arc::new)
+        };
+        let fluence = fluence.map_err(DoseError::from)?;
         let field = Field {
             machine: &request.machine,
             frame: &frame,

@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod correction;
 pub mod directions;
 pub mod field_tables;
+mod fluences;
 pub mod job;
 pub mod lattice;
 pub mod medium;
