@@ -8,10 +8,11 @@ use crate::case::{
     Beam, Case, Contour, Ct, Goal, Jaws, Normalisation, Plan, Structure, StructureKind, StructureSet,
 };
 use crate::engine::bench::cccs::water;
-use crate::engine::cccs::{Quality, beam_dose};
+use crate::engine::cccs::beam_dose;
 use crate::engine::{Compute, DeviceChoice, JobControl};
 use crate::geometry::{Grid, PatientPosition, Volume, sphere_contours};
 use crate::physics::Machine;
+use crate::results::Settings;
 use anyhow::anyhow;
 use glam::DVec3;
 use serde_json::{Value, json};
@@ -46,7 +47,7 @@ pub fn run(runs: usize, choice: DeviceChoice) -> Result<Answer, Failure> {
         SIZE[0],
         SIZE[1],
         SIZE[2],
-        Quality::Standard.directions(),
+        Settings::default().quality.directions(),
         ON_THE_MOVE.as_secs(),
     );
     let angles = if is_cpu { 1 } else { ANGLES };
@@ -83,7 +84,8 @@ pub fn run(runs: usize, choice: DeviceChoice) -> Result<Answer, Failure> {
 }
 
 fn engine_alone(runs: usize, angles: usize, device: &Compute) -> anyhow::Result<Vec<f64>> {
-    let mut request = water(SIZE, [SPACING_MM; 3], FIELD_MM, Quality::Standard)?;
+    let mut request = water(SIZE, [SPACING_MM; 3], FIELD_MM, Settings::default().quality)?;
+    request.beam = beam_of(1)?;
     let (control, mut times_ms) = (JobControl::new(), Vec::new());
     for turn in 0..=runs {
         for angle in 0..angles {
