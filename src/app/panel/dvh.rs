@@ -223,6 +223,8 @@ fn plot_here(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
     // New axes get a new plot id, so that the plot fits itself to them.
     let id = format!("dvh {:?}", axes.display);
     let x_unit = axes.dose_unit.clone();
+    // Marks closer together than their numbers are wide would lose them.
+    let doses_marked = f64::from(ui.available_width() / MARK_POINTS).clamp(2.0, 8.0);
     let plot = Plot::new(id)
         .allow_scroll(false)
         .allow_drag(false)
@@ -245,7 +247,7 @@ fn plot_here(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
         ])
         .show_crosshair(false)
         .grid_spacing(egui::Rangef::new(1.0, 24.0))
-        .x_grid_spacer(|input| marks(input.bounds, 8.0))
+        .x_grid_spacer(move |input| marks(input.bounds, doses_marked))
         .y_grid_spacer(|input| marks(input.bounds, 6.0))
         .grid_color(Color32::from_rgb(46, 51, 58))
         .label_formatter(|_| None);
@@ -294,6 +296,9 @@ fn apart(points: &[[f64; 2]], axis_ends: [f64; 2]) -> Vec<[f64; 2]> {
     }
     kept
 }
+
+/// Width of a mark with its number on the axis of doses.
+const MARK_POINTS: f32 = 40.0;
 
 /// About `count` marks at round numbers.
 fn marks((low, high): (f64, f64), count: f64) -> Vec<GridMark> {
