@@ -60,6 +60,9 @@ const ELEMENTS: [(&str, Element, usize); 8] = [
 /// Longest header: its lines are short, so a file without a line end until here is no MetaImage.
 const LONGEST_HEADER: u64 = 64 * 1024;
 
+/// Voxels are read in parts of this many bytes, whole voxels of every type.
+const PART_BYTES: usize = 4 << 20;
+
 /// Reads a volume. A two-dimensional image is one plane; a left-handed third axis is reversed with its
 /// planes, so that the grid is right-handed.
 ///
@@ -88,8 +91,7 @@ pub fn read_with_comment(path: &Path) -> Result<(Volume<f32>, String), MhaError>
     })?;
     let left = length.saturating_sub(fields.bytes);
     let size_error = |found| MhaError::Size { path: path.to_owned(), promised, found };
-    let mut data = Vec::new();
-    if header.compressed {
+    let read = if header.compressed {
         // Zlib compresses by 1032 at most: a header that promises more is damaged, not only large.
         if promised / 1032 > left {
             return Err(size_error(left));
@@ -97,23 +99,25 @@ pub fn read_with_comment(path: &Path) -> Result<(Volume<f32>, String), MhaError>
         let wanted = (promised / header.bytes_each as u64).saturating_mul(size_of::<f32>() as u64);
         check_unpacked(length, wanted.max(promised))
             .map_err(|source| MhaError::OverBudget { path: path.to_owned(), source })?;
-        data.reserve_exact(promised as usize);
-        ZlibDecoder::new(reader).take(promised + 1).read_to_end(&mut data).map_err(io_error)?;
+        header.read_values(ZlibDecoder::new(reader).take(promised + 1), promised)
     } else {
         if left < promised {
             return Err(size_error(left));
         }
-        reader.take(promised).read_to_end(&mut data).map_err(io_error)?;
+        header.read_values(reader.take(promised), promised)
+    };
+    let (mut values, found) = read.map_err(io_error)?;
+    if found != promised {
+        return Err(size_error(found));
     }
-    if data.len() as u64 != promised {
-        return Err(size_error(data.len() as u64));
-    }
-    let mut values = header.values(&data);
     if reversed {
         let plane = header.size[0] * header.size[1];
         values = values.chunks(plane).rev().flatten().copied().collect();
     }
-    if let Some(n) = values.iter().position(|v| !v.is_finite()) {
+    let finite = |part: &[f32]| part.iter().fold(true, |all, v| all & v.is_finite());
+    if !values.par_chunks(1 << 16).all(finite)
+        && let Some(n) = values.iter().position(|v| !v.is_finite())
+    {
         let problem = format!("voxel {n} is {}; every voxel must be a finite number", values[n]);
         return Err(MhaError::Header { path: path.to_owned(), problem });
     }
@@ -331,9 +335,27 @@ impl Header {
         self.size.iter().try_fold(self.bytes_each as u64, |product, n| product.checked_mul(*n as u64))
     }
 
-    fn values(&self, data: &[u8]) -> Vec<f32> {
+    /// The values of voxels of `promised` bytes, and how many bytes there were. Their stored form is never there as a whole: a
+    /// CT takes half as much again.
+    fn read_values(&self, mut stored: impl Read, promised: u64) -> io::Result<(Vec<f32>, u64)> {
+        let mut values = Vec::with_capacity((promised / self.bytes_each as u64) as usize);
+        let (mut part, mut found) = (Vec::with_capacity(PART_BYTES), 0);
+        loop {
+            part.clear();
+            let read = stored.by_ref().take(PART_BYTES as u64).read_to_end(&mut part)?;
+            if read == 0 {
+                return Ok((values, found));
+            }
+            found += read as u64;
+            if found <= promised {
+                values.par_extend(self.values(&part));
+            }
+        }
+    }
+
+    fn values<'a>(&'a self, data: &'a [u8]) -> impl IndexedParallelIterator<Item = f32> + 'a {
         let [slope, intercept] = self.rescale;
-        let value = |bytes: &[u8]| {
+        let value = move |bytes: &[u8]| {
             // Little-endian bytes, at the front.
             let mut b = [0u8; 8];
             b[..bytes.len()].copy_from_slice(bytes);
@@ -352,7 +374,7 @@ impl Header {
                 Element::Double => f64::from_le_bytes(b),
             }
         };
-        data.par_chunks_exact(self.bytes_each).map(|c| (value(c) * slope + intercept) as f32).collect()
+        data.par_chunks_exact(self.bytes_each).map(move |c| (value(c) * slope + intercept) as f32)
     }
 }
 

@@ -14,6 +14,7 @@ mod rays;
 mod room;
 mod slice;
 mod textures;
+mod upload;
 
 pub use bev::BevFrame;
 pub use cast::Fineness;
@@ -136,11 +137,12 @@ impl Gpu {
         self.parts.as_ref()?.textures.lock().failure(volume)
     }
 
-    /// Converts a CT for upload: work for the thread that opens it.
+    /// Makes the texture of a CT: work for the thread that opens it.
     pub fn prepare_ct(&self, hu: &Volume<f32>) {
         if let Some(parts) = &self.parts {
-            let voxels = textures::halves(hu.data());
-            parts.textures.lock().prepare(hu.id(), voxels);
+            let uploader = parts.textures.lock().uploader();
+            let made = uploader.volume(hu, textures::Kind::Ct);
+            parts.textures.lock().insert_ct(hu, made);
         }
     }
 

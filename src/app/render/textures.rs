@@ -1,11 +1,9 @@
 //! Volumes on the device: uploaded once, cached by identity, evicted when unused.
 
+use super::upload::Uploader;
 use crate::geometry::{Mask, Volume, VolumeId};
 use egui_wgpu::wgpu;
-use half::f16;
-use rayon::prelude::*;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -29,7 +27,7 @@ enum Key {
 }
 
 impl Kind {
-    fn format(self) -> wgpu::TextureFormat {
+    pub(super) fn format(self) -> wgpu::TextureFormat {
         match self {
             Self::Ct => wgpu::TextureFormat::R16Float,
             Self::Dose => wgpu::TextureFormat::R32Float,
@@ -37,7 +35,7 @@ impl Kind {
         }
     }
 
-    fn voxel_bytes(self) -> usize {
+    pub(super) fn voxel_bytes(self) -> usize {
         match self {
             Self::Ct => 2,
             Self::Dose => 4,
@@ -60,6 +58,7 @@ pub(super) enum TextureError {
 }
 
 /// The layouts of a volume's bind group, shared by all pipelines.
+#[derive(Clone)]
 pub(super) struct Layouts {
     /// Volume, planes, sampler: for shaders that filter by hardware ([`Kind::Ct`]).
     pub smooth: wgpu::BindGroupLayout,
@@ -75,26 +74,24 @@ const FRAMES_KEPT: u64 = 240;
 const BYTES_KEPT: u64 = 1 << 30;
 
 pub(super) struct Textures {
-    device: wgpu::Device,
-    queue: wgpu::Queue,
-    layouts: Layouts,
-    sampler: wgpu::Sampler,
+    uploader: Uploader,
     held: HashMap<Key, Held>,
     failures: HashMap<Key, TextureError>,
     empty: HashMap<Kind, Bound>,
-    /// The CT about to be displayed, in its texture's format.
-    prepared: Option<(VolumeId, Vec<f16>)>,
     frame: u64,
     uploads: u64,
 }
 
 /// A volume on the device: its own bind group, and its views for a group with others.
 #[derive(Clone)]
-struct Bound {
-    group: wgpu::BindGroup,
-    volume: wgpu::TextureView,
-    planes: wgpu::TextureView,
+pub(super) struct Bound {
+    pub group: wgpu::BindGroup,
+    pub volume: wgpu::TextureView,
+    pub planes: wgpu::TextureView,
 }
+
+/// A texture, its bytes, and the mask of which it is one.
+type Made = (Bound, u64, Option<Arc<Mask>>);
 
 struct Held {
     bound: Bound,
@@ -152,14 +149,10 @@ impl Textures {
     pub(super) fn new(device: wgpu::Device, queue: wgpu::Queue, layouts: Layouts) -> Self {
         let sampler = super::pipeline::linear_sampler(&device);
         Self {
-            device,
-            queue,
-            layouts,
-            sampler,
+            uploader: Uploader { device, queue, layouts, sampler },
             held: HashMap::new(),
             failures: HashMap::new(),
             empty: HashMap::new(),
-            prepared: None,
             frame: 0,
             uploads: 0,
         }
@@ -205,39 +198,28 @@ impl Textures {
                 resource: wgpu::BindingResource::TextureView(view),
             })
             .collect();
-        let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
+        let group = self.uploader.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some("three volumes"),
-            layout: &self.layouts.three,
+            layout: &self.uploader.layouts.three,
             entries: &entries,
         });
         (group, there)
     }
 
-    /// Caches the voxels of a CT in its texture's format until the upload.
-    pub(super) fn prepare(&mut self, volume: VolumeId, voxels: Vec<f16>) {
-        self.prepared = Some((volume, voxels));
+    /// For a thread that makes the texture of a CT before it is displayed.
+    pub(super) fn uploader(&self) -> Uploader {
+        self.uploader.clone()
+    }
+
+    /// Takes the texture of a CT about to be displayed.
+    pub(super) fn insert_ct(&mut self, ct: &Volume<f32>, made: Result<Bound, TextureError>) {
+        let made = made.map(|bound| (bound, bytes_of(ct, Kind::Ct), None));
+        self.insert(Key::Volume(ct.id(), Kind::Ct), made);
     }
 
     fn bound(&mut self, volume: &Arc<Volume<f32>>, kind: Kind) -> Option<Bound> {
-        let is_new = |(of, _): &mut (VolumeId, _)| kind == Kind::Ct && *of == volume.id();
-        let prepared = self.prepared.take_if(is_new).map(|(_, voxels)| voxels);
-        self.get(Key::Volume(volume.id(), kind), |textures| {
-            let grid = volume.grid();
-            let group = textures.upload(grid.size(), kind, grid.planes_mm(), |texture, planes| {
-                let [nx, ny, _] = grid.size();
-                let range = planes.start * nx * ny..planes.end * nx * ny;
-                let data = &volume.data()[range.clone()];
-                match (kind, &prepared) {
-                    (Kind::Ct, Some(voxels)) => {
-                        textures.write(texture, planes, [nx, ny], bytemuck::cast_slice(&voxels[range]))
-                    }
-                    (Kind::Ct, None) => {
-                        textures.write(texture, planes, [nx, ny], bytemuck::cast_slice(&halves(data)))
-                    }
-                    _ => textures.write(texture, planes, [nx, ny], bytemuck::cast_slice(data)),
-                }
-            })?;
-            Ok((group, (grid.len() * kind.voxel_bytes()) as u64, None))
+        self.get(Key::Volume(volume.id(), kind), |uploader| {
+            Ok((uploader.volume(volume, kind)?, bytes_of(volume, kind), None))
         })
     }
 
@@ -247,14 +229,14 @@ impl Textures {
         if !self.held.contains_key(&key) {
             self.redraw(key, mask);
         }
-        let bound = self.get(key, |textures| {
+        let bound = self.get(key, |uploader| {
             let size = mask.size();
             let [nx, ny, nz] = size;
             let first = mask.offset()[2];
             let planes_mm = &mask.grid().planes_mm()[first..first + nz];
-            let group = textures.upload(size, Kind::Mask, planes_mm, |texture, planes| {
+            let group = uploader.upload(size, Kind::Mask, planes_mm, |texture, planes| {
                 let data = mask.values_of(planes.clone());
-                textures.write(texture, planes, [nx, ny], &data);
+                uploader.write(texture, planes, [nx, ny], &data);
             })?;
             Ok((group, (nx * ny * nz) as u64, Some(Arc::clone(mask))))
         });
@@ -279,17 +261,18 @@ impl Textures {
         let Some(held) = self.held.remove(&former) else { return };
         for plane in planes {
             let planes = plane..plane + 1;
-            self.write(held.bound.volume.texture(), planes.clone(), [nx, ny], &mask.values_of(planes));
+            self.uploader.write(
+                held.bound.volume.texture(),
+                planes.clone(),
+                [nx, ny],
+                &mask.values_of(planes),
+            );
         }
         self.uploads += 1;
         self.held.insert(key, Held { mask: Some(Arc::clone(mask)), ..held });
     }
 
-    fn get(
-        &mut self,
-        key: Key,
-        make: impl FnOnce(&Self) -> Result<(Bound, u64, Option<Arc<Mask>>), TextureError>,
-    ) -> Option<Bound> {
+    fn get(&mut self, key: Key, make: impl FnOnce(&Uploader) -> Result<Made, TextureError>) -> Option<Bound> {
         if let Some(held) = self.held.get_mut(&key) {
             held.last_frame = self.frame;
             return Some(held.bound.clone());
@@ -297,7 +280,12 @@ impl Textures {
         if self.failures.contains_key(&key) {
             return None;
         }
-        match make(self) {
+        let made = make(&self.uploader);
+        self.insert(key, made)
+    }
+
+    fn insert(&mut self, key: Key, made: Result<Made, TextureError>) -> Option<Bound> {
+        match made {
             Ok((bound, bytes, mask)) => {
                 self.uploads += 1;
                 let held = Held { bound: bound.clone(), mask, bytes, last_frame: self.frame };
@@ -322,8 +310,8 @@ impl Textures {
         if let Some(empty) = self.empty.get(&kind) {
             return empty.clone();
         }
-        let texture = self.new_texture([1, 1, 1], kind.format());
-        let empty = self.bind(&texture, &[0.0], kind);
+        let texture = self.uploader.new_texture([1, 1, 1], kind.format());
+        let empty = self.uploader.bind(&texture, &[0.0], kind);
         self.empty.insert(kind, empty.clone());
         empty
     }
@@ -334,128 +322,8 @@ impl Textures {
             self.held.retain(|_, h| h.last_frame == now);
         }
     }
-
-    /// A texture of `size` voxels, filled a few planes at a time: a staging copy of a whole CT would briefly double the
-    /// memory.
-    fn upload(
-        &self,
-        size: [usize; 3],
-        kind: Kind,
-        planes_mm: &[f64],
-        fill: impl Fn(&wgpu::Texture, Range<usize>),
-    ) -> Result<Bound, TextureError> {
-        let [nx, ny, nz] = size;
-        let limits = self.device.limits();
-        let most = limits.max_texture_dimension_3d;
-        let table = limits.max_texture_dimension_2d.min(most);
-        if nx.max(ny) > most as usize || nz > table as usize {
-            return Err(TextureError::TooLarge(nx, ny, nz, table));
-        }
-        let out_of_memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-        let texture = self.new_texture(size, kind.format());
-        let step = (1 << 23) / (nx * ny).max(1) + 1;
-        for first in (0..nz).step_by(step) {
-            fill(&texture, first..(first + step).min(nz));
-        }
-        let first = planes_mm.first().copied().unwrap_or(0.0);
-        let planes_mm: Vec<f32> = planes_mm.iter().map(|p| (p - first) as f32).collect();
-        let group = self.bind(&texture, &planes_mm, kind);
-        if pollster::block_on(out_of_memory.pop()).is_some() {
-            let bytes = nx * ny * nz * kind.voxel_bytes();
-            return Err(TextureError::NoRoom(bytes as u64 >> 20));
-        }
-        Ok(group)
-    }
-
-    fn new_texture(&self, [nx, ny, nz]: [usize; 3], format: wgpu::TextureFormat) -> wgpu::Texture {
-        self.device.create_texture(&wgpu::TextureDescriptor {
-            label: Some("volume"),
-            size: wgpu::Extent3d { width: nx as u32, height: ny as u32, depth_or_array_layers: nz as u32 },
-            mip_level_count: 1,
-            sample_count: 1,
-            dimension: wgpu::TextureDimension::D3,
-            format,
-            usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
-            view_formats: &[],
-        })
-    }
-
-    /// Writes some planes of `nx` x `ny` voxels.
-    fn write(&self, texture: &wgpu::Texture, planes: Range<usize>, [nx, ny]: [usize; 2], data: &[u8]) {
-        let row_bytes = (data.len() / (planes.len() * ny).max(1)) as u32;
-        self.queue.write_texture(
-            wgpu::TexelCopyTextureInfo {
-                texture,
-                mip_level: 0,
-                origin: wgpu::Origin3d { x: 0, y: 0, z: planes.start as u32 },
-                aspect: wgpu::TextureAspect::All,
-            },
-            data,
-            wgpu::TexelCopyBufferLayout {
-                offset: 0,
-                bytes_per_row: Some(row_bytes),
-                rows_per_image: Some(ny as u32),
-            },
-            wgpu::Extent3d {
-                width: nx as u32,
-                height: ny as u32,
-                depth_or_array_layers: planes.len() as u32,
-            },
-        );
-    }
-
-    fn bind(&self, volume: &wgpu::Texture, planes_mm: &[f32], kind: Kind) -> Bound {
-        let table = self.device.create_texture(&wgpu::TextureDescriptor {
-            label: Some("planes"),
-            size: wgpu::Extent3d { width: planes_mm.len() as u32, height: 1, depth_or_array_layers: 1 },
-            mip_level_count: 1,
-            sample_count: 1,
-            dimension: wgpu::TextureDimension::D2,
-            format: wgpu::TextureFormat::R32Float,
-            usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
-            view_formats: &[],
-        });
-        self.queue.write_texture(
-            table.as_image_copy(),
-            bytemuck::cast_slice(planes_mm),
-            wgpu::TexelCopyBufferLayout {
-                offset: 0,
-                bytes_per_row: Some(planes_mm.len() as u32 * 4),
-                rows_per_image: None,
-            },
-            table.size(),
-        );
-        let volume = volume.create_view(&wgpu::TextureViewDescriptor::default());
-        let planes = table.create_view(&wgpu::TextureViewDescriptor::default());
-        let mut entries = vec![
-            wgpu::BindGroupEntry { binding: 0, resource: wgpu::BindingResource::TextureView(&volume) },
-            wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(&planes) },
-        ];
-        let layout = match kind {
-            Kind::Ct => {
-                let sampler = wgpu::BindingResource::Sampler(&self.sampler);
-                entries.push(wgpu::BindGroupEntry { binding: 2, resource: sampler });
-                &self.layouts.smooth
-            }
-            Kind::Dose | Kind::Mask => &self.layouts.exact,
-        };
-        let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: Some("volume"),
-            layout,
-            entries: &entries,
-        });
-        Bound { group, volume, planes }
-    }
 }
 
-/// The voxels of a CT in its texture's format.
-pub(super) fn halves(data: &[f32]) -> Vec<f16> {
-    let mut out = vec![f16::ZERO; data.len()];
-    let chunk = 1 << 16;
-    out.par_chunks_mut(chunk).zip(data.par_chunks(chunk)).for_each(|(to, from)| {
-        for (t, f) in to.iter_mut().zip(from) {
-            *t = f16::from_f32(f.clamp(-65504.0, 65504.0));
-        }
-    });
-    out
+fn bytes_of(volume: &Volume<f32>, kind: Kind) -> u64 {
+    (volume.grid().len() * kind.voxel_bytes()) as u64
 }
