@@ -46,7 +46,8 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
             NormalisedAt::Point(mm) => point(ui, state, plan, mm, &mut dragged),
             NormalisedAt::Maximum => {}
         }
-        field(ui, "Dose", |ui| dose(ui, plan, &mut next.dose, &mut dragged));
+        field(ui, "Dose", |ui| dose(ui, &mut next.dose, &mut dragged));
+        field(ui, "", |ui| unit(ui, plan, &mut next.dose));
     });
     if let Some(now) = &next {
         said(ui, state, plan, now);
@@ -142,7 +143,7 @@ fn point(ui: &mut Ui, state: &State, plan: &Plan, mm: &mut DVec3, dragged: &mut 
 }
 
 /// The dose in Gy or in percent of the prescription; a change of the unit keeps the dose where there is a prescription.
-fn dose(ui: &mut Ui, plan: &Plan, dose: &mut NormalisedDose, dragged: &mut Option<u64>) {
+fn dose(ui: &mut Ui, dose: &mut NormalisedDose, dragged: &mut Option<u64>) {
     let r = match dose {
         NormalisedDose::Gy(gy) => {
             number("Normalised dose", gy, " Gy").decimals(2).speed(0.1).range(0.1..=200.0).show(ui)
@@ -152,6 +153,9 @@ fn dose(ui: &mut Ui, plan: &Plan, dose: &mut NormalisedDose, dragged: &mut Optio
         }
     };
     *dragged = dragged.or(gesture(&r));
+}
+
+fn unit(ui: &mut Ui, plan: &Plan, dose: &mut NormalisedDose) {
     let is_gy = matches!(dose, NormalisedDose::Gy(_));
     let prescribed = plan.prescription_gy.filter(|gy| *gy > 0.0);
     if ui.selectable_label(is_gy, "Gy").on_hover_text("Dose of the whole course").clicked()

@@ -127,7 +127,7 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
                 commands.push(Command::MachineFit(MachineFitAction::Open(true)));
             }
         });
-        field(ui, "Monitor units", |ui| monitor_units(ui, state, plan));
+        field(ui, "Monitor units", |ui| ui.vertical(|ui| monitor_units(ui, state, plan)));
     });
 }
 
@@ -137,8 +137,10 @@ fn monitor_units(ui: &mut Ui, state: &State, plan: &Plan) {
     match state.results.normalisation_factor().filter(|_| plan.normalisation.is_some()) {
         Some((factor, standing)) => {
             ui.label(format!("{:.1} MU a fraction", factor * mu));
-            let former = if standing == Standing::Stale { ", of an earlier state" } else { "" };
-            ui.weak(format!("= {mu:.1} × {factor:.4} (normalisation{former})"));
+            ui.weak(format!("= {mu:.1} × {factor:.4} (normalisation)"));
+            if standing == Standing::Stale {
+                ui.weak("of an earlier state");
+            }
         }
         None if plan.normalisation.is_some() => {
             ui.label(format!("{mu:.1} MU a fraction before normalisation"));
