@@ -1,5 +1,6 @@
 //! Dose-volume histograms.
 
+use super::plot::{GRID, mark_text, marks};
 use super::{goals, held, plot_line, status_chip};
 use crate::analysis::{Dvh, Metric, dvh_csv, value_at};
 use crate::app::command::{Command, Commands};
@@ -8,7 +9,7 @@ use crate::app::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State, Worksp
 use crate::app::theme;
 use crate::case::{DoseStatus, Structure, StructureKind, status_text};
 use egui::{Button, Color32, RichText, Ui};
-use egui_plot::{AxisHints, GridMark, HPlacement, LineStyle, Plot, PlotPoint, VLine};
+use egui_plot::{AxisHints, HPlacement, LineStyle, Plot, PlotPoint, VLine};
 
 /// Shows the DVHs of the visible structures, with the goals beside them.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -249,7 +250,7 @@ fn plot_here(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
         .grid_spacing(egui::Rangef::new(1.0, 24.0))
         .x_grid_spacer(move |input| marks(input.bounds, doses_marked))
         .y_grid_spacer(|input| marks(input.bounds, 6.0))
-        .grid_color(Color32::from_rgb(46, 51, 58))
+        .grid_color(GRID)
         .label_formatter(|_| None);
     let response = plot.show(ui, |plot| {
         if let Some(reference) = axes.reference {
@@ -299,25 +300,6 @@ fn apart(points: &[[f64; 2]], axis_ends: [f64; 2]) -> Vec<[f64; 2]> {
 
 /// Width of a mark with its number on the axis of doses.
 const MARK_POINTS: f32 = 40.0;
-
-/// About `count` marks at round numbers.
-fn marks((low, high): (f64, f64), count: f64) -> Vec<GridMark> {
-    let rough = (high - low) / count;
-    if !(rough.is_finite() && rough > 0.0) {
-        return Vec::new();
-    }
-    let power = 10.0_f64.powf(rough.log10().floor());
-    let step_size = power * [1.0, 2.0, 5.0, 10.0].into_iter().find(|m| m * power >= rough).unwrap_or(10.0);
-    let first = (low / step_size).ceil() as i64;
-    let last = (high / step_size).floor() as i64;
-    (first..=last).map(|n| GridMark { value: n as f64 * step_size, step_size }).collect()
-}
-
-/// A mark's number with enough digits to distinguish it from its neighbours.
-fn mark_text(mark: GridMark) -> String {
-    let digits = (-mark.step_size.log10()).ceil().clamp(0.0, 6.0) as usize;
-    format!("{:.digits$}", mark.value)
-}
 
 /// Most structures whose values are shown at the pointer.
 const MOST_TOLD: usize = 10;
@@ -467,7 +449,7 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
 
 #[cfg(test)]
 mod tests {
-    use super::{apart, marks};
+    use super::apart;
     use crate::app::panel::plot_line;
     use egui_kittest::Harness;
     use egui_plot::{Plot, PlotPoint};
@@ -517,18 +499,5 @@ mod tests {
         let coarse = [[0.0, 100.0], [1.0, 100.0], [1.0, 50.0], [2.0, 0.0]];
         assert_eq!(apart(&coarse, [2.0, 100.0]), coarse);
         assert!(apart(&[], [0.0, 0.0]).is_empty());
-    }
-
-    #[test]
-    fn marks_stand_at_round_numbers() {
-        let values = |bounds, count| marks(bounds, count).into_iter().map(|m| m.value).collect::<Vec<_>>();
-        assert_eq!(values((-0.6, 64.3), 8.0), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
-        assert_eq!(values((-1.0, 103.0), 6.0), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
-        let text = |value, step_size| super::mark_text(egui_plot::GridMark { value, step_size });
-        assert_eq!(
-            [text(0.5, 0.5), text(1.0, 0.5), text(40.0, 20.0), text(0.02, 0.01)],
-            ["0.5", "1.0", "40", "0.02"]
-        );
-        assert!(values((0.0, 0.0), 5.0).is_empty() && values((0.0, f64::NAN), 5.0).is_empty());
     }
 }

@@ -1,5 +1,6 @@
 //! Rulers, dose points and the dose profile: the list, and the plot.
 
+use super::plot::{GRID, marks};
 use super::{plot_line, status_chip};
 use crate::analysis::profile;
 use crate::app::command::{Command, Commands, MeasureAction};
@@ -196,6 +197,8 @@ fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
                 .placement(HPlacement::Right)
                 .formatter(move |mark, _| format!("{:.0}", hu_of(mark.value))),
         ])
+        .x_grid_spacer(|input| marks(input.bounds, 10.0))
+        .grid_color(GRID)
         .show_crosshair(true)
         .label_formatter(|_| None);
     let response = plot.show(ui, |plot| {

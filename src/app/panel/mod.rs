@@ -19,6 +19,7 @@ pub mod notices;
 mod outside;
 pub mod patients;
 pub mod plans;
+mod plot;
 mod recent;
 pub mod references;
 pub mod register;
@@ -31,5 +32,6 @@ pub mod unsaved;
 mod widget;
 
 pub use colour::colour_button;
+pub use plot::plot_line;
 pub use recent::recent;
-pub use widget::{angle, held, lasting_menu, number, plot_line, row, section, status_chip, worth_chip};
+pub use widget::{angle, held, lasting_menu, number, row, section, status_chip, worth_chip};

@@ -8,7 +8,6 @@ use egui::{
     Align, Align2, Color32, DragValue, FontId, Layout, PopupCloseBehavior, Rect, Response, Role, Sense,
     TextStyle, Ui, UiBuilder, WidgetInfo, pos2, vec2,
 };
-use egui_plot::Line;
 use std::cell::Cell;
 use std::ops::RangeInclusive;
 
@@ -240,12 +239,6 @@ fn elided(ui: &Ui, text: &str, width: f32, colour: Color32) -> std::sync::Arc<eg
     let mut job = egui::text::LayoutJob::simple_singleline(text.to_owned(), font, colour);
     job.wrap = egui::text::TextWrapping::truncate_at_width(width.max(8.0));
     ui.painter().layout_job(job)
-}
-
-/// A line through points. Left to itself the plot draws points within a pixel as one band from the least to the greatest, and from
-/// the point before as a wedge that widens to it: far from the curve where it falls steeply after a long flat part, as a target's.
-pub fn plot_line<'a>(name: impl Into<String>, points: Vec<[f64; 2]>) -> Line<'a> {
-    Line::new(name, points).allow_band(false)
 }
 
 /// The status of a dose with its limitations: `PARTIAL` and, beside it, `2 of 3 beams`.

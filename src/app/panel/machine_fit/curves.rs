@@ -2,6 +2,7 @@
 //! line, and the difference under them.
 
 use crate::analysis::machine_fit::{COLUMNS, CurveReport, LOCAL, PointReport, Report};
+use crate::app::panel::plot::{GRID, mark_text, marks};
 use crate::app::panel::plot_line;
 use crate::app::theme;
 use egui::{Button, Color32, RichText, Ui};
@@ -11,6 +12,8 @@ const MEASURED: Color32 = Color32::from_rgb(236, 190, 110);
 const COMPUTED: Color32 = Color32::from_rgb(110, 180, 250);
 /// Differences of so many percent either way are always on the axis.
 const LEAST_PERCENT: f64 = 3.0;
+/// Width of the axis of doses and of that of differences: positions stand under each other.
+const AXIS_POINTS: f32 = 52.0;
 /// Rows of the table before it scrolls.
 const ROWS: usize = 6;
 const ROW_HEIGHT: f32 = 21.0;
@@ -114,7 +117,15 @@ fn plot(
         .allow_drag(false)
         .allow_zoom(false)
         .allow_boxed_zoom(false)
-        .custom_y_axes(vec![AxisHints::new_y().label(axis(unit)).min_thickness(40.0)])
+        .custom_y_axes(vec![
+            AxisHints::new_y()
+                .label(axis(unit))
+                .min_thickness(AXIS_POINTS)
+                .formatter(|mark, _| mark_text(mark)),
+        ])
+        .x_grid_spacer(|input| marks(input.bounds, 10.0))
+        .y_grid_spacer(|input| marks(input.bounds, 6.0))
+        .grid_color(GRID)
         .label_formatter(|_| None);
     plot = if what == "dose" {
         plot.include_y(0.0).custom_x_axes(vec![AxisHints::new_x()])
