@@ -16,7 +16,7 @@ const LEAST_PERCENT: f64 = 3.0;
 const AXIS_POINTS: f32 = 52.0;
 /// Rows of the table before it scrolls.
 const ROWS: usize = 6;
-const ROW_HEIGHT: f32 = 21.0;
+const ROW_HEIGHT: f32 = 24.5;
 /// The part of the height below the table that the differences have.
 const DIFFERENCES: f32 = 0.36;
 
