@@ -164,7 +164,9 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         if quick && side_by_side {
             self.wake[HELPERS].notify_one();
         }
-        self.outbox.notify();
+        if replaced.is_some() {
+            self.outbox.notify();
+        }
         job
     }
 
@@ -185,7 +187,9 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
             self.outbox.post(&old.job_ref, JobEvent::Cancelled);
         }
         drop(state);
-        self.outbox.notify();
+        if waiting.is_some() {
+            self.outbox.notify();
+        }
     }
 
     pub fn close(&self) {
