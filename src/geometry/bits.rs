@@ -20,7 +20,8 @@ impl BitPlane {
     /// The pixels whose value, `[y][x]`, `holds`.
     pub fn of<T>(values: &[T], size: [usize; 2], holds: impl Fn(&T) -> bool) -> Self {
         let mut plane = Self::unset(size);
-        let rows = plane.words.chunks_exact_mut(size[0].div_ceil(WORD).max(1));
+        let stride = plane.stride().max(1);
+        let rows = plane.words.chunks_exact_mut(stride);
         for (words, row) in rows.zip(values.chunks_exact(size[0].max(1))) {
             for (word, pixels) in words.iter_mut().zip(row.chunks(WORD)) {
                 *word = pixels.iter().rev().fold(0, |word, value| word << 1 | u64::from(holds(value)));
@@ -33,9 +34,14 @@ impl BitPlane {
         self.size
     }
 
+    /// Words of a row.
+    fn stride(&self) -> usize {
+        self.size[0].div_ceil(WORD)
+    }
+
     /// The words of a row.
     pub fn row(&self, y: usize) -> &[u64] {
-        let stride = self.size[0].div_ceil(WORD);
+        let stride = self.stride();
         &self.words[y * stride..][..stride]
     }
 
@@ -71,7 +77,7 @@ impl BitPlane {
 
     /// Sets or unsets a part of a row.
     pub fn fill(&mut self, x: Range<usize>, y: usize, set: bool) {
-        let stride = self.size[0].div_ceil(WORD);
+        let stride = self.stride();
         let row = &mut self.words[y * stride..][..stride];
         for (n, mask) in masks(x) {
             row[n] = if set { row[n] | mask } else { row[n] & !mask };
@@ -127,7 +133,7 @@ impl BitPlane {
                 );
             }
         }
-        let stride = width.div_ceil(WORD);
+        let stride = self.stride();
         let reach = reach[1].min(height.saturating_sub(1));
         // Rows gather the next ones up, then down; each pass takes twice as many at a time as the one before.
         let mut gathered = 0;

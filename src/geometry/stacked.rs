@@ -44,6 +44,10 @@ impl Classes {
         [nx, ny, self.kept.len()]
     }
 
+    fn no_voxels(&self) -> Vec<BitPlane> {
+        self.kept.iter().map(|plane| BitPlane::unset(plane.size())).collect()
+    }
+
     fn of(&self, [x, y, z]: [usize; 3]) -> Class {
         let is = |planes: &[BitPlane]| planes[z].at(x, y);
         match () {
@@ -101,7 +105,7 @@ impl Classes {
 
     /// The voxels of sheets that a line across them reaches from the body, through little air.
     pub fn attached(&self) -> Vec<BitPlane> {
-        let mut all: Vec<BitPlane> = self.kept.iter().map(|plane| BitPlane::unset(plane.size())).collect();
+        let mut all = self.no_voxels();
         for (axis, up) in [(0, true), (0, false), (1, true), (1, false), (2, true), (2, false)] {
             let found = self.follow(axis, up, |_, way| {
                 let mut found = Vec::new();
@@ -127,7 +131,7 @@ impl Classes {
     /// The voxels on the ways from one kept voxel to the next, along any axis, that lead through light matter for more
     /// than half of their length and through little air at a time.
     pub fn bridges(&self) -> Vec<BitPlane> {
-        let mut all: Vec<BitPlane> = self.kept.iter().map(|plane| BitPlane::unset(plane.size())).collect();
+        let mut all = self.no_voxels();
         for axis in 0..3 {
             let found = self.follow(axis, true, |first, way| {
                 let (mut air_mm, mut length_mm, mut matter_mm) = (0.0, 0.0, 0.0);

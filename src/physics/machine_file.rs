@@ -5,7 +5,7 @@ use super::{Curve, Spectrum};
 use crate::input::{MACHINE_BYTES, beginning, read_text};
 use serde::Deserialize;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
 
 /// Why a machine cannot be used.
@@ -66,17 +66,16 @@ impl Machine {
     /// # Errors
     /// [`MachineError`]: an unknown name, an unreadable file, a value that cannot be.
     pub fn resolve(name_or_path: &str) -> Result<Arc<Self>, MachineError> {
-        static READ: OnceLock<Vec<Arc<Machine>>> = OnceLock::new();
-        if let Some(at) = Self::shipped().iter().position(|name| name == name_or_path) {
+        if Self::shipped().iter().any(|name| name == name_or_path) {
             // Every preview of a drag asks for its machine.
-            if let Some(read) = READ.get() {
-                return Ok(Arc::clone(&read[at]));
+            static READ: Mutex<Vec<(String, Arc<Machine>)>> = Mutex::new(Vec::new());
+            let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, machine)) = read.iter().find(|(name, _)| name == name_or_path) {
+                return Ok(Arc::clone(machine));
             }
-            let all: Vec<Arc<Self>> = Self::shipped()
-                .iter()
-                .map(|name| Self::read_shipped(name).map(Arc::new))
-                .collect::<Result<_, _>>()?;
-            return Ok(Arc::clone(&READ.get_or_init(|| all)[at]));
+            let machine = Arc::new(Self::read_shipped(name_or_path)?);
+            read.push((name_or_path.to_owned(), Arc::clone(&machine)));
+            return Ok(machine);
         }
         let path = Path::new(name_or_path);
         let looks_like_a_path = path.components().count() > 1 || path.extension().is_some();

@@ -206,10 +206,9 @@ impl Graph {
         let access = Access { graph: self, grade, control, previewed: &previewed, partial };
         let start = Instant::now();
         let answer = query.answer(&access);
-        let receipt = answer.as_ref().ok().and_then(Q::receipt);
-        let phases_ms = receipt.map(|receipt| receipt.phases_ms.clone()).unwrap_or_default();
+        let phases_ms = || answer.as_ref().ok().and_then(Q::receipt).map(|receipt| receipt.phases_ms.clone());
         let ms = 1e3 * start.elapsed().as_secs_f64();
-        tracing::debug!("{} ({grade:?}): {ms:.2} ms {phases_ms:.2?}", query.name());
+        tracing::debug!("{} ({grade:?}): {ms:.2} ms {:.2?}", query.name(), phases_ms().unwrap_or_default());
         let reached = if previewed.get() { grade } else { Grade::Full };
         making.settle(&answer, reached);
         answer.map(|answer| (answer, reached))

@@ -2,6 +2,7 @@
 
 use super::frame::corners_mm;
 use super::pipeline::{self, Blocks, Layers};
+use super::upload::flat_texture;
 use super::{DrrView, OutlineLook};
 use crate::geometry::Mask;
 use bytemuck::{Pod, Zeroable};
@@ -115,7 +116,7 @@ impl RadiographPipeline {
         let blocks = Blocks::new(device);
         let groups = [Some(blocks.layout()), Some(&layout)];
         let pipeline = pipeline::new(device, "radiograph", SOURCE, &groups, pipeline::over(target));
-        let nothing = upload(device, queue, &[0.0], [1, 1]);
+        let nothing = flat_texture(device, queue, "x-ray", &[0.0], [1, 1]);
         Self { pipeline, blocks, layout, xrays: HashMap::new(), nothing }
     }
 
@@ -135,7 +136,7 @@ impl RadiographPipeline {
         let key = Arc::as_ptr(texels) as usize;
         let (_, view) = self.xrays.entry(key).or_insert_with(|| {
             let size = [columns as u32, rows as u32];
-            (Arc::downgrade(texels), upload(device, queue, &texels.values, size))
+            (Arc::downgrade(texels), flat_texture(device, queue, "x-ray", &texels.values, size))
         });
         Some((view.clone(), texels.pixels_per_texel))
     }
@@ -193,31 +194,6 @@ impl RadiographPipeline {
             entries: &[entry(0, xray), entry(1, drr)],
         })
     }
-}
-
-fn upload(
-    device: &wgpu::Device,
-    queue: &wgpu::Queue,
-    values: &[f32],
-    [width, height]: [u32; 2],
-) -> wgpu::TextureView {
-    let texture = device.create_texture(&wgpu::TextureDescriptor {
-        label: Some("x-ray"),
-        size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
-        mip_level_count: 1,
-        sample_count: 1,
-        dimension: wgpu::TextureDimension::D2,
-        format: wgpu::TextureFormat::R32Float,
-        usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
-        view_formats: &[],
-    });
-    queue.write_texture(
-        texture.as_image_copy(),
-        bytemuck::cast_slice(values),
-        wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(4 * width), rows_per_image: None },
-        texture.size(),
-    );
-    texture.create_view(&wgpu::TextureViewDescriptor::default())
 }
 
 /// Bounding box of a structure's projection with a rim, `[left, top, right, bottom]` in screen pixels of the view;

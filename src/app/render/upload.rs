@@ -110,28 +110,9 @@ impl Uploader {
     }
 
     pub fn bind(&self, volume: &wgpu::Texture, planes_mm: &[f32], kind: Kind) -> Bound {
-        let table = self.device.create_texture(&wgpu::TextureDescriptor {
-            label: Some("planes"),
-            size: wgpu::Extent3d { width: planes_mm.len() as u32, height: 1, depth_or_array_layers: 1 },
-            mip_level_count: 1,
-            sample_count: 1,
-            dimension: wgpu::TextureDimension::D2,
-            format: wgpu::TextureFormat::R32Float,
-            usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
-            view_formats: &[],
-        });
-        self.queue.write_texture(
-            table.as_image_copy(),
-            bytemuck::cast_slice(planes_mm),
-            wgpu::TexelCopyBufferLayout {
-                offset: 0,
-                bytes_per_row: Some(planes_mm.len() as u32 * 4),
-                rows_per_image: None,
-            },
-            table.size(),
-        );
+        let planes =
+            flat_texture(&self.device, &self.queue, "planes", planes_mm, [planes_mm.len() as u32, 1]);
         let volume = volume.create_view(&wgpu::TextureViewDescriptor::default());
-        let planes = table.create_view(&wgpu::TextureViewDescriptor::default());
         let mut entries = vec![
             wgpu::BindGroupEntry { binding: 0, resource: wgpu::BindingResource::TextureView(&volume) },
             wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(&planes) },
@@ -151,6 +132,33 @@ impl Uploader {
         });
         Bound { group, volume, planes }
     }
+}
+
+/// A texture of a plane of numbers.
+pub(super) fn flat_texture(
+    device: &wgpu::Device,
+    queue: &wgpu::Queue,
+    label: &str,
+    values: &[f32],
+    [width, height]: [u32; 2],
+) -> wgpu::TextureView {
+    let texture = device.create_texture(&wgpu::TextureDescriptor {
+        label: Some(label),
+        size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
+        mip_level_count: 1,
+        sample_count: 1,
+        dimension: wgpu::TextureDimension::D2,
+        format: wgpu::TextureFormat::R32Float,
+        usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
+        view_formats: &[],
+    });
+    queue.write_texture(
+        texture.as_image_copy(),
+        bytemuck::cast_slice(values),
+        wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(4 * width), rows_per_image: None },
+        texture.size(),
+    );
+    texture.create_view(&wgpu::TextureViewDescriptor::default())
 }
 
 /// Planes of `nx` x `ny` voxels that are written together.

@@ -142,7 +142,7 @@ fn point(ui: &mut Ui, state: &State, plan: &Plan, mm: &mut DVec3, dragged: &mut 
     });
 }
 
-/// The dose in Gy or in percent of the prescription; a change of the unit keeps the dose where there is a prescription.
+/// The dose in Gy or in percent of the prescription.
 fn dose(ui: &mut Ui, dose: &mut NormalisedDose, dragged: &mut Option<u64>) {
     let r = match dose {
         NormalisedDose::Gy(gy) => {
@@ -155,6 +155,7 @@ fn dose(ui: &mut Ui, dose: &mut NormalisedDose, dragged: &mut Option<u64>) {
     *dragged = dragged.or(gesture(&r));
 }
 
+/// The unit of the dose; a change keeps the dose where there is a prescription.
 fn unit(ui: &mut Ui, plan: &Plan, dose: &mut NormalisedDose) {
     let is_gy = matches!(dose, NormalisedDose::Gy(_));
     let prescribed = plan.prescription_gy.filter(|gy| *gy > 0.0);
