@@ -1,7 +1,7 @@
 //! Unsaved work: its mark, the questions before it is lost, and recovery after a kill.
 
 use crate::harness::{Window, folder, said, small_case, until, window};
-use beamsight::app::command::Command;
+use beamsight::app::command::{Command, PlanAction};
 use beamsight::app::state::unsaved::Reply;
 use beamsight::app::{App, Options, Picked};
 use beamsight::case::{Case, Contour, Edit};
@@ -80,9 +80,8 @@ fn until_kept(w: &mut Window, state: &Path, gantry_deg: f64) {
     until(w, "kept work", move |app| {
         app.is_settled()
             && unsaved_files(&state).iter().any(|path| {
-                session::read(path).is_ok_and(|s| {
-                    (s.plans[0].beams[0].control_points[0].gantry_deg - gantry_deg).abs() < 1e-9
-                })
+                let last = session::read(path).ok().and_then(|s| s.plans.last().cloned());
+                last.is_some_and(|p| (p.beams[0].control_points[0].gantry_deg - gantry_deg).abs() < 1e-9)
             })
     });
 }
@@ -306,6 +305,8 @@ fn unsaved_work_comes_back_exactly_after_a_kill() {
     let mut fourth =
         opened(Options { case: session_word, state_folder: Some(state.clone()), ..Options::default() });
     assert_eq!(fourth.state().state.case().structures.structures, left.structures.structures);
+    // On a second plan, which is the one displayed afterwards.
+    fourth.state_mut().command(Command::Plans(PlanAction::Copy(0)));
     turn(&mut fourth, 5.0);
     until_kept(&mut fourth, &state, 5.0);
     drop(fourth);
@@ -313,11 +314,13 @@ fn unsaved_work_comes_back_exactly_after_a_kill() {
     until(&mut fifth, "offer", |app| !app.state.recoverable.is_empty());
     fifth.get_by_label("Recover cube.mha").click();
     until(&mut fifth, "case", |app| app.state.is_loaded() && app.is_settled());
+    assert_eq!((fifth.state().state.case().plans.len(), fifth.state().state.plan), (2, 1));
     assert!(fifth.state().title().starts_with("* mine.json"), "{}", fifth.state().title());
     fifth.key_press_modifiers(Modifiers::COMMAND, Key::S);
     until(&mut fifth, "saved session", |app| !app.state.is_unsaved());
     let saved = session::read(&out).expect("a session");
-    assert_eq!(saved.plans[0], *fifth.state().state.case().plans[0]);
+    let found = &fifth.state().state.case().plans;
+    assert!(saved.plans.iter().eq(found.iter().map(|plan| &**plan)));
 }
 
 /// Work is written at each edit's end, its view state each minute, by the test's own clock.

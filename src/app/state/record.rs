@@ -7,7 +7,7 @@ use super::register::RegisterRecord;
 use super::results::{EngineChoice, Settings};
 use super::roi::Shape;
 use crate::analysis::{BodyChoice, body_of};
-use crate::case::Goal;
+use crate::case::{Case, Goal};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::physics::HuTable;
 use glam::DVec3;
@@ -21,6 +21,8 @@ use std::sync::Arc;
 pub struct Record {
     /// Width and level.
     window_hu: Option<[f32; 2]>,
+    /// Index of the displayed plan.
+    plan: usize,
     crosshair_mm: Option<DVec3>,
     /// Numbers of the hidden structures.
     hidden: Vec<u32>,
@@ -52,6 +54,7 @@ impl Record {
         let set = &state.case().structures.structures;
         Self {
             window_hu: Some([state.window.width_hu, state.window.level_hu]),
+            plan: state.plan,
             crosshair_mm: Some(state.crosshair_mm),
             hidden: state.hidden.iter().copied().collect(),
             shapes: set.iter().filter_map(|s| Some((s.number, state.shapes.of(s)?))).collect(),
@@ -72,6 +75,11 @@ impl Record {
     pub fn of_unsaved(state: &State) -> Self {
         let session = state.origin.as_ref().and_then(|o| o.session.as_ref()?.to_str());
         Self { session_file: session.map(str::to_owned), ..Self::of(state) }
+    }
+
+    /// The displayed plan, as far as a case has it.
+    pub fn plan_of(&self, case: &Case) -> usize {
+        if self.plan < case.plans.len() { self.plan } else { 0 }
     }
 
     pub fn is_without_body(&self) -> bool {

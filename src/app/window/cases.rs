@@ -89,19 +89,20 @@ impl App {
         state.hidden.clear();
         state.shapes = Default::default();
         state.hu_draft = None;
-        state.plan = 0;
+        state.plan = record.as_ref().map_or(0, |record| record.plan_of(&case));
+        let plan = case.plans.get(state.plan);
         state.pointer_mm = None;
         state.measures = Default::default();
-        let first_beam = case.plans.first().and_then(|p| p.beams.first());
+        let first_beam = plan.and_then(|p| p.beams.first());
         state.selection = match (first_beam, &case.ct) {
             (Some(beam), _) => Selection::Beam(beam.number),
             (None, Some(_)) => Selection::Ct,
             (None, None) => Selection::Nothing,
         };
-        state.results.shown = first_shown(&case);
+        state.results.shown = first_shown(&case, state.plan);
         state.compare.sides = Compare::for_case(&case, |plan| can_compute(&case, plan));
         // Without a prescription 100 % is the largest dose, and the views state that.
-        state.dose_display.reference = match case.plans.first().and_then(|p| p.prescription_gy) {
+        state.dose_display.reference = match plan.and_then(|p| p.prescription_gy) {
             Some(_) => DoseReference::Prescription,
             None => DoseReference::Maximum,
         };
@@ -154,8 +155,8 @@ impl App {
 }
 
 /// The plan's dose if it can be computed, else the first dose of the files.
-fn first_shown(case: &Case) -> Shown {
-    let computed = can_compute(case, 0);
+fn first_shown(case: &Case, plan: usize) -> Shown {
+    let computed = can_compute(case, plan);
     if !computed && !case.doses.is_empty() { Shown::Imported(0) } else { Shown::Plan }
 }
 
