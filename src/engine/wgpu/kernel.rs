@@ -22,6 +22,7 @@ impl Pipelines {
     ///
     /// # Errors
     /// Where the device refuses it.
+    #[expect(unsafe_code, reason = "a module of which wgpu does not count the rounds of loops")]
     pub fn get(
         &mut self,
         kernel: &Kernel,
@@ -32,10 +33,15 @@ impl Pipelines {
         if let Some(pipeline) = self.0.get(kernel.name) {
             return Ok(pipeline.clone());
         }
-        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        let source = wgpu::ShaderModuleDescriptor {
             label: Some(kernel.name),
             source: wgpu::ShaderSource::Wgsl(kernel.sources.concat().into()),
-        });
+        };
+        let mut checks = wgpu::ShaderRuntimeChecks::checked();
+        checks.force_loop_bounding = false;
+        // Compilers may take it that loops end. Those of the embedded kernels do: they go over counts, or over lines and cells in
+        // order. Counting their rounds would take a tenth of a dose.
+        let module = unsafe { device.create_shader_module_trusted(source, checks) };
         let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some(kernel.name),
             layout: None,
