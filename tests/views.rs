@@ -197,6 +197,27 @@ fn paging_uploads_nothing_and_stops_at_the_last_plane() {
     assert_eq!(h.state().scene.gpu.texture_use().1, uploads, "paging uploaded a texture");
 }
 
+/// Frames of a window without views, while a large CT is opened, do not count against its texture.
+#[test]
+fn a_texture_made_ahead_waits_for_its_first_frame() {
+    let ct = volume(uneven(0.0), |p| p.z);
+    let mut h = harness(ViewKind::Axial, Vec2::new(100.0, 100.0), Scene::new);
+    let gpu = h.state().scene.gpu.clone();
+    gpu.prepare_ct(&ct);
+    gpu.begin_frame(10_000);
+    assert_eq!(gpu.texture_use(), (2 * ct.data().len() as u64, 1));
+    h.state_mut().scene.ct = Some(ct);
+    h.run();
+    h.render().expect("a picture");
+    assert_eq!(gpu.texture_use().1, 1, "it is made once");
+    gpu.prepare_ct(&volume(uneven(0.0), |p| p.x));
+    [20_000, 20_240].into_iter().for_each(|frame| gpu.begin_frame(frame));
+    assert_eq!(gpu.texture_use().1, 2);
+    assert!(gpu.texture_use().0 > 0);
+    gpu.begin_frame(20_241);
+    assert_eq!(gpu.texture_use().0, 0, "a CT that is never displayed is evicted as any other");
+}
+
 /// A sphere as contours on the planes of a grid.
 fn sphere_set(grid: &Arc<Grid>, centre: DVec3, radius: f64) -> (Arc<StructureSet>, Arc<Mask>) {
     let contours: Vec<Contour> = grid

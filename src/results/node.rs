@@ -8,6 +8,8 @@ use crate::case::DoseStatus;
 pub struct Node<Q: Query> {
     /// The query of the current case.
     now: Option<Q>,
+    /// That of the state whose jobs were last requested.
+    former: Option<Q>,
     /// The last query requested from the worker, by grade.
     asked: [Option<Q>; 2],
     have: Option<Have<Q>>,
@@ -53,7 +55,7 @@ impl Standing {
 
 impl<Q: Query> Default for Node<Q> {
     fn default() -> Self {
-        Self { now: None, asked: [None, None], have: None, failure: None, cancelled: None }
+        Self { now: None, former: None, asked: [None, None], have: None, failure: None, cancelled: None }
     }
 }
 
@@ -123,6 +125,16 @@ impl<Q: Query> Node<Q> {
             self.cancelled = None;
         }
         asked.clone()
+    }
+
+    /// Queries whose answers are of use: the current one, and that of the state before while jobs for it are under way.
+    pub fn wanted(&self, are_under_way: bool) -> impl Iterator<Item = &Q> {
+        self.now.iter().chain(self.former.as_ref().filter(|_| are_under_way))
+    }
+
+    /// The jobs of the current state are about to be requested.
+    pub fn pass_on(&mut self) {
+        self.former.clone_from(&self.now);
     }
 
     /// Receives an answer unless there is a better one.
@@ -207,6 +219,17 @@ mod tests {
         fn answer(&self, _: &Access<'_>) -> Result<u32, Failure> {
             Ok(self.0)
         }
+    }
+
+    /// A sum of the state before would compute its beams again.
+    #[test]
+    fn answers_to_what_is_under_way_are_wanted() {
+        let mut node = Node::default();
+        node.set(Some(Leaf(1)));
+        node.pass_on();
+        node.set(Some(Leaf(2)));
+        assert!(node.wanted(true).eq(&[Leaf(2), Leaf(1)]));
+        assert!(node.wanted(false).eq(&[Leaf(2)]));
     }
 
     #[test]

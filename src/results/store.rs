@@ -53,7 +53,8 @@ trait AnyNode: Any + Debug + Send {
     fn forget_failure(&mut self);
     fn cancel(&mut self, graph: &Graph);
     fn leave(&mut self) -> bool;
-    fn tidy(&self, results: &Results);
+    fn tidy(&self, results: &Results, are_under_way: bool);
+    fn pass_on(&mut self);
     fn place(&self, at: At, grade: Grade) -> Place;
 }
 
@@ -85,8 +86,12 @@ impl<Q: Query> AnyNode for Node<Q> {
         Self::leave(self)
     }
 
-    fn tidy(&self, results: &Results) {
-        let wanted: Vec<&Q> = results.each::<Q>().filter_map(|(_, node)| node.now()).collect();
+    fn pass_on(&mut self) {
+        Self::pass_on(self);
+    }
+
+    fn tidy(&self, results: &Results, are_under_way: bool) {
+        let wanted: Vec<&Q> = results.each::<Q>().flat_map(|(_, node)| node.wanted(are_under_way)).collect();
         results.graph.retain(|query: &Q| wanted.contains(&query));
     }
 
@@ -142,14 +147,16 @@ impl Results {
         }
     }
 
-    /// Removes answers without a node from the graph.
-    pub fn tidy(&self) {
+    /// Removes answers without a use from the graph, before the jobs of another state are requested: where those of the state
+    /// before are under way, not what they are made of.
+    pub fn tidy(&mut self, are_under_way: bool) {
         let mut last = None;
         for ((kind, _), node) in &self.nodes {
             if last.replace(kind) != Some(kind) {
-                node.tidy(self);
+                node.tidy(self, are_under_way);
             }
         }
+        self.nodes.values_mut().for_each(|node| node.pass_on());
     }
 
     /// Places of removed nodes: their jobs have nobody to answer to.

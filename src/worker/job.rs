@@ -36,6 +36,7 @@ pub struct Task<T> {
     /// A quick job precedes other work, and a newer job of the slot does not cancel it.
     pub(super) quick: bool,
     pub(super) side_by_side: bool,
+    pub(super) behind: bool,
 }
 
 /// The kind of work.
@@ -107,7 +108,14 @@ impl<T> Task<T> {
     }
 
     fn of(name: impl Into<String>, step: Step<T>) -> Self {
-        Self { name: name.into().into(), lane: Lane::Host, step, quick: false, side_by_side: false }
+        Self {
+            name: name.into().into(),
+            lane: Lane::Host,
+            step,
+            quick: false,
+            side_by_side: false,
+            behind: false,
+        }
     }
 
     /// Marks a preview, or work as quick as one: it precedes other work of its lane, and a newer job of the
@@ -122,6 +130,13 @@ impl<T> Task<T> {
     #[must_use]
     pub fn side_by_side(mut self) -> Self {
         self.side_by_side = true;
+        self
+    }
+
+    /// Lets waiting quick jobs of the slot run first that are of a wave before (see [`Worker::begin_wave`](super::Worker::begin_wave)).
+    #[must_use]
+    pub fn behind(mut self) -> Self {
+        self.behind = true;
         self
     }
 

@@ -9,7 +9,9 @@
 //!   at once, a running one is cancelled through its [`JobControl`](crate::engine::JobControl).
 //! * Quick jobs ([`Task::quick`]) precede all others of their lane, and a newer job does not cancel a running
 //!   one: while a handle is dragged faster than previews are computed, the picture is still updated.
-//! * Quick jobs preempt restartable work ([`Task::restartable`]). Their reports are told together, when none is left.
+//! * Quick jobs preempt restartable work ([`Task::restartable`]). Their reports are told together, when none is left of
+//!   their wave. A wave has the quick jobs of one state of the case; those of the next ([`Worker::begin_wave`]) may queue
+//!   behind it ([`Task::behind`]).
 //! * Every job ends in exactly one of [`JobEvent::Done`], [`JobEvent::Failed`], [`JobEvent::Cancelled`]. A
 //!   panic is a failure with the name of the job.
 
@@ -96,6 +98,13 @@ impl<S: Slot, T: Send + 'static> Worker<S, T> {
     /// Whether a quick job waits or runs.
     pub fn has_quick(&self) -> bool {
         self.queues.has_quick()
+    }
+
+    /// Begins another wave of quick jobs, to queue behind those of the wave under way: so the processors do not wait for the window
+    /// between two states of a case. Returns `false`, and begins none, while a wave before that one is left, or one of its jobs
+    /// that come first.
+    pub fn begin_wave(&self, comes_first: impl Fn(S) -> bool) -> bool {
+        self.queues.begin_wave(comes_first)
     }
 
     /// Jobs waiting or running.

@@ -34,6 +34,8 @@ struct State<S, T> {
     /// The newest job of every slot.
     newest: HashMap<S, JobId>,
     next: u64,
+    /// The wave of the jobs that are submitted now.
+    wave: u64,
     closing: bool,
 }
 
@@ -50,6 +52,8 @@ struct JobRef<S> {
     slot: S,
     name: Arc<str>,
     quick: bool,
+    /// Quick jobs of one wave are told together.
+    wave: u64,
     side_by_side: bool,
     /// Greatest share reported.
     progress: Mutex<f32>,
@@ -125,6 +129,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
             running: Vec::new(),
             newest: HashMap::new(),
             next: 1,
+            wave: 0,
             closing: false,
         };
         let outbox = Arc::new(Outbox { sender, notify, notified: AtomicBool::new(false) });
@@ -137,14 +142,16 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
     }
 
     pub fn submit(&self, slot: S, task: Task<T>) -> JobId {
-        let Task { name, lane, step, quick, side_by_side } = task;
+        let Task { name, lane, step, quick, side_by_side, behind } = task;
         let mut state = self.lock();
         let job = JobId(state.next);
         state.next += 1;
         state.newest.insert(slot, job);
-        let job_ref = Arc::new(JobRef { job, slot, name, quick, side_by_side, progress: Mutex::new(0.0) });
+        let (wave, progress) = (state.wave, Mutex::new(0.0));
+        let job_ref = Arc::new(JobRef { job, slot, name, quick, wave, side_by_side, progress });
         let entry = Entry { job_ref, step, started: false };
-        let replaced = state.take_waiting(slot);
+        let gives_way = |old: &JobRef<S>| !(behind && old.quick && old.wave < wave);
+        let replaced: Vec<_> = std::iter::from_fn(|| state.take_waiting(slot, gives_way)).collect();
         state.end_running(slot, true);
         if quick {
             state.preempt(lane as usize);
@@ -152,11 +159,11 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         let queue = &mut state.waiting[lane as usize];
         // The newer job takes the older one's place in the queue, not the end of it: of several beams that
         // change with one drag, all but the first would otherwise starve.
-        match &replaced {
+        match replaced.first() {
             Some((old_lane, at, _)) if *old_lane == lane as usize => queue.insert(*at, entry),
             _ => queue.push_back(entry),
         }
-        if let Some((_, _, old)) = &replaced {
+        for (_, _, old) in &replaced {
             self.outbox.post(&old.job_ref, JobEvent::Cancelled);
         }
         drop(state);
@@ -164,7 +171,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         if quick && side_by_side {
             self.wake[HELPERS].notify_one();
         }
-        if replaced.is_some() {
+        if !replaced.is_empty() {
             self.outbox.notify();
         }
         job
@@ -181,13 +188,14 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
 
     fn end(&self, slot: S, spares_quick: bool) {
         let mut state = self.lock();
-        let waiting = state.take_waiting(slot);
+        // One of each wave, at most.
+        let waiting: Vec<_> = std::iter::from_fn(|| state.take_waiting(slot, |_| true)).collect();
         state.end_running(slot, spares_quick);
-        if let Some((_, _, old)) = &waiting {
+        for (_, _, old) in &waiting {
             self.outbox.post(&old.job_ref, JobEvent::Cancelled);
         }
         drop(state);
-        if waiting.is_some() {
+        if !waiting.is_empty() {
             self.outbox.notify();
         }
     }
@@ -217,7 +225,15 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
 
     /// Whether a quick job waits or runs.
     pub fn has_quick(&self) -> bool {
-        self.lock().has_quick()
+        self.lock().quick().next().is_some()
+    }
+
+    pub fn begin_wave(&self, comes_first: impl Fn(S) -> bool) -> bool {
+        let mut state = self.lock();
+        let wave = state.wave;
+        let is_ahead = state.quick().all(|job_ref| job_ref.wave == wave && !comes_first(job_ref.slot));
+        state.wave += u64::from(is_ahead);
+        is_ahead
     }
 
     /// To be called before a drain: events from here on call `notify` again.
@@ -308,7 +324,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
             (Err(message), _) => post(JobEvent::Failed { message }),
         }
         // What follows a drag is shown at once, not piece by piece: each frame takes a processor from the rest.
-        let more_follows = job_ref.quick && state.has_quick();
+        let more_follows = job_ref.quick && state.quick().any(|other| other.wave <= job_ref.wave);
         let passed_over = |e: &Entry<S, T>| e.job_ref.side_by_side || e.job_ref.slot == job_ref.slot;
         let passed_over = state.waiting.iter().flatten().any(passed_over);
         drop(state);
@@ -323,9 +339,10 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
 }
 
 impl<S: Slot, T> State<S, T> {
-    fn has_quick(&self) -> bool {
-        let waiting = self.waiting.iter().flatten().map(|entry| &entry.job_ref);
-        waiting.chain(self.running.iter().map(|running| &running.job_ref)).any(|job_ref| job_ref.quick)
+    /// The quick jobs that wait or run.
+    fn quick(&self) -> impl Iterator<Item = &JobRef<S>> {
+        let waiting = self.waiting.iter().flatten().map(|entry| &*entry.job_ref);
+        waiting.chain(self.running.iter().map(|running| &*running.job_ref)).filter(|job_ref| job_ref.quick)
     }
 
     /// The next job of a lane's own thread. Previews first: those of all beams precede the first full dose. Two jobs of a slot
@@ -351,10 +368,14 @@ impl<S: Slot, T> State<S, T> {
         fits.then(|| queue.remove(at)).flatten()
     }
 
-    /// Removes the slot's job from the queue and returns its lane, its position, and it.
-    fn take_waiting(&mut self, slot: S) -> Option<(usize, usize, Entry<S, T>)> {
+    /// Removes a job of the slot from the queue and returns its lane, its position, and it.
+    fn take_waiting(
+        &mut self,
+        slot: S,
+        is_meant: impl Fn(&JobRef<S>) -> bool,
+    ) -> Option<(usize, usize, Entry<S, T>)> {
         self.waiting.iter_mut().enumerate().find_map(|(lane, queue)| {
-            let at = queue.iter().position(|e| e.job_ref.slot == slot)?;
+            let at = queue.iter().position(|e| e.job_ref.slot == slot && is_meant(&e.job_ref))?;
             queue.remove(at).map(|entry| (lane, at, entry))
         })
     }

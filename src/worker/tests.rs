@@ -396,6 +396,67 @@ fn quick_answers_are_told_together() {
     assert_eq!(notified.load(Ordering::SeqCst), 1);
 }
 
+/// A drag whose sum lasts: the next beam is requested once the first is there, and replaces neither the sum nor the report of it.
+#[test]
+fn a_wave_of_quick_jobs_queues_behind_the_one_before() {
+    const BEAM: u32 = 1;
+    const SUM: u32 = 2;
+    let (worker, notified) = worker();
+    let (started, runs) = mpsc::channel();
+    let (tasks, gates): (Vec<_>, Vec<_>) = (1..=4).map(|n| gated(n, &started)).unzip();
+    let [beam, sum, next_beam, next_sum] =
+        <[Task<u32>; 4]>::try_from(tasks).unwrap_or_else(|_| unreachable!());
+    let begin_wave = || worker.begin_wave(|slot| slot == BEAM);
+    assert!(begin_wave(), "nothing is under way");
+    worker.submit(BEAM, beam.quick().on(Lane::Device));
+    worker.submit(SUM, sum.quick().on(Lane::Device));
+    assert_eq!(runs.recv_timeout(PATIENCE), Ok(1));
+    assert!(!begin_wave(), "the beam comes first");
+    gates[0].send(()).unwrap();
+    assert_eq!(runs.recv_timeout(PATIENCE), Ok(2));
+    assert!(begin_wave());
+    worker.submit(BEAM, next_beam.quick().behind().on(Lane::Device));
+    worker.submit(SUM, next_sum.quick().behind().on(Lane::Device));
+    assert!(!begin_wave(), "two waves are enough");
+    let begin = Instant::now();
+    gates[1].send(()).unwrap();
+    assert_eq!(runs.recv_timeout(PATIENCE), Ok(3));
+    while notified.load(Ordering::SeqCst) == 0 {
+        assert!(begin.elapsed() < PATIENCE, "the first wave is not told while the second runs");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(answers(&worker.drain()), [1, 2]);
+    assert!(!begin_wave(), "its beam runs");
+    gates[2..].iter().for_each(|gate| gate.send(()).unwrap());
+    assert_eq!(answers(&settle(&worker)), [3, 4]);
+}
+
+/// A slot that is cancelled or superseded leaves no job of any wave.
+#[test]
+fn a_cancelled_slot_leaves_no_wave() {
+    let (worker, _) = worker();
+    let (started, runs) = mpsc::channel();
+    let (busy, end) = gated(1, &started);
+    worker.submit(9, busy.on(Lane::Device));
+    assert_eq!(runs.recv_timeout(PATIENCE), Ok(1));
+    let two_waves = |slot| {
+        let first = worker.submit(slot, task(2).quick().on(Lane::Device));
+        assert!(worker.begin_wave(|_| false));
+        [first, worker.submit(slot, task(3).quick().behind().on(Lane::Device))]
+    };
+    let cancelled = two_waves(5);
+    worker.cancel(5);
+    assert_eq!(worker.live_jobs(), 1);
+    // A job that does not queue behind them replaces both.
+    let replaced = two_waves(6);
+    worker.submit(6, task(4).quick().on(Lane::Device));
+    end.send(()).unwrap();
+    let reports = settle(&worker);
+    let gone = cancelled.into_iter().chain(replaced);
+    assert!(gone.into_iter().all(|job| matches!(last_event(&reports, job), JobEvent::Cancelled)));
+    assert_eq!(answers(&reports), [1, 4]);
+}
+
 /// Those that may run side by side do, once what came before them in their lane has ended.
 #[test]
 fn helpers_take_what_runs_side_by_side() {

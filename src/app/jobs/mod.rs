@@ -10,6 +10,7 @@ mod made_up;
 pub mod open;
 mod register;
 mod request;
+mod texture;
 mod xray;
 
 pub use aperture::{Apertures, Fitted, hull_of};
@@ -17,6 +18,7 @@ pub use machine_fit::MachineFitAnswer;
 pub use register::RegisterAnswer;
 pub use xray::OpenedImage;
 
+use super::render::Gpu;
 use super::state::State;
 use super::state::check::{Checked, ModelsAsk};
 use super::state::compare::Side;
@@ -43,6 +45,7 @@ pub type Worker = worker::Worker<Slot, Answer>;
 pub struct Requests<'a> {
     pub state: &'a mut State,
     pub worker: &'a Worker,
+    pub gpu: &'a Gpu,
     pub ctx: &'a egui::Context,
 }
 

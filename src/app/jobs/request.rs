@@ -1,5 +1,6 @@
 //! Requests to the worker for results that are displayed and not yet computed.
 
+use super::texture::TextureOf;
 use super::{Answer, Requests, Worker};
 use crate::app::state::Workspace;
 use crate::app::state::compare::Side;
@@ -8,8 +9,8 @@ use crate::app::state::results::{DISPLAYED, of_side};
 use crate::app::state::slot::Slot;
 use crate::results::{
     At, AttenuationOf, ClearanceOf, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma,
-    FiguresOfGamma, GammaOfPair, Grade, IsodoseOf, MachineOf, MaskOf, MetricAtPose, MetricOf, Query,
-    RayOfBeam, Results, RunOfPlan, SurfaceOf,
+    FiguresOfGamma, GammaOfPair, Grade, IsodoseOf, IsodosesOf, MachineOf, MaskOf, MetricAtPose, MetricOf,
+    Query, RayOfBeam, Results, RunOfPlan, SurfaceOf,
 };
 
 impl Requests<'_> {
@@ -33,20 +34,25 @@ impl Requests<'_> {
         for place in results.removed() {
             self.worker.cancel(Slot::Result(place));
         }
-        if moving && self.worker.has_quick() {
-            // A drag that outruns its answers: beams, sum and DVHs of one state of the case are answered before those of the
-            // next are requested, and none of them is left behind meanwhile. Else each would be of another state, and none
-            // be seen.
+        let isodoses = results.node::<IsodosesOf>((DISPLAYED, 0)).filter(|_| own).and_then(|node| node.now());
+        let texture = isodoses.map(|of| TextureOf::new(of.clone(), self.gpu));
+        results.entry((DISPLAYED, 0)).set(texture);
+        let are_under_way = moving && self.worker.has_quick();
+        if are_under_way && !self.worker.begin_wave(comes_first) {
+            // A drag that outruns its answers: the beams of one state of the case are answered before the next state is
+            // requested, its sum and DVHs before one more. Else each would be of another state, and none be seen.
             return;
         }
-        for place in results.left_behind() {
-            // A quick job still answers: else none would finish during a drag.
-            self.worker.supersede(Slot::Result(place));
+        if !(are_under_way && is_quick) {
+            for place in results.left_behind() {
+                // A quick job still answers: else none would finish during a drag.
+                self.worker.supersede(Slot::Result(place));
+            }
         }
-        results.tidy();
+        results.tidy(are_under_way);
         let computed = results.each::<DoseOfBeam>().next().is_some();
         let worker = self.worker;
-        let mut submit = Submitter { results, worker };
+        let mut submit = Submitter { results, worker, behind: are_under_way };
         submit.all::<MachineOf>(DISPLAYED, Grade::Full);
         submit.full::<MaskOf>(DISPLAYED, true);
         if state.workspace == Workspace::Register {
@@ -80,6 +86,7 @@ impl Requests<'_> {
         // A preview is pointless for a result that is final as soon.
         for of in shown.iter().filter(|of| !is_quick || **of != DISPLAYED) {
             submit.all::<DoseOfPlan>(*of, Grade::Preview);
+            submit.all::<TextureOf>(*of, Grade::Preview);
             submit.all::<DvhOf>(*of, Grade::Preview);
         }
         if room && !is_quick {
@@ -102,6 +109,7 @@ impl Requests<'_> {
         }
         for of in shown {
             submit.full::<DoseOfPlan>(of, is_quick && of == DISPLAYED);
+            submit.full::<TextureOf>(of, is_quick && of == DISPLAYED);
             submit.full::<DvhOf>(of, is_quick && of == DISPLAYED);
         }
         if room {
@@ -114,10 +122,19 @@ impl Requests<'_> {
     }
 }
 
+/// Whether the next state of a case waits for a job: not where it adds doses up or reads them.
+fn comes_first(slot: Slot) -> bool {
+    let Slot::Result(place) = slot else { return true };
+    let reads = place.is::<DvhOf>() || place.is::<TextureOf>() || place.is::<IsodoseOf>();
+    !(place.is::<DoseOfPlan>() || reads)
+}
+
 /// Submits requests to the worker.
 struct Submitter<'a> {
     results: &'a mut Results,
     worker: &'a Worker,
+    /// Jobs of the state before are under way.
+    behind: bool,
 }
 
 impl Submitter<'_> {
@@ -141,6 +158,7 @@ impl Submitter<'_> {
         let mut asked = false;
         for at in at {
             if let Some((place, task)) = self.results.job::<Q, Answer>(at, grade, is_quick, Answer::Result) {
+                let task = if self.behind { task.behind() } else { task };
                 self.worker.submit(Slot::Result(place), task);
                 asked = true;
             }

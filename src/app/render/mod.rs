@@ -139,10 +139,21 @@ impl Gpu {
 
     /// Makes the texture of a CT: work for the thread that opens it.
     pub fn prepare_ct(&self, hu: &Volume<f32>) {
-        if let Some(parts) = &self.parts {
-            let uploader = parts.textures.lock().uploader();
-            let made = uploader.volume(hu, textures::Kind::Ct);
-            parts.textures.lock().insert_ct(hu, made);
+        self.prepare(hu, Kind::Ct);
+    }
+
+    /// Makes the texture of a dose: work for a thread that reads it.
+    pub fn prepare_dose(&self, gy: &Volume<f32>) {
+        self.prepare(gy, Kind::Dose);
+    }
+
+    fn prepare(&self, volume: &Volume<f32>, kind: Kind) {
+        let Some(parts) = &self.parts else { return };
+        // The frames that are drawn meanwhile do not wait for it.
+        let missing = parts.textures.lock().missing(volume, kind);
+        if let Some(uploader) = missing {
+            let made = uploader.volume(volume, kind);
+            parts.textures.lock().insert_ahead(volume, kind, made);
         }
     }
 

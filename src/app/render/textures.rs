@@ -98,7 +98,8 @@ struct Held {
     /// The mask whose address is the key.
     mask: Option<Arc<Mask>>,
     bytes: u64,
-    last_frame: u64,
+    /// `None` where it was made ahead of the frame that draws it: no frames are counted while no view is drawn.
+    last_frame: Option<u64>,
 }
 
 impl Layouts {
@@ -170,7 +171,7 @@ impl Textures {
     pub(super) fn begin_frame(&mut self, now: u64) {
         if now != self.frame {
             self.frame = now;
-            self.held.retain(|_, h| now.saturating_sub(h.last_frame) <= FRAMES_KEPT);
+            self.held.retain(|_, h| now.saturating_sub(*h.last_frame.get_or_insert(now)) <= FRAMES_KEPT);
         }
     }
 
@@ -206,15 +207,20 @@ impl Textures {
         (group, there)
     }
 
-    /// For a thread that makes the texture of a CT before it is displayed.
-    pub(super) fn uploader(&self) -> Uploader {
-        self.uploader.clone()
+    /// What makes the texture of a volume, where there is none, on a thread that does not draw.
+    pub(super) fn missing(&self, volume: &Volume<f32>, kind: Kind) -> Option<Uploader> {
+        (!self.held.contains_key(&Key::Volume(volume.id(), kind))).then(|| self.uploader.clone())
     }
 
-    /// Takes the texture of a CT about to be displayed.
-    pub(super) fn insert_ct(&mut self, ct: &Volume<f32>, made: Result<Bound, TextureError>) {
-        let made = made.map(|bound| (bound, bytes_of(ct, Kind::Ct), None));
-        self.insert(Key::Volume(ct.id(), Kind::Ct), made);
+    /// Takes the texture of a volume about to be displayed.
+    pub(super) fn insert_ahead(
+        &mut self,
+        volume: &Volume<f32>,
+        kind: Kind,
+        made: Result<Bound, TextureError>,
+    ) {
+        let made = made.map(|bound| (bound, bytes_of(volume, kind), None));
+        self.insert(Key::Volume(volume.id(), kind), made, None);
     }
 
     fn bound(&mut self, volume: &Arc<Volume<f32>>, kind: Kind) -> Option<Bound> {
@@ -252,7 +258,7 @@ impl Textures {
             (0..nz).filter(|plane| !mask.has_plane_of(former, first + plane)).collect()
         };
         let former = self.held.iter().find_map(|(key, held)| {
-            let former = held.mask.as_ref().filter(|_| held.last_frame < self.frame)?;
+            let former = held.mask.as_ref().filter(|_| held.last_frame < Some(self.frame))?;
             let same_box = [former.offset(), former.size()] == [mask.offset(), mask.size()];
             let planes = (same_box && former.grid() == mask.grid()).then(|| changed(former))?;
             (2 * planes.len() <= nz).then_some((*key, planes))
@@ -274,21 +280,26 @@ impl Textures {
 
     fn get(&mut self, key: Key, make: impl FnOnce(&Uploader) -> Result<Made, TextureError>) -> Option<Bound> {
         if let Some(held) = self.held.get_mut(&key) {
-            held.last_frame = self.frame;
+            held.last_frame = Some(self.frame);
             return Some(held.bound.clone());
         }
         if self.failures.contains_key(&key) {
             return None;
         }
         let made = make(&self.uploader);
-        self.insert(key, made)
+        self.insert(key, made, Some(self.frame))
     }
 
-    fn insert(&mut self, key: Key, made: Result<Made, TextureError>) -> Option<Bound> {
+    fn insert(
+        &mut self,
+        key: Key,
+        made: Result<Made, TextureError>,
+        last_frame: Option<u64>,
+    ) -> Option<Bound> {
         match made {
             Ok((bound, bytes, mask)) => {
                 self.uploads += 1;
-                let held = Held { bound: bound.clone(), mask, bytes, last_frame: self.frame };
+                let held = Held { bound: bound.clone(), mask, bytes, last_frame };
                 self.held.insert(key, held);
                 self.make_room();
                 Some(bound)
@@ -319,7 +330,7 @@ impl Textures {
     fn make_room(&mut self) {
         let now = self.frame;
         if self.used().0 > BYTES_KEPT {
-            self.held.retain(|_, h| h.last_frame == now);
+            self.held.retain(|_, h| h.last_frame.is_none_or(|last| last == now));
         }
     }
 }

@@ -52,7 +52,7 @@ impl Uploader {
         }
         let out_of_memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let texture = self.new_texture(size, kind.format());
-        let step = planes_of_slab([nx, ny]);
+        let step = planes_of_slab([nx, ny], kind);
         for first in (0..nz).step_by(step) {
             fill(&texture, first..(first + step).min(nz));
             if first + step < nz {
@@ -161,9 +161,11 @@ pub(super) fn flat_texture(
     texture.create_view(&wgpu::TextureViewDescriptor::default())
 }
 
-/// Planes of `nx` x `ny` voxels that are written together.
-fn planes_of_slab([nx, ny]: [usize; 2]) -> usize {
-    (1 << 23) / (nx * ny).max(1) + 1
+/// Planes of `nx` x `ny` voxels that are written together: most doses and masks at once, a CT, which is large, in parts of 2 MiB, as
+/// the allocator keeps freed memory of that order.
+fn planes_of_slab([nx, ny]: [usize; 2], kind: Kind) -> usize {
+    let voxels = if kind == Kind::Ct { 1 << 20 } else { 1 << 23 };
+    voxels / (nx * ny).max(1) + 1
 }
 
 /// The voxels of a CT in its texture's format.

@@ -172,7 +172,7 @@ impl App {
     }
 
     fn requests(&mut self) -> Requests<'_> {
-        Requests { state: &mut self.state, worker: &self.worker, ctx: &self.ctx }
+        Requests { state: &mut self.state, worker: &self.worker, gpu: &self.gpu, ctx: &self.ctx }
     }
 
     fn panels(&mut self, ui: &mut Ui, commands: &mut Commands) {

@@ -1,0 +1,58 @@
+//! Copies of doses on the graphics device: the frame that draws a dose finds it there.
+
+use crate::app::render::Gpu;
+use crate::results::{Access, DoseOfPlan, Failure, Grade, IsodosesOf, Query};
+use crate::worker::Lane;
+use std::fmt;
+
+/// The texture of a dose, made beside its DVHs.
+#[derive(Clone)]
+pub(super) struct TextureOf {
+    /// The isodoses name the dose, which need not be done.
+    of: IsodosesOf,
+    gpu: Gpu,
+}
+
+impl TextureOf {
+    pub fn new(of: IsodosesOf, gpu: &Gpu) -> Self {
+        Self { of, gpu: gpu.clone() }
+    }
+
+    fn dose(&self) -> &DoseOfPlan {
+        &self.of.0
+    }
+}
+
+impl PartialEq for TextureOf {
+    fn eq(&self, other: &Self) -> bool {
+        self.of == other.of
+    }
+}
+
+impl fmt::Debug for TextureOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextureOf").field("dose", self.dose()).finish_non_exhaustive()
+    }
+}
+
+impl Query for TextureOf {
+    /// The device keeps it: where it is evicted or has failed, the frame that draws the dose tries again.
+    type Answer = ();
+
+    const NOTICED: bool = false;
+    const SIDE_BY_SIDE: bool = true;
+
+    fn name(&self) -> String {
+        "Texture".to_owned()
+    }
+
+    fn lane(&self, grade: Grade) -> Lane {
+        self.dose().lane(grade)
+    }
+
+    fn answer(&self, inputs: &Access<'_>) -> Result<(), Failure> {
+        let summed = inputs.get(self.dose())?;
+        self.gpu.prepare_dose(&summed.dose.gy);
+        Ok(())
+    }
+}
