@@ -171,7 +171,7 @@ fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered
                 let (mu, standing) = delivered;
                 ui.label(format!("{mu:.1} MU a fraction"));
                 if standing == Standing::Stale {
-                    ui.weak("of an earlier state");
+                    ui.weak("stale").on_hover_text("Monitor units of an earlier state of the plan");
                 }
             });
         }
