@@ -150,8 +150,10 @@ mod tests {
                 sum += cm;
             }
             prop_assert!((sum - walk.at_cm()).abs() < 1e-5);
+            // A ray almost along planes crosses one where single precision has it, half a millionth of a voxel aside.
+            let grazing_cm = direction.map(|d| 5e-7 / f64::from(d.abs()).max(1e-6)).into_iter().fold(0.0, f64::max);
             for (got, want) in got.iter().zip(&want) {
-                prop_assert!((got - want).abs() < 2e-5, "{got} for {want}");
+                prop_assert!((got - want).abs() < 2e-5 + grazing_cm, "{got} for {want}");
             }
             // The line from before the lattice enters and leaves it where the walk does.
             let before = std::array::from_fn(|a| from[a] - 30.0 * direction[a]);
