@@ -8,7 +8,7 @@ use crate::case::DoseStatus;
 pub struct Node<Q: Query> {
     /// The query of the current case.
     now: Option<Q>,
-    /// That of the state whose jobs were last requested.
+    /// That of the last state of a drag whose jobs were requested.
     former: Option<Q>,
     /// The last query requested from the worker, by grade.
     asked: [Option<Q>; 2],
@@ -132,9 +132,9 @@ impl<Q: Query> Node<Q> {
         self.now.iter().chain(self.former.as_ref().filter(|_| are_under_way))
     }
 
-    /// The jobs of the current state are about to be requested.
-    pub fn pass_on(&mut self) {
-        self.former.clone_from(&self.now);
+    /// The jobs of the current state are about to be requested: during a drag those of the next may be, too, before they end.
+    pub fn pass_on(&mut self, moving: bool) {
+        self.former = if moving { self.now.clone() } else { None };
     }
 
     /// Receives an answer unless there is a better one.
@@ -226,10 +226,12 @@ mod tests {
     fn answers_to_what_is_under_way_are_wanted() {
         let mut node = Node::default();
         node.set(Some(Leaf(1)));
-        node.pass_on();
+        node.pass_on(true);
         node.set(Some(Leaf(2)));
         assert!(node.wanted(true).eq(&[Leaf(2), Leaf(1)]));
         assert!(node.wanted(false).eq(&[Leaf(2)]));
+        node.pass_on(false);
+        assert!(node.wanted(true).eq(&[Leaf(2)]), "at rest nothing of it is held");
     }
 
     #[test]

@@ -54,7 +54,7 @@ trait AnyNode: Any + Debug + Send {
     fn cancel(&mut self, graph: &Graph);
     fn leave(&mut self) -> bool;
     fn tidy(&self, results: &Results, are_under_way: bool);
-    fn pass_on(&mut self);
+    fn pass_on(&mut self, moving: bool);
     fn place(&self, at: At, grade: Grade) -> Place;
 }
 
@@ -86,8 +86,8 @@ impl<Q: Query> AnyNode for Node<Q> {
         Self::leave(self)
     }
 
-    fn pass_on(&mut self) {
-        Self::pass_on(self);
+    fn pass_on(&mut self, moving: bool) {
+        Self::pass_on(self, moving);
     }
 
     fn tidy(&self, results: &Results, are_under_way: bool) {
@@ -147,16 +147,19 @@ impl Results {
         }
     }
 
-    /// Removes answers without a use from the graph, before the jobs of another state are requested: where those of the state
-    /// before are under way, not what they are made of.
-    pub fn tidy(&mut self, are_under_way: bool) {
+    /// Removes answers without a use from the graph: where jobs of the state before are under way, not what they are made of.
+    pub fn tidy(&self, are_under_way: bool) {
         let mut last = None;
         for ((kind, _), node) in &self.nodes {
             if last.replace(kind) != Some(kind) {
                 node.tidy(self, are_under_way);
             }
         }
-        self.nodes.values_mut().for_each(|node| node.pass_on());
+    }
+
+    /// The jobs of the current state are about to be requested; `moving`: during a drag.
+    pub fn pass_on(&mut self, moving: bool) {
+        self.nodes.values_mut().for_each(|node| node.pass_on(moving));
     }
 
     /// Places of removed nodes: their jobs have nobody to answer to.

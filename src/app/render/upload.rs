@@ -161,8 +161,8 @@ pub(super) fn flat_texture(
     texture.create_view(&wgpu::TextureViewDescriptor::default())
 }
 
-/// Planes of `nx` x `ny` voxels that are written together: most doses and masks at once, a CT, which is large, in parts of 2 MiB, as
-/// the allocator keeps freed memory of that order.
+/// Planes of `nx` x `ny` voxels that are written together: most doses and masks at once, a CT, which is large, in parts of 2 MiB: of
+/// larger ones the allocator keeps what is freed.
 fn planes_of_slab([nx, ny]: [usize; 2], kind: Kind) -> usize {
     let voxels = if kind == Kind::Ct { 1 << 20 } else { 1 << 23 };
     voxels / (nx * ny).max(1) + 1
