@@ -50,7 +50,8 @@ use std::any::TypeId;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
 /// A radiotherapy viewer in which the dose follows the gantry. Not for clinical use.
 #[derive(Debug, Parser)]
@@ -266,12 +267,13 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
 }
 
 /// Logs our own warnings; failures of the graphics libraries are returned as errors. `BEAMSIGHT_LOG` selects
-/// more (`debug`).
+/// more: a level (`debug`), or levels of modules (`beamsight=debug,wgpu=info`).
 fn log_to_standard_error() {
-    let filter =
-        EnvFilter::try_from_env("BEAMSIGHT_LOG").unwrap_or_else(|_| EnvFilter::new("beamsight=warn"));
+    let wanted = std::env::var("BEAMSIGHT_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
+    let filter = wanted.unwrap_or_else(|| Targets::new().with_target("beamsight", LevelFilter::WARN));
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     // A second call in one process (a test) keeps the first subscriber.
-    let _ = tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter).try_init();
+    let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
 }
 
 fn say(answer: &Answer, json: bool) {
