@@ -3,7 +3,7 @@
 
 use super::body::Body;
 use super::given::GivenDensities;
-use super::outside::{Outside, meets_matter, outside_caveat};
+use super::outside::{OUTSIDE_CAVEAT, Outside, meets_matter, outside_remark};
 use super::remarks::status_with;
 use crate::case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, Radiation, Structure};
 use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
@@ -164,7 +164,9 @@ pub fn dose_of_beam(
     remarks.extend(isocentre_remark(image, beam));
     // A preview skips these rays: its status already warns against it.
     let full = how.quality != Quality::Preview;
-    let outside = if full { outside_caveat(ready, beam, machine.sad_mm) } else { None };
+    let outside = if full { outside_remark(ready, beam, machine.sad_mm) } else { None };
+    let outside_caveat = outside.is_some().then(|| OUTSIDE_CAVEAT.to_owned());
+    remarks.extend(outside);
     let request = DoseRequest {
         patient: Arc::clone(&ready.patient),
         machine,
@@ -178,7 +180,7 @@ pub fn dose_of_beam(
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(remarks);
     let caveats: Vec<String> =
-        caveats.into_iter().chain(ready.caveats.iter().cloned()).chain(outside).collect();
+        caveats.into_iter().chain(ready.caveats.iter().cloned()).chain(outside_caveat).collect();
     Ok(Dose {
         gy: answer.gy,
         status: answer.status.worst(on_this_grid).worst(status_with(&caveats)),

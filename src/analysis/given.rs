@@ -55,7 +55,7 @@ impl GivenDensities {
                 // Inside the body nothing of it is missing.
                 Err(MaskError::Outside) if !beside => continue,
                 Err(MaskError::Outside) => {
-                    made.caveats.push(format!("{} outside the CT not counted", structure.name));
+                    made.caveats.push(format!("{} outside the CT not counted", kind_of(structure)));
                     continue;
                 }
                 Err(source) => {
@@ -64,7 +64,7 @@ impl GivenDensities {
                 }
             };
             if beside && let Some(mm) = beyond_mm(ct.hu.grid(), structure) {
-                made.caveats.push(format!("{} {mm:.0} mm beyond the CT not counted", structure.name));
+                made.caveats.push(format!("{mm:.0} mm of {} beyond the CT not counted", kind_of(structure)));
             }
             let tissue = table.of_density(&density);
             if beside {
@@ -89,6 +89,11 @@ impl GivenDensities {
 fn counted(set: &StructureSet) -> impl Iterator<Item = (&Structure, DensityOverride)> {
     let drawn = set.structures.iter().filter(|s| !s.contours.is_empty());
     drawn.filter_map(|s| Some((s, s.counted_density()?)))
+}
+
+/// A structure beside the patient in a caveat, which names none: a dose outlives the names of structures.
+fn kind_of(structure: &Structure) -> &'static str {
+    if structure.kind == StructureKind::Bolus { "a bolus" } else { "a support" }
 }
 
 /// How far a structure reaches beyond the edges of a grid, mm; `None` where it does not.

@@ -2,7 +2,7 @@
 
 use super::beam_job::{BeamJobError, Computation, DEFAULT_GRID_MM, Ready, is_computed, no_beams};
 use super::isocentre_remark;
-use super::outside::outside_caveat;
+use super::outside::{OUTSIDE_CAVEAT, outside_remark};
 use super::plan_sum::caveats_of;
 use super::remarks::status_with;
 use crate::case::{Beam, Dose, DoseStatus, Plan};
@@ -172,16 +172,20 @@ pub fn mccs_of_plan(
         None => refine_over(&request, &devices(computation, how)?, control, show)?,
     };
     let image = ready.patient().mass_density_g_cm3.grid();
+    let mut meets_outside = false;
     let warnings = request.beams.iter().flat_map(|(beam, machine)| {
+        let outside = outside_remark(ready, beam, machine.sad_mm);
+        meets_outside |= outside.is_some();
         let remarks = super::beam_remarks(beam, machine).into_iter().chain(isocentre_remark(image, beam));
+        let remarks = remarks.chain(outside);
         remarks.map(|w| format!("beam '{}': {w}", beam.name))
     });
+    let warnings: Vec<String> = warnings.collect();
     let caveats: Vec<Vec<String>> =
         request.beams.iter().map(|(beam, machine)| super::beam_caveats(beam, machine)).collect();
-    let outside =
-        { request.beams.iter() }.filter_map(|(beam, machine)| outside_caveat(ready, beam, machine.sad_mm));
-    let outside: Vec<String> = ready.caveats().iter().cloned().chain(outside).collect();
-    let caveats = caveats_of(caveats.iter().chain([&outside]));
+    let outside = meets_outside.then(|| OUTSIDE_CAVEAT.to_owned());
+    let of_patient: Vec<String> = ready.caveats().iter().cloned().chain(outside).collect();
+    let caveats = caveats_of(caveats.iter().chain([&of_patient]));
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(warnings);
     let seconds =

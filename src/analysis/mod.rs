@@ -63,7 +63,7 @@ pub use mccs_job::{
 };
 pub use metric::NoValue;
 pub use normalise::{CannotNormalise, Normalising};
-pub use outside::is_of_matter_outside;
+pub use outside::OUTSIDE_CAVEAT;
 pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};

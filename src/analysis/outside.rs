@@ -152,24 +152,18 @@ impl Hanging {
     }
 }
 
-/// The caveat of the dose of a beam whose rays pass matter outside the body, a few words each; `None` where
+/// The remark on a beam whose rays pass matter outside the body, which makes [`OUTSIDE_CAVEAT`] one of its dose; `None` where
 /// they do not. A treatment couch outside the body is such matter, even behind the patient.
 ///
 /// Some tenths of a millisecond a control point: too much for previews, negligible beside a full dose.
-pub(super) fn outside_caveat(ready: &Ready, beam: &Beam, sad_mm: f64) -> Option<String> {
+pub(super) fn outside_remark(ready: &Ready, beam: &Beam, sad_mm: f64) -> Option<String> {
     let outside = ready.outside()?;
     let mm = outside.most_mm(&bundles(ready.patient().position, beam, sad_mm));
-    let of = if beam.name.is_empty() { String::new() } else { format!(" (beam '{}')", beam.name) };
-    (mm > MOST_MM).then(|| format!("{mm:.0} mm of {NOT_COUNTED}{of}"))
+    (mm > MOST_MM).then(|| format!("{mm:.0} mm of {OUTSIDE_CAVEAT}"))
 }
 
-/// The words that all of these caveats have in common.
-const NOT_COUNTED: &str = "matter outside the body not counted";
-
-/// Whether a caveat of a dose says that its beams pass matter outside the body.
-pub fn is_of_matter_outside(caveat: &str) -> bool {
-    caveat.contains(NOT_COUNTED)
-}
+/// The caveat of a dose whose beams pass matter outside the body. It names no beam: a dose outlives its beam's name.
+pub const OUTSIDE_CAVEAT: &str = "matter outside the body not counted";
 
 /// Whether a beam meets matter as dense as skin in an image.
 pub(super) fn meets_matter(hu: &Volume<f32>, position: PatientPosition, beam: &Beam, sad_mm: f64) -> bool {

@@ -1,6 +1,6 @@
 //! What to do with matter that the beams pass outside the body: the couch of the CT, as a rule.
 
-use crate::analysis::is_of_matter_outside;
+use crate::analysis::OUTSIDE_CAVEAT;
 use crate::app::command::{Command, Commands};
 use crate::app::state::State;
 use crate::app::theme;
@@ -10,7 +10,7 @@ use egui::{Label, RichText, Ui};
 /// Shown while the displayed dose leaves such matter out, with the two ways to make the dose whole.
 pub fn offer(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let dose = state.results.shown_dose().filter(|dose| dose.status != DoseStatus::Stale);
-    if !dose.is_some_and(|dose| dose.caveats.iter().any(|caveat| is_of_matter_outside(caveat))) {
+    if !dose.is_some_and(|dose| dose.caveats.iter().any(|caveat| caveat == OUTSIDE_CAVEAT)) {
         return;
     }
     let text = "Beams pass matter outside the body, which is not counted: the couch of the CT?";
