@@ -136,11 +136,14 @@ fn monitor_units(ui: &mut Ui, state: &State, plan: &Plan) {
     let mu = computed_mu(plan);
     match state.results.normalisation_factor().filter(|_| plan.normalisation.is_some()) {
         Some((factor, standing)) => {
-            ui.label(format!("{:.1} MU a fraction", factor * mu));
+            // No row of its own: what is below would jump in a drag.
+            ui.horizontal(|ui| {
+                ui.label(format!("{:.1} MU a fraction", factor * mu));
+                if standing == Standing::Stale {
+                    ui.weak("stale").on_hover_text("Monitor units of an earlier state of the plan");
+                }
+            });
             ui.weak(format!("= {mu:.1} × {factor:.4} (normalisation)"));
-            if standing == Standing::Stale {
-                ui.weak("of an earlier state");
-            }
         }
         None if plan.normalisation.is_some() => {
             ui.label(format!("{mu:.1} MU a fraction before normalisation"));
