@@ -1,10 +1,10 @@
 //! Volumes of the isodoses of a whole dose: they show how much dose lies outside a structure.
 
-use super::super::sampler::Sampler;
+use super::super::sampler::{Cell, Sampler};
 use super::histogram::{Bins, Histogram};
+use super::samples::{between, part};
 use crate::engine::{Cancelled, JobControl};
 use crate::geometry::Volume;
-use glam::DVec3;
 use rayon::prelude::*;
 
 /// Isodoses are counted from this share of the greatest dose on: no prescription is lower, and most voxels
@@ -75,27 +75,35 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
     let per_axis = (1..MOST_PER_AXIS).find(|s| count * s.pow(3) >= ENOUGH_SAMPLES).unwrap_or(MOST_PER_AXIS);
     let samples = per_axis.pow(3);
     let (sampler, edges_z_mm, [dx, dy]) = (Sampler::new(dose_gy), grid.edges_mm(2), grid.spacing_xy_mm());
-    let part = |s: usize| (s as f64 + 0.5) / per_axis as f64;
+    let place = |at: usize| (at / per_axis) as f64 - 0.5 + part(at % per_axis, per_axis);
+    let columns: Vec<Option<Cell>> =
+        (0..nx * per_axis).map(|at| sampler.columns_at(place(at) * dx)).collect();
     let (low, high) = (f64::from(least_gy), f64::from(max_gy));
     let fill = |voxels: &Vec<usize>| {
-        let mut bins = Bins::new(low, high);
-        for &n in voxels {
-            let (i, j, k) = (n % nx, n / nx % ny, n / (nx * ny));
+        let (mut bins, mut values) = (Bins::new(low, high), Vec::new());
+        for row in voxels.chunk_by(|a, b| a / nx == b / nx) {
+            let (j, k) = (row[0] / nx % ny, row[0] / (nx * ny));
             let cm3 = grid.voxel_cm3(k) / samples as f64;
             if per_axis == 1 {
-                bins.add(dose_gy.data()[n], cm3);
+                row.iter().for_each(|n| bins.add(dose_gy.data()[*n], cm3));
                 continue;
             }
+            let (first, last) = (row[0] % nx, row[row.len() - 1] % nx);
+            let used = first.saturating_sub(1)..(last + 2).min(nx);
             let (bottom, top) = (edges_z_mm[k], edges_z_mm[k + 1]);
-            for s in 0..samples {
-                let [x, y, z] = [s % per_axis, s / per_axis % per_axis, s / (per_axis * per_axis)].map(part);
-                let place = DVec3::new(
-                    (i as f64 - 0.5 + x) * dx,
-                    (j as f64 - 0.5 + y) * dy,
-                    bottom + (top - bottom) * z,
-                );
-                if let Some(gy) = sampler.at_local(place).filter(|gy| counts(*gy)) {
-                    bins.add(gy, cm3);
+            for sub in 0..per_axis * per_axis {
+                let y_mm = place(j * per_axis + sub % per_axis) * dy;
+                let z_mm = bottom + (top - bottom) * part(sub / per_axis, per_axis);
+                if !sampler.row_at(y_mm, z_mm, used.clone(), &mut values) {
+                    continue;
+                }
+                let first_sample = |n: &usize| n % nx * per_axis;
+                let cells = row.iter().flat_map(|n| &columns[first_sample(n)..][..per_axis]).flatten();
+                for &(a, b, t) in cells {
+                    let gy = between(&values, (a - used.start, b - used.start, t));
+                    if counts(gy) {
+                        bins.add(gy, cm3);
+                    }
                 }
             }
         }

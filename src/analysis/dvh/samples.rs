@@ -383,12 +383,12 @@ impl<'a> Source<'a> {
 }
 
 /// Position of sample `s` of `n` along a side of a voxel, as a share of it.
-fn part(s: usize, n: usize) -> f64 {
+pub fn part(s: usize, n: usize) -> f64 {
     (s as f64 + 0.5) / n as f64
 }
 
 /// The value between two columns; a neighbour of zero weight does not count, even if it is NaN.
-fn between(values: &[f32], (a, b, t): Cell) -> f32 {
+pub fn between(values: &[f32], (a, b, t): Cell) -> f32 {
     let low = values[a];
     if t == 0.0 { low } else { low + (values[b] - low) * t as f32 }
 }

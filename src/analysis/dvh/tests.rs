@@ -335,3 +335,44 @@ fn a_preview_reads_fewer_samples_of_the_same_structure() {
         assert!(few < all && (2_000..=250_000).contains(&few), "{few} of {all}");
     }
 }
+
+/// On uneven, oblique planes, beside a voxel without a number and at the edges: the volume of the samples that reach a dose, each
+/// read by itself.
+#[test]
+fn isodoses_are_those_of_samples_read_one_by_one() {
+    const SIZE: [usize; 3] = [7, 6, 5];
+    const PER_AXIS: usize = 8;
+    let (s, c) = 0.3_f64.sin_cos();
+    let axes = [DVec3::new(c, s, 0.0), DVec3::new(-s, c, 0.0)];
+    let origin = DVec3::new(5.0, -3.0, 1.0);
+    let planes = [0.0, 2.0, 3.0, 6.0, 7.5];
+    let grid =
+        Arc::new(Grid::new(origin, axes[0], axes[1], [2.0, 3.0], [SIZE[0], SIZE[1]], &planes).unwrap());
+    let mut gy: Vec<f32> = (0..grid.len()).map(|n| 1.0 + (n * 7919 % 101) as f32 / 10.0).collect();
+    gy[100] = f32::NAN;
+    let dose = Volume::new(Arc::clone(&grid), gy);
+    let isodoses = Isodoses::of(&dose, &JobControl::new()).unwrap();
+    let least = 0.25 * dose.greatest_below(f32::INFINITY);
+    let edges = grid.edges_mm(2);
+    let mut samples: Vec<(f32, f64)> = Vec::new();
+    for n in (0..grid.len()).filter(|n| dose.data()[*n] >= least) {
+        let (i, j, k) = (n % SIZE[0], n / SIZE[0] % SIZE[1], n / (SIZE[0] * SIZE[1]));
+        for s in 0..PER_AXIS.pow(3) {
+            let part = |s: usize| (s % PER_AXIS) as f64 / PER_AXIS as f64 + 0.5 / PER_AXIS as f64;
+            let x = (i as f64 - 0.5 + part(s)) * 2.0;
+            let y = (j as f64 - 0.5 + part(s / PER_AXIS)) * 3.0;
+            let z = edges[k] + (edges[k + 1] - edges[k]) * part(s / (PER_AXIS * PER_AXIS));
+            let inside = [x.clamp(0.0, 12.0), y.clamp(0.0, 15.0), z.clamp(0.0, 7.5)];
+            let place = grid.patient_from_local(DVec3::from(inside));
+            let cm3 = grid.voxel_cm3(k) / PER_AXIS.pow(3) as f64;
+            samples.extend(dose.trilinear(place).filter(|gy| gy.is_finite()).map(|gy| (gy, cm3)));
+        }
+    }
+    // At the edges of bins, where nothing is interpolated.
+    let [low, high] = [least, dose.greatest_below(f32::INFINITY)].map(f64::from);
+    for n in [1, 400, 1000, 2000, 3500] {
+        let level = low + (high - low) * f64::from(n) / BINS as f64;
+        let reach = samples.iter().filter(|(gy, _)| f64::from(*gy) >= level);
+        close(isodoses.cm3_at(level).unwrap(), reach.map(|(_, cm3)| cm3).sum(), 1e-4);
+    }
+}
