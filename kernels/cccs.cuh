@@ -100,9 +100,7 @@ struct __align__(16) SlabTraversal {
     float exponent[MOST_SEGMENTS];
     int until;    // the step until which kernel coefficients evaluated here hold
     float ray[3]; // from the radiation source to the point of evaluation, mm, for a line that enters by cell 0
-    int far_slab; // first cell of the slab in which they are evaluated,
-    int far;      // and the offset there from the cell of entry
-    int none[3];
+    int none;
 };
 constexpr float EXPONENT_PER_CM = -SLOWEST_PER_CM * 1.44269504f;
 

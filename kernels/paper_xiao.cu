@@ -112,9 +112,9 @@ __device__ inline void transport_ray(const RayVoxels& voxels, const LineDirectio
                                                                units);
             deposited = transport_voxel(state, exponent, terma, coefficients);
         } else {
-            deposited = decay<TERMS>(state, exponent);
+            deposited = decay(state, exponent);
         }
-        deposit_at(deposit_list + voxels.first_cell + voxel, __float2int_rn(deposited));
+        atomicAdd(deposit_list + voxels.first_cell + voxel, __float2int_rn(deposited));
     };
     if (BRANCH_FREE) {
         walk_branch_free<ALL_AXES>(walk, visit);

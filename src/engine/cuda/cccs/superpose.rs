@@ -68,7 +68,7 @@ pub struct LineDirection {
 }
 
 /// `struct SlabTraversal` of `kernels/cccs.cuh`, which only the card writes and reads.
-pub type SlabTraversal = [i32; 16];
+pub type SlabTraversal = [i32; 12];
 
 /// `struct Coefficients` of `kernels/cccs.cuh`, field for field.
 #[repr(C)]
