@@ -21,6 +21,10 @@ struct Cast {
 @group(1) @binding(1) var planes: texture_2d<f32>;
 @group(1) @binding(2) var smooth_sampler: sampler;
 
+// Even plane spacing in mm, or 0: that of the uniforms. Mesa's software renderer compiles a compute shader anew for every dispatch
+// while a condition depends on uniforms alone; the table's first texel, which is 0, is added.
+var<private> even_mm: f32;
+
 struct Ray {
     direction: vec3<f32>,
     // Entry into the box and exit, as fractions of the path from the source to the sheet.
@@ -31,6 +35,7 @@ struct Ray {
 }
 
 fn ray_of(texel: vec2<f32>) -> Ray {
+    even_mm = rays.size.w + textureLoad(planes, vec2(0, 0), 0).x;
     let target_point = (rays.corner + rays.right * texel.x + rays.down * texel.y).xyz;
     let d = target_point - rays.source.xyz;
     // No division by zero: a ray along an axis misses its faces by a hair.
@@ -45,7 +50,7 @@ fn ray_of(texel: vec2<f32>) -> Ray {
 }
 
 fn voxel_at(p: vec3<f32>) -> vec3<f32> {
-    return vec3(p.xy, plane_index(planes, rays.size, p.z).x);
+    return vec3(p.xy, plane_index(planes, vec4(rays.size.xyz, even_mm), p.z).x);
 }
 
 // The largest coverage of a mask on the way to a texel.
