@@ -223,6 +223,7 @@ impl PlanArgs {
                 .map(|word| word.choice(&case.structures))
                 .transpose()?
                 .unwrap_or_default(),
+            machine_changes: 0,
         })
     }
 }

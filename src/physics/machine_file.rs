@@ -4,6 +4,7 @@ use super::machine::{Calibration, Electrons, ExtraFocal, JawModel, Leaves, Machi
 use super::{Curve, Spectrum};
 use crate::input::{MACHINE_BYTES, beginning, read_text};
 use serde::Deserialize;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
@@ -47,6 +48,17 @@ const MACHINES: [(&str, &str); 5] = [
 /// Name and text of each set of leaves that comes with the program.
 const LEAVES: [(&str, &str); 2] = [asset!("mlc/millennium120"), asset!("mlc/hd120")];
 
+/// What stands behind the name of a machine, to be compared with what stood there before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MachineContents {
+    /// Nothing that can change: the machine comes with the program.
+    Shipped,
+    /// A file, by a hash of its text.
+    File(u64),
+    /// No file, or none that can be read.
+    Unreadable,
+}
+
 /// A generic machine's name with this ending is that machine with HD120 leaves.
 const HD120: &str = "-hd120";
 
@@ -86,6 +98,19 @@ impl Machine {
         let text = read_text(path, MACHINE_BYTES)
             .map_err(|source| MachineError::Read { file: name_or_path.to_owned(), source })?;
         Self::parse(&text, name_or_path).map(Arc::new)
+    }
+
+    /// What stands behind a name or path now. Reads the file.
+    pub fn contents(name_or_path: &str) -> MachineContents {
+        if Self::shipped().iter().any(|name| name == name_or_path) {
+            return MachineContents::Shipped;
+        }
+        let Ok(text) = read_text(Path::new(name_or_path), MACHINE_BYTES) else {
+            return MachineContents::Unreadable;
+        };
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        MachineContents::File(hasher.finish())
     }
 
     fn read_shipped(name: &str) -> Result<Self, MachineError> {

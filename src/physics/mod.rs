@@ -31,7 +31,7 @@ pub use fluence::{Fluence, FluenceError, FluenceTables, Picture};
 pub use given::Given;
 pub use hu::{HuTable, HuTableError, Tissue};
 pub use machine::{Calibration, Electrons, ExtraFocal, JawModel, Leaves, Machine};
-pub use machine_file::MachineError;
+pub use machine_file::{MachineContents, MachineError};
 pub use material::{Attenuation, Material};
 pub use normal::normal_tables;
 pub use patient::{BodyMismatch, Patient};

@@ -17,13 +17,15 @@ pub struct Settings {
     pub device: DeviceChoice,
     pub hu_table: Arc<HuTable>,
     pub body: BodyChoice,
+    /// How often the file of a machine has changed since the window opened: doses of before are not those of the file.
+    pub machine_changes: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let Computation { quality, dose_to, grid_mm, device } = Computation::default();
         let hu_table = Arc::new(HuTable::shipped_default());
-        Self { quality, dose_to, grid_mm, device, hu_table, body: BodyChoice::default() }
+        Self { quality, dose_to, grid_mm, device, hu_table, body: BodyChoice::default(), machine_changes: 0 }
     }
 }
 

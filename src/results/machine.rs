@@ -4,10 +4,12 @@ use super::graph::{Access, Failure, Query};
 use crate::physics::Machine;
 use std::sync::Arc;
 
-/// A machine by its name or path: a small file, read once.
+/// A machine by its name or path: a small file, read once, and again where one has changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineOf {
     pub name: String,
+    /// [`Settings::machine_changes`](super::Settings::machine_changes).
+    pub changes: u32,
 }
 
 impl Query for MachineOf {

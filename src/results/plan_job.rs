@@ -51,6 +51,7 @@ impl PlanJob {
             device: self.device,
             hu_table: HuTable::resolve(&self.hu_table).map(Arc::new).map_err(Failure::here)?,
             body: self.body,
+            machine_changes: 0,
         })
     }
 

@@ -8,7 +8,7 @@ use beamsight::app::state::Selection;
 use beamsight::app::state::files::FileAction;
 use beamsight::app::state::machine_fit::{MachineFit, TankFile};
 use beamsight::app::{App, Picked};
-use beamsight::case::DoseStatus;
+use beamsight::case::{DoseStatus, Edit, Plan};
 use beamsight::engine::cccs::Quality;
 use beamsight::engine::{Compute, JobControl};
 use beamsight::files::measured::{MeasuredCurve, Scan, ScanAxis};
@@ -205,4 +205,37 @@ fn a_fit_is_cancelled_and_a_wrong_file_is_named() {
     until(&mut w, "failure", |app| app.state.machine_fit.failure.is_some());
     assert!(fit(&w).running.is_none() && fit(&w).answer.is_none());
     assert!(w.query_all_by_label_contains("it has no profile").next().is_some(), "{:?}", fit(&w).failure);
+}
+
+/// A file that is written anew under the same name: what was computed with the old one is stale, and computed again.
+#[test]
+fn a_dose_of_a_machine_file_follows_the_file() {
+    let folder = Folder::new("ui-machine-file");
+    let path = folder.0.join("own.toml");
+    let start = Machine::resolve("generic-6mv").expect("shipped");
+    std::fs::write(&path, start.to_text(&|_| Vec::new())).expect("a file");
+    let mut w = window(small_case("machine_file"));
+    until(&mut w, "dose", is_final);
+    let state = &w.state().state;
+    let plan = state.plan().expect("a plan").clone();
+    let value = Plan { machine: path.to_str().expect("UTF-8").to_owned(), ..Plan::clone(&plan) };
+    let edit = Edit::SetPlan { plan: state.plan, value };
+    w.state_mut().command(Command::Edit { edit, gesture: None });
+    w.run_steps(3);
+    until(&mut w, "dose of the file", is_final);
+    let max_gy = |w: &Window| w.state().state.results.shown_dose().expect("a dose").max_gy();
+    let before = max_gy(&w);
+
+    let text = std::fs::read_to_string(&path).expect("the file");
+    let other = text.replace("gy_per_mu = 0.01", "gy_per_mu = 0.02");
+    assert_ne!(text, other);
+    std::fs::write(&path, other).expect("a file");
+    until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("own.toml has changed")));
+    assert_ne!(w.state().state.results.shown_status(), Some(DoseStatus::Final));
+    until(&mut w, "dose of the new file", is_final);
+    assert!((max_gy(&w) / before - 2.0).abs() < 1e-3, "{before} -> {}", max_gy(&w));
+
+    std::fs::remove_file(&path).expect("removed");
+    until(&mut w, "failure", |app| app.state.results.shown_status() != Some(DoseStatus::Final));
+    assert!(said(&w).contains("own.toml"), "{}", said(&w));
 }

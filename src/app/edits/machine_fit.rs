@@ -77,6 +77,7 @@ impl Requests<'_> {
                     answer.saved = Some(path);
                 }
                 self.state.notices.add(NoticeKind::Info, text);
+                self.state.look_at_machines_again();
             }
         }
     }

@@ -32,7 +32,7 @@ use crate::analysis::second_check::MachineUse;
 use crate::case::{Contours, DensityOverride, Dose, Remark, Structure};
 use crate::dicom::Exported;
 use crate::files::{GoalTemplate, Keeper, Recoverable};
-use crate::physics::HuTable;
+use crate::physics::{HuTable, MachineContents};
 use crate::results::Delivery;
 use crate::worker;
 use std::path::PathBuf;
@@ -100,6 +100,8 @@ pub enum Answer {
     Couch(Contours, f64, DensityOverride),
     /// Apertures of a plan.
     Apertures(Box<Fitted>),
+    /// What stands behind the names of machines now.
+    MachineContents(Vec<(String, MachineContents)>),
     /// A machine fitted to measured data, or compared with them.
     MachineFit(Box<MachineFitAnswer>),
     /// Contours made of a structure.

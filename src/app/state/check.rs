@@ -198,7 +198,8 @@ impl State {
             (was.case != now.case, "the case"),
             (was.plan != now.plan, "the plan on show"),
             (!Arc::ptr_eq(&was.structures, &now.structures), "the structures"),
-            (was.settings != now.settings, "the settings of the computation"),
+            (was.settings.machine_changes != now.settings.machine_changes, "the file of a machine"),
+            (settings_differ(&was.settings, &now.settings), "the settings of the computation"),
             (was.models != now.models, "the machine"),
             (was.draft.monte_carlo != now.draft.monte_carlo, "the engine"),
             (was.draft.gamma != now.draft.gamma, "the criterion of gamma"),
@@ -208,4 +209,9 @@ impl State {
             parts.into_iter().filter_map(|(differs, what)| differs.then_some(what)).collect();
         (!changed.is_empty()).then(|| format!("Changed since: {}.", changed.join(", ")))
     }
+}
+
+/// Whether settings of the computation differ, files of machines aside.
+fn settings_differ(was: &Settings, now: &Settings) -> bool {
+    *now != Settings { machine_changes: now.machine_changes, ..was.clone() }
 }

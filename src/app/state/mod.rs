@@ -10,6 +10,7 @@ pub mod export;
 pub mod files;
 pub mod goals;
 pub mod hu_draft;
+pub mod machine_files;
 pub mod machine_fit;
 pub mod measure;
 pub mod network;
@@ -38,6 +39,7 @@ use files::Target;
 use glam::DVec3;
 use goals::GoalEditor;
 use hu_draft::HuDraft;
+use machine_files::MachineFiles;
 use machine_fit::MachineFit;
 use measure::Measures;
 use network::Network;
@@ -106,6 +108,7 @@ pub struct State {
     pub about_open: bool,
     pub network: Network,
     pub machine_fit: MachineFit,
+    pub machine_files: MachineFiles,
     pub second_check: SecondCheckBox,
     pub theme: ThemeChoice,
     /// The structure, by ROI number, whose deletion must be confirmed because a plan refers to it.
@@ -155,6 +158,7 @@ impl Default for State {
             about_open: false,
             network: Network::default(),
             machine_fit: MachineFit::default(),
+            machine_files: MachineFiles::default(),
             second_check: SecondCheckBox::default(),
             theme: ThemeChoice::default(),
             removal: None,

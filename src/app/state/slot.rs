@@ -33,6 +33,8 @@ pub enum Slot {
     Xray(usize),
     /// Search for the pose.
     Search,
+    /// A look at the machine files in use.
+    MachineFiles,
     /// A machine fitted to measured data.
     MachineFit,
     /// The models of a plan's machines, for a second check.
@@ -50,7 +52,7 @@ impl Slot {
     pub fn is_listed(self) -> bool {
         match self {
             Self::Result(place) => place.listed,
-            Self::Autosave | Self::Memory | Self::Recent | Self::CheckModels => false,
+            Self::Autosave | Self::Memory | Self::Recent | Self::CheckModels | Self::MachineFiles => false,
             _ => true,
         }
     }

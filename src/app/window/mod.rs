@@ -11,6 +11,7 @@ mod check;
 mod closing;
 mod dialog;
 mod export;
+mod machine_files;
 mod memory;
 mod network;
 mod options;
@@ -268,6 +269,7 @@ impl eframe::App for App {
         self.receive();
         self.hear_network();
         self.request_check_models();
+        self.watch_machine_files();
         self.requests().request();
         self.write_waiting_report();
         self.report_when_settled();

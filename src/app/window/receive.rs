@@ -133,6 +133,7 @@ impl App {
             Answer::Couch(contours, cm3, density) => self.state.take_couch(contours, cm3, density),
             Answer::Apertures(fitted) => self.requests().take_apertures(*fitted),
             Answer::Contoured(contoured) => self.requests().take_contoured(*contoured),
+            Answer::MachineContents(contents) => self.take_machine_contents(contents),
             Answer::MachineFit(answer) => self.requests().take_machine_fit(*answer),
             Answer::CheckModels(ask, models) => self.take_check_models(&ask, models),
             Answer::Checked(checked, notes) => self.take_checked(checked, notes),

@@ -55,8 +55,9 @@ impl State {
         let plan = case.plans.get(self.plan);
         let machines: BTreeSet<&str> =
             plan.iter().flat_map(|plan| plan.beams.iter().map(|beam| plan.machine_of(beam))).collect();
+        let changes = results.settings.machine_changes;
         for (n, name) in (0..).zip(&machines) {
-            results.nodes.entry((DISPLAYED, n)).set(Some(MachineOf { name: (*name).to_owned() }));
+            results.nodes.entry((DISPLAYED, n)).set(Some(MachineOf { name: (*name).to_owned(), changes }));
         }
         results.nodes.keep_only::<MachineOf>(|(_, n)| (n as usize) < machines.len());
         let densities = results.nodes.entry::<Densities>(ONLY).now().cloned();
