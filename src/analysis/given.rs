@@ -5,6 +5,7 @@ use crate::case::{Ct, DensityOverride, Plan, Structure, StructureKind, Structure
 use crate::engine::{Cancelled, JobControl};
 use crate::geometry::{Grid, Mask, MaskError};
 use crate::physics::{Given, HuTable, Tissue};
+use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// A structure that reaches beyond the CT by less is not remarked on, mm.
@@ -45,6 +46,12 @@ impl GivenDensities {
         control: &JobControl,
     ) -> Result<Self, GivenError> {
         let mut made = Self::default();
+        // What reaches farthest, by kind: a couch may be of several structures.
+        let mut beyond: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut reaches = |structure: &Structure, mm: f64| {
+            let most_mm = beyond.entry(kind_of(structure)).or_insert(mm);
+            *most_mm = most_mm.max(mm);
+        };
         for (structure, density) in counted(set) {
             if let Some(why) = density.fault() {
                 return Err(GivenError::Value { structure: structure.name.clone(), why });
@@ -55,7 +62,7 @@ impl GivenDensities {
                 // Inside the body nothing of it is missing.
                 Err(MaskError::Outside) if !beside => continue,
                 Err(MaskError::Outside) => {
-                    made.caveats.push(format!("{} outside the CT not counted", kind_of(structure)));
+                    reaches(structure, f64::INFINITY);
                     continue;
                 }
                 Err(source) => {
@@ -64,7 +71,7 @@ impl GivenDensities {
                 }
             };
             if beside && let Some(mm) = beyond_mm(ct.hu.grid(), structure) {
-                made.caveats.push(format!("{mm:.0} mm of {} beyond the CT not counted", kind_of(structure)));
+                reaches(structure, mm);
             }
             let tissue = table.of_density(&density);
             if beside {
@@ -74,6 +81,11 @@ impl GivenDensities {
                 made.inside.push((mask, tissue));
             }
         }
+        let caveat = |(kind, mm): (&str, f64)| match mm {
+            f64::INFINITY => format!("{kind} outside the CT not counted"),
+            _ => format!("{mm:.0} mm of {kind} beyond the CT not counted"),
+        };
+        made.caveats = beyond.into_iter().map(caveat).collect();
         Ok(made)
     }
 
