@@ -7,7 +7,7 @@
 //
 // High TERMA, above a small fraction of the greatest (layout.cu), is transported along all directions. Low TERMA, smooth and nearly
 // everywhere, is transported along fewer (along all a dose takes 1.4 to 2.8 times as long), with coefficients of the nearest angle,
-// evaluated less often, and the shortest segments joined (2 to 5 % of a dose each).
+// evaluated less often, and the shortest segments joined (1 to 5 % of a dose each).
 //
 // Low-density voxels (layout.cu) need the exact loss, which slows all lines: kernels of their own take grids that have them.
 //
