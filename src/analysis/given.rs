@@ -49,7 +49,7 @@ impl GivenDensities {
         // What reaches farthest, by kind: a couch may be of several structures.
         let mut beyond: BTreeMap<&str, f64> = BTreeMap::new();
         let mut reaches = |structure: &Structure, mm: f64| {
-            let most_mm = beyond.entry(kind_of(structure)).or_insert(mm);
+            let most_mm = beyond.entry(structure.kind.name()).or_insert(mm);
             *most_mm = most_mm.max(mm);
         };
         for (structure, density) in counted(set) {
@@ -81,9 +81,10 @@ impl GivenDensities {
                 made.inside.push((mask, tissue));
             }
         }
-        let caveat = |(kind, mm): (&str, f64)| match mm {
-            f64::INFINITY => format!("{kind} outside the CT not counted"),
-            _ => format!("{mm:.0} mm of {kind} beyond the CT not counted"),
+        // No caveat names a structure: a dose outlives their names.
+        let caveat = |(kind, mm): (&str, f64)| match (kind.to_lowercase(), mm) {
+            (kind, f64::INFINITY) => format!("a {kind} outside the CT not counted"),
+            (kind, _) => format!("{mm:.0} mm of a {kind} beyond the CT not counted"),
         };
         made.caveats = beyond.into_iter().map(caveat).collect();
         Ok(made)
@@ -101,11 +102,6 @@ impl GivenDensities {
 fn counted(set: &StructureSet) -> impl Iterator<Item = (&Structure, DensityOverride)> {
     let drawn = set.structures.iter().filter(|s| !s.contours.is_empty());
     drawn.filter_map(|s| Some((s, s.counted_density()?)))
-}
-
-/// A structure beside the patient in a caveat, which names none: a dose outlives the names of structures.
-fn kind_of(structure: &Structure) -> &'static str {
-    if structure.kind == StructureKind::Bolus { "a bolus" } else { "a support" }
 }
 
 /// How far a structure reaches beyond the edges of a grid, mm; `None` where it does not.

@@ -172,19 +172,16 @@ pub fn mccs_of_plan(
         None => refine_over(&request, &devices(computation, how)?, control, show)?,
     };
     let image = ready.patient().mass_density_g_cm3.grid();
-    let mut meets_outside = false;
-    let warnings = request.beams.iter().flat_map(|(beam, machine)| {
-        let outside = outside_remark(ready, beam, machine.sad_mm);
-        meets_outside |= outside.is_some();
+    let outside = { request.beams.iter() }.map(|(beam, machine)| outside_remark(ready, beam, machine.sad_mm));
+    let outside: Vec<Option<String>> = outside.collect();
+    let outside_caveat = outside.iter().any(Option::is_some).then(|| OUTSIDE_CAVEAT.to_owned());
+    let warnings = request.beams.iter().zip(outside).flat_map(|((beam, machine), outside)| {
         let remarks = super::beam_remarks(beam, machine).into_iter().chain(isocentre_remark(image, beam));
-        let remarks = remarks.chain(outside);
-        remarks.map(|w| format!("beam '{}': {w}", beam.name))
+        remarks.chain(outside).map(|w| format!("beam '{}': {w}", beam.name))
     });
-    let warnings: Vec<String> = warnings.collect();
     let caveats: Vec<Vec<String>> =
         request.beams.iter().map(|(beam, machine)| super::beam_caveats(beam, machine)).collect();
-    let outside = meets_outside.then(|| OUTSIDE_CAVEAT.to_owned());
-    let of_patient: Vec<String> = ready.caveats().iter().cloned().chain(outside).collect();
+    let of_patient: Vec<String> = ready.caveats().iter().cloned().chain(outside_caveat).collect();
     let caveats = caveats_of(caveats.iter().chain([&of_patient]));
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(warnings);

@@ -73,12 +73,17 @@ impl Machine {
         plain.chain(hd120).collect()
     }
 
+    /// Whether a machine of this name comes with the program.
+    pub fn is_shipped(name: &str) -> bool {
+        Self::shipped().iter().any(|shipped| shipped == name)
+    }
+
     /// A shipped machine by name, or the machine of a file by its path.
     ///
     /// # Errors
     /// [`MachineError`]: an unknown name, an unreadable file, a value that cannot be.
     pub fn resolve(name_or_path: &str) -> Result<Arc<Self>, MachineError> {
-        if Self::shipped().iter().any(|name| name == name_or_path) {
+        if Self::is_shipped(name_or_path) {
             // Every preview of a drag asks for its machine.
             static READ: Mutex<Vec<(String, Arc<Machine>)>> = Mutex::new(Vec::new());
             let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +107,7 @@ impl Machine {
 
     /// What stands behind a name or path now. Reads the file.
     pub fn contents(name_or_path: &str) -> MachineContents {
-        if Self::shipped().iter().any(|name| name == name_or_path) {
+        if Self::is_shipped(name_or_path) {
             return MachineContents::Shipped;
         }
         let Ok(text) = read_text(Path::new(name_or_path), MACHINE_BYTES) else {

@@ -115,7 +115,7 @@ impl State {
         let grid = self.case().ct.as_ref().map(|ct| ct.hu.grid());
         let Ok(hull) = hull_of(target, grid.map(|g| &**g)) else { return beam };
         let name = plan.machine_of(&beam);
-        let shipped = || Machine::shipped().iter().any(|n| n == name).then(|| Machine::resolve(name).ok());
+        let shipped = || Machine::is_shipped(name).then(|| Machine::resolve(name).ok());
         let machine = self.results.machine(name).cloned();
         let machine = machine.or_else(|| shipped().flatten().map(Arc::unwrap_or_clone));
         let sad_mm = machine.as_ref().map_or(1000.0, |m| m.sad_mm);

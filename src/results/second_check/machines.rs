@@ -72,7 +72,7 @@ impl CheckMachines {
 
 /// The word of a model that holds wherever the next call runs: a path as an absolute one.
 fn lasting(word: &str) -> String {
-    if Machine::shipped().iter().any(|name| name == word) {
+    if Machine::is_shipped(word) {
         return word.to_owned();
     }
     let absolute = std::path::absolute(Path::new(word)).ok();
