@@ -39,6 +39,7 @@ fn dose_and_dvh_follow_a_drag_that_never_rests() {
         degrees += 1.0;
         w.hover_at(at(degrees));
         w.step();
+        assert!((gantry(w.state()) - f64::from(degrees)).abs() < 1.0 || degrees >= 360.0, "the dial waits");
         let results = &w.state().state.results;
         doses.extend(results.shown_dose().map(|dose| dose.gy.id()));
         let dvh = results.dvh(1).cloned();

@@ -55,7 +55,7 @@ fn colour_at(x: f32, y: f32) -> Color32 {
 }
 
 fn field(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) {
-    let (rect, response) = ui.allocate_exact_size(FIELD, Sense::click_and_drag());
+    let (rect, response) = ui.allocate_exact_size(FIELD, Sense::drag());
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("{name} field")));
     let mut mesh = Mesh::default();
     let [nx, ny] = QUADS;
@@ -75,7 +75,7 @@ fn field(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) {
         }
     }
     ui.painter().add(mesh);
-    if let (true, Some(at)) = (response.dragged() || response.clicked(), response.interact_pointer_pos()) {
+    if let (true, Some(at)) = (response.dragged(), response.interact_pointer_pos()) {
         let colour = picked(rect, at);
         *rgb = [colour.r(), colour.g(), colour.b()];
         let here = at.clamp(rect.min, rect.max);

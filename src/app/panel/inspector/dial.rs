@@ -13,15 +13,15 @@ const BIG_STEP_DEG: f64 = 10.0;
 /// A dial that is dragged (whole degrees; with shift, tens) or turned with the arrow keys. `changed()` of the response
 /// is true if `deg` is new.
 pub fn dial(ui: &mut Ui, name: &str, deg: &mut f64, diameter: f32, enabled: bool) -> Response {
-    let sense = if enabled { Sense::click_and_drag() } else { Sense::hover() };
+    // A drag begins with the press: a dial that also waits for clicks stands still for the first six points, 9 degrees.
+    let sense = if enabled { Sense::drag() } else { Sense::hover() };
     let (rect, mut response) = ui.allocate_exact_size(vec2(diameter, diameter), sense);
     let before = *deg;
     if enabled {
-        if response.drag_started() || response.clicked() {
+        if response.drag_started() {
             response.request_focus();
         }
-        if let (true, Some(at)) = (response.dragged() || response.clicked(), response.interact_pointer_pos())
-        {
+        if let (true, Some(at)) = (response.dragged(), response.interact_pointer_pos()) {
             let from = at - rect.center();
             if from.length() > 4.0 {
                 let angle = f64::from(from.x).atan2(f64::from(-from.y)).to_degrees();
