@@ -3,11 +3,9 @@
 use crate::analysis::{PlanFigures, target_of};
 use crate::app::render::offscreen::{self, OffscreenError, Picture};
 use crate::app::state::NoticeKind;
-use crate::app::window::{App, Options, Started};
+use crate::app::window::{App, Options};
 use crate::case::DoseStatus;
 use serde::Serialize;
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -46,23 +44,6 @@ pub enum ShotError {
     Case(String),
 }
 
-/// State of the window when it is drawn.
-#[derive(Default)]
-struct Seen {
-    loaded: bool,
-    status: Option<DoseStatus>,
-    caveats: Vec<String>,
-    certainty: Option<String>,
-    figures: Option<PlanFigures>,
-    notices: Vec<String>,
-    error: Option<String>,
-    compared: Option<Compared>,
-    refusal: Option<String>,
-    /// Number of the requested X-rays that are shown.
-    xrays: usize,
-    unplaced: Option<String>,
-}
-
 /// Opens the window without a display, waits for all its jobs, and draws it.
 ///
 /// # Errors
@@ -76,66 +57,33 @@ pub fn picture(
     // A report that is missing is an error like a comparison that is.
     let compares = options.compare.is_some() || options.plan_report.is_some();
     let xrays_asked = options.register.as_ref().map_or(0, |w| w.images.len());
-    let seen = Rc::new(RefCell::new(Seen::default()));
-    let watched = Rc::clone(&seen);
-    let settled = move |app: &Started| {
-        let app = match &app.0 {
-            Ok(app) => app,
-            Err(error) => {
-                watched.borrow_mut().error = Some(error.to_string());
-                return true;
-            }
-        };
-        let mut seen = watched.borrow_mut();
-        seen.loaded = app.state.is_loaded();
-        let results = &app.state.results;
-        seen.status = results.shown_status();
-        seen.caveats = results.shown_dose().map(|d| d.caveats.clone()).unwrap_or_default();
-        seen.caveats.extend(results.shown_failure().map(str::to_owned));
-        seen.certainty =
-            app.state.results.certainty().map(|c| format!("{}, {}", c.percent_words(), c.histories_words()));
-        seen.notices = app.state.notices.iter().map(|n| n.text.clone()).collect();
-        seen.error = app.state.notices.iter().find(|n| n.kind == NoticeKind::Error).map(|n| n.text.clone());
-        seen.xrays = app.state.register.images().len();
-        seen.unplaced = app.state.register.draft().map(|d| d.said());
-        let settled = app.is_settled();
-        if settled {
-            seen.figures = figures_of(app);
-            seen.compared = compared(app);
-            seen.refusal = app.state.results.pair_refusal().map(str::to_owned);
-        }
-        settled
-    };
-    let picture = offscreen::draw(
-        size_px,
-        pixels_per_point,
-        |cc| Started(App::with_options(cc, options)),
-        settled,
-        patience,
-    )?;
-    let Seen {
-        loaded,
-        status,
-        caveats,
-        certainty,
-        figures,
-        notices,
-        error,
-        compared,
-        refusal,
-        xrays,
-        unplaced,
-    } = seen.take();
+    let build = |cc: &_| App::with_options(cc, options);
+    let (app, picture) = offscreen::draw(size_px, pixels_per_point, build, App::is_settled, patience)?;
+    let (state, results) = (&app.state, &app.state.results);
+    let error = state.notices.iter().find(|n| n.kind == NoticeKind::Error).map(|n| n.text.clone());
+    let loaded = state.is_loaded();
     // A requested X-ray that is missing is an error, too.
-    if loaded && xrays < xrays_asked {
+    if loaded && state.register.images().len() < xrays_asked {
+        let unplaced = state.register.draft().map(|d| d.said());
         let why = unplaced.or(error).unwrap_or_else(|| "an X-ray was not opened".to_owned());
         return Err(ShotError::Case(why));
     }
-    match error.or_else(|| refusal.filter(|_| compares)) {
-        // A requested comparison that is missing is an error, too.
-        Some(why) if !loaded || compares => Err(ShotError::Case(why)),
-        _ => Ok(Shot { picture, status, caveats, certainty, figures, notices, compared }),
+    // A requested comparison that is missing is an error, too.
+    let refusal = || results.pair_refusal().map(str::to_owned).filter(|_| compares);
+    if let Some(why) = error.or_else(refusal).filter(|_| !loaded || compares) {
+        return Err(ShotError::Case(why));
     }
+    let mut caveats = results.shown_dose().map(|d| d.caveats.clone()).unwrap_or_default();
+    caveats.extend(results.shown_failure().map(str::to_owned));
+    Ok(Shot {
+        picture,
+        status: results.shown_status(),
+        caveats,
+        certainty: results.certainty().map(|c| format!("{}, {}", c.percent_words(), c.histories_words())),
+        figures: figures_of(&app),
+        notices: state.notices.iter().map(|n| n.text.clone()).collect(),
+        compared: compared(&app),
+    })
 }
 
 fn compared(app: &App) -> Option<Compared> {

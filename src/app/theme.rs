@@ -134,7 +134,7 @@ pub fn swatch(ui: &Ui, rect: Rect, rgb: Rgb) {
     }
 }
 
-/// Gives the context the styles of both themes, and the dark one until [`choose`] says otherwise.
+/// Gives the context the styles of both themes and the feel of its drags, and the dark one until [`choose`] says otherwise.
 pub fn apply(ctx: &egui::Context) {
     choose(ctx, ThemeChoice::Dark);
     ctx.all_styles_mut(|style| {
@@ -156,6 +156,8 @@ pub fn apply(ctx: &egui::Context) {
         style.animation_time = 0.0;
         style.interaction.tooltip_delay = 0.4;
     });
+    // Where a press may also click, a handle stands still for so many points, then jumps to the pointer: fewer than egui's 6.
+    ctx.options_mut(|options| options.input_options.max_click_dist = 3.0);
     ctx.set_visuals_of(egui::Theme::Dark, visuals(Visuals::dark(), &DARK));
     ctx.set_visuals_of(egui::Theme::Light, visuals(Visuals::light(), &LIGHT));
 }

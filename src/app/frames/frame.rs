@@ -25,18 +25,17 @@ pub fn frame_times(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Vec
     let mut window = window(case, choice, grid_mm, None)?;
     let mut drag = |handle: Handle| -> Result<Vec<f64>, OffscreenError> {
         let path = Path::of(handle, &mut window)?;
-        timed(&mut window, Event::PointerMoved(path.at(0)), Modifiers::NONE)?;
-        timed(&mut window, press(path.at(0), true), Modifiers::NONE)?;
+        timed(&mut window, Event::PointerMoved(path.at(0)), Modifiers::NONE);
+        timed(&mut window, press(path.at(0), true), Modifiers::NONE);
         let moved = |n| Event::PointerMoved(path.at(n));
-        let times =
-            (1..=FRAMES).map(|n| timed(&mut window, moved(n), Modifiers::NONE)).collect::<Result<_, _>>()?;
-        timed(&mut window, press(path.at(FRAMES), false), Modifiers::NONE)?;
+        let times = (1..=FRAMES).map(|n| timed(&mut window, moved(n), Modifiers::NONE)).collect();
+        timed(&mut window, press(path.at(FRAMES), false), Modifiers::NONE);
         settle(&mut window)?;
         Ok(times)
     };
     let [turn, shape] = [drag(Handle::Gantry)?, drag(Handle::Structure)?];
-    let axial = view(&window, "Axial")?.center();
-    timed(&mut window, Event::PointerMoved(axial), Modifiers::NONE)?;
+    let axial = view(&mut window, "Axial")?.center();
+    timed(&mut window, Event::PointerMoved(axial), Modifiers::NONE);
     let mut wheel = |modifiers| {
         let event = |n: usize| Event::MouseWheel {
             unit: MouseWheelUnit::Line,
@@ -46,12 +45,12 @@ pub fn frame_times(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Vec
             source: egui::MouseWheelSource::Wheel,
             modifiers,
         };
-        (0..FRAMES).map(|n| timed(&mut window, event(n), modifiers)).collect::<Result<_, _>>()
+        (0..FRAMES).map(|n| timed(&mut window, event(n), modifiers)).collect()
     };
     Ok(vec![
         Frames { what: "gantry dragged", times_ms: turn },
         Frames { what: "sphere dragged, its contours made anew in each frame", times_ms: shape },
-        Frames { what: "slices scrolled", times_ms: wheel(Modifiers::NONE)? },
-        Frames { what: "zoomed", times_ms: wheel(Modifiers::COMMAND)? },
+        Frames { what: "slices scrolled", times_ms: wheel(Modifiers::NONE) },
+        Frames { what: "zoomed", times_ms: wheel(Modifiers::COMMAND) },
     ])
 }

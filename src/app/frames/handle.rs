@@ -1,11 +1,11 @@
 //! The handles of the window that a scripted user drags.
 
-use super::{Window, app, missing, view};
+use super::{Window, missing, view};
 use crate::app::render::offscreen::OffscreenError;
 use crate::app::state::Selection;
 use crate::app::state::roi::Shape;
+use egui::accesskit::Role;
 use egui::{Pos2, Rect, Vec2, vec2};
-use egui_kittest::kittest::Queryable as _;
 use std::f32::consts::TAU;
 
 /// Points between two places of the pointer, and places from one end of a drag to the other.
@@ -55,7 +55,7 @@ pub(super) enum Path {
 impl Path {
     /// Shows a handle, where that needs a selection, and finds it on the screen.
     pub fn of(handle: Handle, window: &mut Window) -> Result<Self, OffscreenError> {
-        let state = &mut app(window)?.state;
+        let state = &mut window.app.state;
         let beam = state.plan().and_then(|plan| plan.beams.first()).ok_or_else(|| missing("a beam"))?.clone();
         state.selection = Selection::Beam(beam.number);
         if handle == Handle::Structure {
@@ -67,8 +67,8 @@ impl Path {
             state.shapes.remember(&structure, shape);
             state.selection = Selection::Structure(1);
         }
-        window.run_steps(3);
-        let bev = |window: &Window, [x, y]: [f64; 2]| -> Result<Pos2, OffscreenError> {
+        window.wait(3);
+        let bev = |window: &mut Window, [x, y]: [f64; 2]| -> Result<Pos2, OffscreenError> {
             let rect = view(window, "Beam's eye")?;
             let scale = rect.width().min(rect.height()) / (2.0 * SHOWN_MM);
             Ok(rect.center() + vec2(x as f32, -y as f32) * scale)
@@ -76,8 +76,8 @@ impl Path {
         let start = beam.start().ok_or_else(|| missing("a control point"))?;
         Ok(match handle {
             Handle::Gantry => {
-                let dial = window.query_by_role_and_label(egui::accesskit::Role::Slider, "Gantry");
-                Self::Round(dial.ok_or_else(|| missing("Gantry"))?.rect())
+                let dial = window.rect_of("Gantry", Some(Role::Slider));
+                Self::Round(dial.ok_or_else(|| missing("Gantry"))?)
             }
             Handle::Jaw => Self::Line(bev(window, [start.jaws.x[1], 0.0])?, vec2(1.0, 0.0)),
             Handle::Leaf => {

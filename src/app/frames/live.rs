@@ -1,14 +1,12 @@
 //! What follows a dragged handle: dose, isodoses, DVHs and goals.
 
 use super::handle::{Handle, Path};
-use super::{FRAME, FrameRun, Window, app, await_report, press, settle, window};
+use super::{FRAME, Window, await_report, press, settle, window};
 use crate::app::render::offscreen::{OffscreenError, device};
 use crate::app::window::App;
 use crate::case::{Case, DoseStatus};
 use crate::engine::DeviceChoice;
 use egui::Event;
-use egui_kittest::TestRenderer as _;
-use egui_kittest::wgpu::WgpuTestRenderer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,54 +46,39 @@ pub fn live_times(
     to_the_end: bool,
     on_the_move: Duration,
 ) -> Result<Vec<Live>, OffscreenError> {
-    let device = device()?;
-    // The renderer of the window and this one share the device's textures.
-    let renderer = WgpuTestRenderer::from_render_state(device.clone());
-    let window = window(case, choice, grid_mm, Some(device))?;
-    let mut player = Player { window, renderer, to_the_end };
+    let window = window(case, choice, grid_mm, Some(device()?))?;
+    let mut player = Player { window, to_the_end };
     Handle::ALL.into_iter().map(|handle| player.drag(handle, places, on_the_move)).collect()
 }
 
-/// The window, and its textures.
 struct Player {
     window: Window,
-    renderer: WgpuTestRenderer,
     to_the_end: bool,
 }
 
 impl Player {
-    fn frame(&mut self, events: Vec<Event>) -> Result<FrameRun, OffscreenError> {
-        let mut run = FrameRun::of(&mut self.window, events)?;
-        self.renderer.handle_delta(&mut run.output.textures_delta);
-        Ok(run)
-    }
-
-    fn app(&mut self) -> Result<&mut App, OffscreenError> {
-        app(&mut self.window)
-    }
-
     fn drag(&mut self, handle: Handle, places: usize, on_the_move: Duration) -> Result<Live, OffscreenError> {
         let path = Path::of(handle, &mut self.window)?;
         settle(&mut self.window)?;
-        let steps = self.app()?.state.history.done();
-        self.frame(vec![Event::PointerMoved(path.at(0))])?;
-        self.frame(vec![press(path.at(0), true)])?;
+        let steps = self.window.app.state.history.done();
+        self.window.frame(vec![Event::PointerMoved(path.at(0))]);
+        self.window.frame(vec![press(path.at(0), true)]);
         let (mut answered_ms, mut final_ms, mut drawn_ms) = (Vec::new(), Vec::new(), Vec::new());
         for place in 1..=WARM_UP + places {
             let start = Instant::now();
-            let mut run = self.frame(vec![Event::PointerMoved(path.at(place))])?;
-            let answered = self.follow(&mut run, start, is_answered)?;
+            self.window.frame(vec![Event::PointerMoved(path.at(place))]);
+            let answered = self.follow(start, is_answered)?;
             let counts = place > WARM_UP;
             answered_ms.extend(counts.then_some(answered));
             if self.to_the_end {
-                let finished = self.follow(&mut run, start, is_final)?;
-                self.renderer.render(&self.window.ctx, &run.output).map_err(OffscreenError::Draw)?;
+                let finished = self.follow(start, is_final)?;
+                self.window.picture()?;
                 final_ms.extend(counts.then_some(finished));
                 drawn_ms.extend(counts.then(|| 1e3 * start.elapsed().as_secs_f64()));
             }
         }
         let (doses_per_s, dvhs_per_s, frames_ms) = self.move_on(&path, WARM_UP + places, on_the_move)?;
-        if self.app()?.state.history.done() == steps {
+        if self.window.app.state.history.done() == steps {
             return Err(OffscreenError::Draw(format!("the {} was not dragged", handle.name())));
         }
         settle(&mut self.window)?;
@@ -103,15 +86,10 @@ impl Player {
     }
 
     /// Shows frames until the results stand so; ms from the start.
-    fn follow(
-        &mut self,
-        run: &mut FrameRun,
-        start: Instant,
-        stand: fn(&App) -> bool,
-    ) -> Result<f64, OffscreenError> {
-        while !stand(self.app()?) {
+    fn follow(&mut self, start: Instant, stand: fn(&App) -> bool) -> Result<f64, OffscreenError> {
+        while !stand(&self.window.app) {
             await_report(&mut self.window, start)?;
-            *run = self.frame(Vec::new())?;
+            self.window.frame(Vec::new());
         }
         Ok(1e3 * start.elapsed().as_secs_f64())
     }
@@ -130,8 +108,8 @@ impl Player {
         while begin.elapsed() < time {
             let start = Instant::now();
             place += 1;
-            frames_ms.push(self.frame(vec![Event::PointerMoved(path.at(place))])?.laid_out_ms);
-            let results = &self.app()?.state.results;
+            frames_ms.push(self.window.frame(vec![Event::PointerMoved(path.at(place))]));
+            let results = &self.window.app.state.results;
             doses.extend(results.shown_dose().map(|dose| dose.gy.id()));
             let dvh = results.dvh(WATCHED).cloned();
             if let Some(dvh) = dvh.filter(|dvh| dvhs.last().is_none_or(|last| !Arc::ptr_eq(last, dvh))) {
@@ -140,8 +118,8 @@ impl Player {
             std::thread::sleep(FRAME.saturating_sub(start.elapsed()));
         }
         let seconds = begin.elapsed().as_secs_f64();
-        self.frame(vec![Event::PointerMoved(path.at(0))])?;
-        self.frame(vec![press(path.at(0), false)])?;
+        self.window.frame(vec![Event::PointerMoved(path.at(0))]);
+        self.window.frame(vec![press(path.at(0), false)]);
         // What is there when the pointer sets out answers no move.
         let rate = |shown: usize| shown.saturating_sub(1) as f64 / seconds;
         Ok((rate(doses.len()), rate(dvhs.len()), frames_ms))

@@ -1,6 +1,6 @@
 //! Strokes of a brush, timed to the picture of the contours, the volume and the DVH.
 
-use super::{FRAME, Window, app, await_report, press, settle, timed, view, window};
+use super::{FRAME, Window, await_report, press, settle, timed, view, window};
 use crate::app::command::{Command, DrawAction};
 use crate::app::render::offscreen::{OffscreenError, device};
 use crate::app::state::drawing::Tool;
@@ -44,7 +44,7 @@ pub fn stroke_times(
     // Textures are prepared as in the program; without a graphics device there are none.
     let graphics = device().ok();
     let mut window = window(case, choice, 10.0, graphics.clone())?;
-    app(&mut window)?.state.results.shown = Shown::Imported(0);
+    window.app.state.results.shown = Shown::Imported(0);
     let mut player = Player { window, graphics };
     structures.iter().map(|structure| player.strokes(*structure, wide_mm)).collect()
 }
@@ -56,12 +56,12 @@ struct Player {
 
 impl Player {
     /// A frame with an event, and its textures handed to the graphics device afterwards.
-    fn frame(&mut self, event: Event) -> Result<f64, OffscreenError> {
-        let ms = timed(&mut self.window, event, Modifiers::NONE)?;
+    fn frame(&mut self, event: Event) -> f64 {
+        let ms = timed(&mut self.window, event, Modifiers::NONE);
         if let Some(graphics) = &self.graphics {
             graphics.queue.submit([]);
         }
-        Ok(ms)
+        ms
     }
 
     fn strokes(
@@ -70,9 +70,9 @@ impl Player {
         wide_mm: f32,
     ) -> Result<Strokes, OffscreenError> {
         let window = &mut self.window;
-        app(window)?.state.selection = Selection::Structure(number);
-        app(window)?.command(Command::Draw(DrawAction::Tool(Some(Tool::Brush))));
-        window.run_steps(3);
+        window.app.state.selection = Selection::Structure(number);
+        window.app.command(Command::Draw(DrawAction::Tool(Some(Tool::Brush))));
+        window.wait(3);
         settle(window)?;
         let rect = view(window, "Axial")?;
         // All of the CT is fitted into the view with a margin of 3 %.
@@ -85,28 +85,28 @@ impl Player {
         let (mut dvhs, mut seconds) = (0, 0.0);
         for stroke in 0..STROKES {
             let from = stroke as f32 / STROKES as f32;
-            let before = contours_id(&app(&mut self.window)?.state);
-            self.frame(Event::PointerMoved(at(from)))?;
-            frames_ms.push(self.frame(press(at(from), true))?);
+            let before = contours_id(&self.window.app.state);
+            self.frame(Event::PointerMoved(at(from)));
+            frames_ms.push(self.frame(press(at(from), true)));
             let (begin, mut last) = (Instant::now(), None);
             for n in 1..=FRAMES {
                 let start = Instant::now();
                 let to = at(from + PART * n as f32 / FRAMES as f32);
-                frames_ms.push(self.frame(Event::PointerMoved(to))?);
-                let shown = app(&mut self.window)?.state.results.dvh(number).map(std::sync::Arc::as_ptr);
+                frames_ms.push(self.frame(Event::PointerMoved(to)));
+                let shown = self.window.app.state.results.dvh(number).map(std::sync::Arc::as_ptr);
                 dvhs += usize::from(shown != last && last.is_some());
                 last = shown;
                 std::thread::sleep(FRAME.saturating_sub(start.elapsed()));
             }
             seconds += begin.elapsed().as_secs_f64();
             let start = Instant::now();
-            self.frame(press(at(from + PART), false))?;
-            if contours_id(&app(&mut self.window)?.state) == before {
+            self.frame(press(at(from + PART), false));
+            if contours_id(&self.window.app.state) == before {
                 return Err(OffscreenError::Draw("the brush drew nothing".to_owned()));
             }
-            while !has_figures(&app(&mut self.window)?.state, number) {
+            while !has_figures(&self.window.app.state, number) {
                 await_report(&mut self.window, start)?;
-                self.frame(Event::PointerMoved(at(from + PART)))?;
+                self.frame(Event::PointerMoved(at(from + PART)));
             }
             figures_ms.push(1e3 * start.elapsed().as_secs_f64());
             settle(&mut self.window)?;

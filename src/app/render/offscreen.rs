@@ -2,9 +2,10 @@
 
 use crate::app::render;
 use eframe::CreationContext;
-use egui_kittest::wgpu::WgpuTestRenderer;
-use egui_kittest::{Harness, HarnessBuilder};
-use egui_wgpu::{RenderState, RendererOptions, WgpuConfiguration, WgpuSetup};
+use egui::accesskit::{Node, NodeId, Role};
+use egui::style::ScrollAnimation;
+use egui::{Event, FullOutput, Pos2, RawInput, Rect, Vec2, ViewportId};
+use egui_wgpu::{RenderState, RendererOptions, ScreenDescriptor, WgpuConfiguration, WgpuSetup};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -29,94 +30,233 @@ pub enum OffscreenError {
     #[error("drawing failed: {0}")]
     Draw(String),
     #[error(
-        "the graphics device did not finish the picture in {0} tries ({1}); other work may keep it busy: try again, or a \
+        "the graphics device did not finish the picture in {0} s ({1}); other work may keep it busy: try again, or a \
          smaller size"
     )]
-    Slow(u32, String),
+    Slow(u64, String),
     #[error("the work shown was not finished after {0} s")]
     Unfinished(u64),
 }
 
-/// A window without a display, of a size in points; without a renderer it lays out and draws nothing.
-pub fn window<A>(size: egui::Vec2, pixels_per_point: f32) -> HarnessBuilder<A> {
-    Harness::builder()
-        .with_size(size)
-        .with_pixels_per_point(pixels_per_point)
-        .with_render_cursor(false)
-        .with_accessibility_check(false)
-        .allow_missing_glyphs()
+/// Longest wait for a picture: a software device that shares its cores takes long the first time, when volumes are
+/// uploaded and projected.
+const DRAWN_WITHIN: Duration = Duration::from_secs(600);
+
+/// Seconds from one frame to the next, of a display and of a window that waits.
+const FRAME_S: f64 = 1.0 / 60.0;
+const WAITING_S: f64 = 0.25;
+
+/// An app without a display: its frames, and the picture of the last one. Without graphics it lays out and draws nothing.
+pub struct Offscreen<A> {
+    pub app: A,
+    pub ctx: egui::Context,
+    /// Of the last frame; its textures are uploaded.
+    pub output: FullOutput,
+    frame: eframe::Frame,
+    graphics: Option<RenderState>,
+    size_points: Vec2,
+    pixels_per_point: f32,
+    time_s: f64,
 }
 
-/// Runs an app without a window until `settled` returns true, then draws it.
+impl<A: eframe::App> Offscreen<A> {
+    /// Builds the app and shows its first frame.
+    ///
+    /// # Errors
+    /// Those of `build`, the operating system's.
+    pub fn new(
+        size_points: Vec2,
+        pixels_per_point: f32,
+        graphics: Option<RenderState>,
+        build: impl FnOnce(&CreationContext<'static>) -> io::Result<A>,
+    ) -> Result<Self, OffscreenError> {
+        let ctx = egui::Context::default();
+        let (mut creation, mut frame) =
+            (CreationContext::_new_kittest(ctx.clone()), eframe::Frame::_new_kittest());
+        creation.wgpu_render_state.clone_from(&graphics);
+        frame.wgpu_render_state.clone_from(&graphics);
+        let app = build(&creation).map_err(|error| OffscreenError::Draw(error.to_string()))?;
+        ctx.all_styles_mut(|style| {
+            style.visuals.text_cursor.blink = false;
+            style.scroll_animation = ScrollAnimation::none();
+        });
+        let output = FullOutput::default();
+        let mut window =
+            Self { app, ctx, output, frame, graphics, size_points, pixels_per_point, time_s: 0.0 };
+        window.frame(Vec::new());
+        Ok(window)
+    }
+
+    /// Shows a frame with these events; its time without drawing, ms.
+    pub fn frame(&mut self, events: Vec<Event>) -> f64 {
+        self.frame_after(FRAME_S, events)
+    }
+
+    /// Shows frames without events, a quarter of a second apart: views at rest refine their pictures.
+    pub fn wait(&mut self, frames: usize) {
+        for _ in 0..frames {
+            self.frame_after(WAITING_S, Vec::new());
+        }
+    }
+
+    fn frame_after(&mut self, seconds: f64, events: Vec<Event>) -> f64 {
+        self.time_s += seconds;
+        let mut input = RawInput {
+            screen_rect: Some(Rect::from_min_size(Pos2::ZERO, self.size_points)),
+            time: Some(self.time_s),
+            events,
+            ..RawInput::default()
+        };
+        input.viewports.entry(ViewportId::ROOT).or_default().native_pixels_per_point =
+            Some(self.pixels_per_point);
+        let start = Instant::now();
+        self.output = self.ctx.run_ui(input, |ui| {
+            self.app.logic(ui.ctx(), &mut self.frame);
+            self.app.ui(ui, &mut self.frame);
+        });
+        let ms = 1e3 * start.elapsed().as_secs_f64();
+        self.upload();
+        ms
+    }
+
+    fn upload(&mut self) {
+        let Some(graphics) = &self.graphics else { return };
+        let mut renderer = graphics.renderer.write();
+        for (id, images) in self.output.textures_delta.set.drain() {
+            for image in images {
+                renderer.update_texture(&graphics.device, &graphics.queue, id, &image);
+            }
+        }
+        for id in self.output.textures_delta.free.drain() {
+            renderer.free_texture(&id);
+        }
+    }
+
+    /// Rectangle of a widget, points, by its name in the tree of assistive technology, which is made for this alone; the
+    /// display has one pixel a point.
+    pub fn rect_of(&mut self, name: &str, role: Option<Role>) -> Option<Rect> {
+        self.ctx.enable_accesskit();
+        self.frame(Vec::new());
+        self.ctx.disable_accesskit();
+        let nodes = self.output.platform_output.accesskit_update.take()?.nodes;
+        let label = |id: &NodeId| nodes.iter().find(|(n, _)| n == id).and_then(|(_, node)| own_name(node));
+        let is_named = |node: &Node| {
+            own_name(node) == Some(name) || node.labelled_by().iter().any(|id| label(id) == Some(name))
+        };
+        let (_, node) =
+            nodes.iter().find(|(_, node)| role.is_none_or(|role| node.role() == role) && is_named(node))?;
+        let b = node.bounds()?;
+        let [low, high] = [(b.x0, b.y0), (b.x1, b.y1)].map(|(x, y)| Pos2::new(x as f32, y as f32));
+        Some(Rect::from_min_max(low, high))
+    }
+
+    /// Draws the last frame.
+    ///
+    /// # Errors
+    /// [`OffscreenError`]: no graphics, or the device does not finish.
+    pub fn picture(&self) -> Result<Picture, OffscreenError> {
+        let graphics =
+            self.graphics.as_ref().ok_or_else(|| OffscreenError::NoDevice("none was opened".to_owned()))?;
+        let RenderState { device, queue, renderer, target_format, .. } = graphics;
+        let [width, height] = [self.size_points.x, self.size_points.y]
+            .map(|points| (points * self.pixels_per_point).round() as u32);
+        let size = wgpu::Extent3d { width, height, depth_or_array_layers: 1 };
+        let texture = device.create_texture(&wgpu::TextureDescriptor {
+            label: Some("picture"),
+            size,
+            mip_level_count: 1,
+            sample_count: 1,
+            dimension: wgpu::TextureDimension::D2,
+            format: *target_format,
+            usage: wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC,
+            view_formats: &[],
+        });
+        let row_bytes = (4 * width).next_multiple_of(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT);
+        let buffer = device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("picture"),
+            size: u64::from(row_bytes) * u64::from(height),
+            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let triangles = self.ctx.tessellate(self.output.shapes.clone(), self.pixels_per_point);
+        let screen =
+            ScreenDescriptor { pixels_per_point: self.pixels_per_point, size_in_pixels: [width, height] };
+        let mut renderer = renderer.write();
+        let prepared = renderer.update_buffers(device, queue, &mut encoder, &triangles, &screen);
+        {
+            let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
+            let attachment = wgpu::RenderPassColorAttachment {
+                view: &view,
+                resolve_target: None,
+                ops: wgpu::Operations {
+                    load: wgpu::LoadOp::Clear(wgpu::Color::TRANSPARENT),
+                    store: wgpu::StoreOp::Store,
+                },
+                depth_slice: None,
+            };
+            let mut pass = encoder
+                .begin_render_pass(&wgpu::RenderPassDescriptor {
+                    color_attachments: &[Some(attachment)],
+                    ..wgpu::RenderPassDescriptor::default()
+                })
+                .forget_lifetime();
+            renderer.render(&mut pass, &triangles, &screen);
+        }
+        let layout =
+            wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(row_bytes), rows_per_image: None };
+        let into = wgpu::TexelCopyBufferInfo { buffer: &buffer, layout };
+        encoder.copy_texture_to_buffer(texture.as_image_copy(), into, size);
+        queue.submit(prepared.into_iter().chain([encoder.finish()]));
+        buffer.slice(..).map_async(wgpu::MapMode::Read, |_| {});
+        let all = wgpu::PollType::Wait { submission_index: None, timeout: Some(DRAWN_WITHIN) };
+        device.poll(all).map_err(|why| OffscreenError::Slow(DRAWN_WITHIN.as_secs(), why.to_string()))?;
+        let mapped =
+            buffer.slice(..).get_mapped_range().map_err(|why| OffscreenError::Draw(why.to_string()))?;
+        let rows = mapped.chunks_exact(row_bytes as usize).map(|row| &row[..4 * width as usize]);
+        let opaque = |pixel: &[u8]| [pixel[0], pixel[1], pixel[2], 255];
+        let rgba = rows.flat_map(|row| row.chunks_exact(4).flat_map(opaque)).collect();
+        Ok(Picture { width, height, rgba })
+    }
+}
+
+/// A widget's own name: that of a label is its value.
+fn own_name(node: &Node) -> Option<&str> {
+    node.label().or_else(|| node.value().filter(|_| node.role() == Role::Label))
+}
+
+/// Runs an app without a window until `settled` returns true, then draws it; the app as it was drawn.
 ///
 /// # Errors
 /// [`OffscreenError`]: no graphics device, a picture larger than the device supports, or `settled` not true within
 /// `patience`.
-pub fn draw<A: eframe::App + 'static>(
+pub fn draw<A: eframe::App>(
     size_px: [u32; 2],
     pixels_per_point: f32,
-    build: impl FnOnce(&mut CreationContext<'static>) -> A,
-    mut settled: impl FnMut(&A) -> bool,
+    build: impl FnOnce(&CreationContext<'static>) -> io::Result<A>,
+    settled: impl Fn(&A) -> bool,
     patience: Duration,
-) -> Result<Picture, OffscreenError> {
+) -> Result<(A, Picture), OffscreenError> {
     let [width, height] = size_px;
-    let state = device()?;
-    let most = state.device.limits().max_texture_dimension_2d;
+    let graphics = device()?;
+    let most = graphics.device.limits().max_texture_dimension_2d;
     if width.max(height) > most {
         return Err(OffscreenError::TooLarge(width, height, most));
     }
-    let size = egui::vec2(width as f32, height as f32) / pixels_per_point;
-    let graphics = state.device.clone();
-    let mut harness = window(size, pixels_per_point)
-        .renderer(WgpuTestRenderer::from_render_state(state))
-        .build_eframe(build);
+    let size_points = egui::vec2(width as f32, height as f32) / pixels_per_point;
+    let mut window = Offscreen::new(size_points, pixels_per_point, Some(graphics), build)?;
     let start = Instant::now();
-    while !settled(harness.state()) {
+    while !settled(&window.app) {
         if start.elapsed() > patience {
             return Err(OffscreenError::Unfinished(patience.as_secs()));
         }
-        harness.step();
+        window.wait(1);
         std::thread::sleep(Duration::from_millis(5));
     }
     // Lays out the last results, and lets views at rest refine their pictures.
-    harness.run_steps(4);
-    let through = || {
-        let all = wgpu::PollType::Wait { submission_index: None, timeout: Some(TRY) };
-        graphics.poll(all).is_ok()
-    };
-    let image = again(|| harness.render(), through)?;
-    let (width, height) = image.dimensions();
-    let mut rgba = image.into_raw();
-    for pixel in rgba.chunks_exact_mut(4) {
-        pixel[3] = 255;
-    }
-    Ok(Picture { width, height, rgba })
-}
-
-/// Most attempts at a picture, and the device's time limit for the queued work of each attempt.
-const TRIES: u32 = 5;
-const TRY: Duration = Duration::from_secs(120);
-
-/// Renders a picture. The renderer waits ten seconds for the device; after a timeout the attempt is repeated once the
-/// device has finished its queue: a software device that shares its cores may take longer the first time, when volumes
-/// are uploaded and projected.
-fn again<T>(
-    mut render: impl FnMut() -> Result<T, String>,
-    mut through: impl FnMut() -> bool,
-) -> Result<T, OffscreenError> {
-    let mut said = String::new();
-    for _ in 0..TRIES {
-        match render() {
-            Ok(picture) => return Ok(picture),
-            // The renderer returns error text only; this one is from `wgpu::PollError`.
-            Err(why) if why.contains("PollError") => said = why,
-            Err(why) => return Err(OffscreenError::Draw(why)),
-        }
-        if !through() {
-            break;
-        }
-    }
-    Err(OffscreenError::Slow(TRIES, said))
+    window.wait(4);
+    let picture = window.picture()?;
+    Ok((window.app, picture))
 }
 
 impl Picture {
@@ -148,31 +288,4 @@ fn device_of(backends: wgpu::Backends) -> Result<RenderState, OffscreenError> {
     let configuration = WgpuConfiguration { wgpu_setup, ..WgpuConfiguration::default() };
     pollster::block_on(RenderState::create(&configuration, &instance, None, RendererOptions::PREDICTABLE))
         .map_err(|e| OffscreenError::NoDevice(e.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_device_that_is_slow_once_is_asked_again() {
-        let late = || Err::<u32, _>("PollError: The requested Wait timed out".to_owned());
-        let mut tries = 0;
-        let mut second = || {
-            tries += 1;
-            if tries < 2 { late() } else { Ok(tries) }
-        };
-        assert_eq!(again(&mut second, || true).ok(), Some(2));
-        let mut waits = 0;
-        let never = again(late, || {
-            waits += 1;
-            true
-        });
-        assert_eq!(waits, TRIES);
-        let said = never.err().map(|e| e.to_string()).unwrap_or_default();
-        assert!(said.contains("timed out") && said.contains("try again"), "{said}");
-        assert!(again(late, || false).is_err());
-        let lost = again::<u32>(|| Err("the device is lost".to_owned()), || panic!("nothing to wait for"));
-        assert!(matches!(lost, Err(OffscreenError::Draw(why)) if why.contains("lost")));
-    }
 }

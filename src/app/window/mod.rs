@@ -17,12 +17,10 @@ mod network;
 mod options;
 mod receive;
 mod save;
-mod started;
 
 pub use dialog::{Dialog, Picked};
 pub use memory::Clock;
 pub use options::{CompareOptions, DoseWord, OneView, Options, RegisterOptions};
-pub use started::Started;
 
 use super::command::{Command, Commands};
 use super::jobs::{Requests, Worker};
