@@ -42,9 +42,8 @@ pub enum OffscreenError {
 /// uploaded and projected.
 const DRAWN_WITHIN: Duration = Duration::from_secs(600);
 
-/// Seconds from one frame to the next, of a display and of a window that waits.
-const FRAME_S: f64 = 1.0 / 60.0;
-const WAITING_S: f64 = 0.25;
+/// What a frame of a window that waits is later than the clock, s.
+const WAITED_S: f64 = 0.25;
 
 /// An app without a display: its frames, and the picture of the last one. Without graphics it lays out and draws nothing.
 pub struct Offscreen<A> {
@@ -56,7 +55,8 @@ pub struct Offscreen<A> {
     graphics: Option<RenderState>,
     size_points: Vec2,
     pixels_per_point: f32,
-    time_s: f64,
+    began: Instant,
+    waited_s: f64,
 }
 
 impl<A: eframe::App> Offscreen<A> {
@@ -81,29 +81,34 @@ impl<A: eframe::App> Offscreen<A> {
             style.scroll_animation = ScrollAnimation::none();
         });
         let output = FullOutput::default();
-        let mut window =
-            Self { app, ctx, output, frame, graphics, size_points, pixels_per_point, time_s: 0.0 };
+        let mut window = Self {
+            app,
+            ctx,
+            output,
+            frame,
+            graphics,
+            size_points,
+            pixels_per_point,
+            began: Instant::now(),
+            waited_s: 0.0,
+        };
         window.frame(Vec::new());
         Ok(window)
     }
 
-    /// Shows a frame with these events; its time without drawing, ms.
-    pub fn frame(&mut self, events: Vec<Event>) -> f64 {
-        self.frame_after(FRAME_S, events)
-    }
-
-    /// Shows frames without events, a quarter of a second apart: views at rest refine their pictures.
+    /// Shows frames without events, each a quarter of a second later: views at rest refine their pictures.
     pub fn wait(&mut self, frames: usize) {
         for _ in 0..frames {
-            self.frame_after(WAITING_S, Vec::new());
+            self.waited_s += WAITED_S;
+            self.frame(Vec::new());
         }
     }
 
-    fn frame_after(&mut self, seconds: f64, events: Vec<Event>) -> f64 {
-        self.time_s += seconds;
+    /// Shows a frame with these events; its time without drawing, ms.
+    pub fn frame(&mut self, events: Vec<Event>) -> f64 {
         let mut input = RawInput {
             screen_rect: Some(Rect::from_min_size(Pos2::ZERO, self.size_points)),
-            time: Some(self.time_s),
+            time: Some(self.began.elapsed().as_secs_f64() + self.waited_s),
             events,
             ..RawInput::default()
         };
