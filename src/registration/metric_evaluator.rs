@@ -17,8 +17,9 @@ pub struct MetricEvaluator {
     scene: Mutex<PyramidLevel>,
 }
 
-/// Sides of voxels and pixels, mm, and fewest and most pixels of a view.
-const SIDE_MM: f64 = 4.0;
+/// Sides of voxels and pixels, mm.
+pub const METRIC_SIDE_MM: f64 = 4.0;
+/// Fewest and most pixels of a view.
 const PIXELS: [usize; 2] = [256, 6_000];
 
 impl fmt::Debug for MetricEvaluator {
@@ -44,7 +45,7 @@ impl MetricEvaluator {
             .iter()
             .map(|view| Ok((view.radiograph.label.clone(), view.picture()?)))
             .collect::<Result<Vec<_>, RegistrationError>>()?;
-        let coarseness = Coarseness { side_mm: SIDE_MM, metric, sample: Sample::ALL, pixels: PIXELS };
+        let coarseness = Coarseness { side_mm: METRIC_SIDE_MM, metric, sample: Sample::ALL, pixels: PIXELS };
         let scene = PyramidLevel::new(attenuation, &pictures, centre_mm, coarseness, device, cache)?;
         Ok(Self { scene: Mutex::new(scene) })
     }

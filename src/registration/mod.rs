@@ -21,7 +21,7 @@ pub use crate::engine::Random;
 pub use check::{accepted_patient, check_belongs, check_place};
 pub use error::RegistrationError;
 pub use metric::Metric;
-pub use metric_evaluator::MetricEvaluator;
+pub use metric_evaluator::{METRIC_SIDE_MM, MetricEvaluator};
 pub use object::spatial_registration;
 pub use request::{AXIS_WORDS, Found, Method, Request, Step};
 pub use search::{SIDES_MM, register};

@@ -232,6 +232,8 @@ fn plot_here(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
         .allow_zoom(false)
         .allow_boxed_zoom(false)
         .set_margin_fraction(egui::vec2(0.01, 0.03))
+        // The number of a mark at the right end reaches beyond it.
+        .width(ui.available_width() - 0.5 * MARK_POINTS)
         .include_x(0.0)
         .include_y(0.0)
         .custom_x_axes(vec![

@@ -1,6 +1,6 @@
 //! Plans and beams in the tree.
 
-use super::{row, section};
+use super::{row, section, small_menu};
 use crate::app::command::{Command, Commands, PlanAction};
 use crate::app::state::{Selection, State};
 use crate::app::theme;
@@ -29,7 +29,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if ui.small_button("Add beam").clicked() {
             commands.push(Command::Plans(PlanAction::Add(Template::One)));
         }
-        let menu = ui.menu_button(egui::RichText::new("Add beams").small(), |ui| {
+        let menu = small_menu(ui, "Add beams", |ui| {
             for template in Template::ALL.into_iter().filter(|t| *t != Template::One) {
                 if ui.button(template.name()).clicked() {
                     commands.push(Command::Plans(PlanAction::Add(template)));
@@ -37,8 +37,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 }
             }
         });
-        menu.response
-            .on_hover_text("Round the isocentre of the other beams, else the target, else the crosshair");
+        menu.on_hover_text("Round the isocentre of the other beams, else the target, else the crosshair");
         let mut shown = state.show_beams;
         if ui.checkbox(&mut shown, "Show beams").changed() {
             commands.push(Command::ShowBeams(shown));
@@ -93,7 +92,7 @@ fn plan_buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::Plans(PlanAction::Remove(state.plan)));
         }
         if plans.len() > 1 {
-            ui.menu_button(egui::RichText::new("Compare with").small(), |ui| {
+            small_menu(ui, "Compare with", |ui| {
                 for (index, other) in plans.iter().enumerate().filter(|(n, _)| *n != state.plan) {
                     let name = format!("Compare with {}", other.name);
                     if ui.button(&other.name).accessible_name(name).clicked() {

@@ -36,6 +36,11 @@ pub fn lasting_menu<R>(ui: &mut Ui, name: &str, content: impl FnOnce(&mut Ui) ->
     (button, inner.map(|i| i.inner))
 }
 
+/// A menu whose button is as high as a small button.
+pub fn small_menu(ui: &mut Ui, name: &str, content: impl FnOnce(&mut Ui)) -> Response {
+    MenuButton::from_button(egui::Button::new(name).small()).ui(ui, content).0
+}
+
 /// Lays content out in the panel's width: longer content is cut at its edge and never widens the panel, which would
 /// push the views about.
 pub fn held<R>(ui: &mut Ui, add: impl FnOnce(&mut Ui) -> R) -> R {

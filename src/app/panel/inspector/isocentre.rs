@@ -2,7 +2,7 @@
 
 use super::{field, fields};
 use crate::app::command::{Command, Commands, PlanAction, gesture};
-use crate::app::panel::{number, section};
+use crate::app::panel::{number, section, small_menu};
 use crate::app::state::State;
 use crate::app::state::roi;
 use crate::app::theme;
@@ -29,7 +29,7 @@ pub fn show(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), commands:
         if ui.small_button("To crosshair").clicked() {
             to(state.crosshair_mm, None, commands);
         }
-        let menu = ui.menu_button(egui::RichText::new("To structure").small(), |ui| {
+        let menu = small_menu(ui, "To structure", |ui| {
             let set = &state.case().structures.structures;
             for structure in set.iter().filter(|s| !s.contours.is_empty()) {
                 if ui.button(&structure.name).clicked() {
@@ -40,9 +40,9 @@ pub fn show(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), commands:
                 }
             }
         });
-        menu.response.on_hover_text("To the centre of its volume");
+        menu.on_hover_text("To the centre of its volume");
         let picks = state.picks_isocentre_of() == Some(index);
-        let pick = ui.selectable_label(picks, egui::RichText::new("Click in a view").small());
+        let pick = ui.add(egui::Button::selectable(picks, "Click in a view").small());
         if pick.on_hover_text("The next click in a slice places the isocentre; Escape ends it").clicked() {
             commands.push(Command::Plans(PlanAction::PickIsocentre(!picks)));
         }
