@@ -4,7 +4,7 @@
 // Points differ in how many cells may be nearer, so the threads of a workgroup share out all that theirs have.
 
 const VERTEX_THREADS: u32 = 128;
-const THREADS: u32 = 32;
+const THREADS: u32 = 64;
 // Cells shared out at a time: mostly all.
 const SHARED: u32 = 256;
 
@@ -173,7 +173,7 @@ fn gamma_near(
     leave(is_left, voxel, thread);
 }
 
-// Points of a workgroup of gamma_far, and blocks that it looks at together.
+// Points of a workgroup of gamma_far at most, and blocks that it looks at together.
 const FAR_POINTS: u32 = 8;
 const LOOKED_AT: u32 = 256;
 
@@ -185,13 +185,13 @@ var<workgroup> listed: array<u32, LOOKED_AT>;
 var<workgroup> listed_count: atomic<u32>;
 
 // Beyond: a shell of blocks round the one that holds the point; the first shell has that block, too. Few blocks may be nearer: those of
-// several points are searched together, a block a thread.
+// several points are searched together, a block a thread; the points of the outer shells, themselves few, are spread over the device.
 @compute @workgroup_size(THREADS)
 fn gamma_far(
     @builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) thread: u32,
 ) {
-    let n = number(group, groups) * FAR_POINTS;
-    let held_points = min(max(points[0], n) - n, FAR_POINTS);
+    let n = number(group, groups) * search.far_points;
+    let held_points = min(max(points[0], n) - n, search.far_points);
     let is_point = thread < held_points;
     var voxel = 0u;
     if (is_point) {

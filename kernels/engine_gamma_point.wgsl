@@ -25,6 +25,7 @@ struct Search {
     planes_per_mm: f32, // about so many along z
     hull_mm: f32, // a point this far outside is inside
     shell: i32, // of gamma_far, counted from 1
+    far_points: u32, // of a workgroup of gamma_far
 }
 
 // A coordinate along the axes of the evaluated dose: whole units and the rest, 0 to 1, so that sums are exact in single precision. Units are

@@ -36,8 +36,10 @@ const FAR: Kernel = Kernel { name: "gamma_far", sources: SEARCH };
 const CELL_THREADS: [u32; 3] = [32, 4, 1];
 /// Points of a workgroup of the kernels of the search, in order, and workgroups of a layer.
 const VERTEX_POINTS: usize = 128;
-const NEAR_POINTS: usize = 32;
+const NEAR_POINTS: usize = 64;
 const FAR_POINTS: usize = 8;
+/// Workgroups of gamma_far that a device has room for: fewer have fewer points each.
+const FAR_GROUPS: usize = 8192;
 const LAYER: u32 = 16;
 /// `WIDE` of the kernels.
 const WIDE: usize = 4;
@@ -66,7 +68,7 @@ struct Search {
     planes_per_mm: f32,
     hull_mm: f32,
     shell: i32,
-    pad: i32,
+    far_points: u32,
 }
 
 impl Search {
@@ -86,7 +88,7 @@ impl Search {
             planes_per_mm: planes_per_mm(grid) as f32,
             hull_mm: HULL_MM as f32,
             shell: 0,
-            pad: 0,
+            far_points: 0,
         }
     }
 }
@@ -182,21 +184,24 @@ impl Work {
         session.clear_first(left);
         let buffers: [&dyn Bound; 6] = [&first, places, &**reference, &**values, gamma, left];
         session.run(&VERTICES, &buffers, groups_for(gamma.count(), VERTEX_POINTS))?;
-        let (mut kernel, mut points_of_group) = (&NEAR, NEAR_POINTS);
         loop {
             let count = session.first("counting points", left)?;
             if count == 0 {
                 return session.phase("search");
             }
+            let (kernel, of_group) = match search.shell {
+                0 => (&NEAR, NEAR_POINTS),
+                _ => (&FAR, (count as usize / FAR_GROUPS).clamp(1, FAR_POINTS)),
+            };
+            search.far_points = of_group as u32;
             (left, points) = (points, left);
             session.clear_first(left);
             let part = session.upload("criterion", &[search])?;
             let buffers: [&dyn Bound; 8] =
                 [&part, places, &**reference, &**values, gamma, left, ranges, points];
-            let groups = groups_for(count as usize, points_of_group);
+            let groups = groups_for(count as usize, of_group);
             session.run_weighted(kernel, &buffers, groups, blocks_of(&search))?;
             search.shell += 1;
-            (kernel, points_of_group) = (&FAR, FAR_POINTS);
         }
     }
 }
@@ -207,10 +212,10 @@ fn groups_for(points: usize, of_group: usize) -> [u32; 3] {
     [LAYER, 1, layers]
 }
 
-/// Blocks of the shell to search, with which a point's time goes: the first shell has the block within it, too.
+/// Blocks of the shell to search for the points of a workgroup, with which its time goes: the first shell has the block within it, too.
 fn blocks_of(search: &Search) -> f64 {
     let up_to = |shell: i32| if shell > 0 { f64::from(2 * shell + 1).powi(3) } else { 0.0 };
-    up_to(search.shell) - up_to(search.shell - 1)
+    f64::from(search.far_points) * (up_to(search.shell) - up_to(search.shell - 1))
 }
 
 /// Blocks of cells along the axes.
@@ -251,11 +256,7 @@ mod tests {
 
     #[test]
     fn a_shell_is_weighed_by_its_blocks() {
-        let mut search = Search::zeroed();
-        assert_eq!(blocks_of(&search), 0.0);
-        search.shell = 1;
-        assert_eq!(blocks_of(&search), 27.0);
-        search.shell = 2;
-        assert_eq!(blocks_of(&search), 98.0);
+        let of = |shell, far_points| blocks_of(&Search { shell, far_points, ..Search::zeroed() });
+        assert_eq!([of(0, 64), of(1, 1), of(2, 1), of(2, 8)], [0.0, 27.0, 98.0, 784.0]);
     }
 }
