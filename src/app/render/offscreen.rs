@@ -1,4 +1,4 @@
-//! The window drawn without a display: the same app and renderer, into a picture.
+//! The window without a display: frames of the same app, drawn into a picture by the same renderer.
 
 use crate::app::render;
 use eframe::CreationContext;
@@ -42,7 +42,7 @@ pub enum OffscreenError {
 /// uploaded and projected.
 const DRAWN_WITHIN: Duration = Duration::from_secs(600);
 
-/// What a frame of a window that waits is later than the clock, s.
+/// Seconds by which each frame of [`Offscreen::wait`] runs ahead of the clock.
 const WAITED_S: f64 = 0.25;
 
 /// An app without a display: its frames, and the picture of the last one. Without graphics it lays out and draws nothing.
