@@ -496,7 +496,6 @@ fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
         mass_density_g_cm3: density,
         material: Arc::new(Volume::new(ct.grid().clone(), materials.map(|m| m as u8).collect())),
         position: PatientPosition::Hfs,
-        hu_table: "golden".to_owned(),
     };
     let machine = Machine::resolve("generic-6mv").expect("a machine");
     let beam = |gantry: f64, side: f64, mu: f64| {
@@ -525,7 +524,6 @@ fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
         caveats: Vec::new(),
     };
     let certainty = Certainty {
-        run: 1,
         spread: Spread::new(run.gy, run.sigma_gy),
         uncertainty_percent: run.uncertainty_percent,
         histories: run.histories,

@@ -49,19 +49,12 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Densities and materials of a CT; outside the body, where there is one, nothing counts.
+    /// Densities and materials of a CT, structures with densities of their own; outside the body, where there is one, nothing else
+    /// counts.
     ///
     /// # Errors
     /// [`BodyMismatch`].
-    pub fn new(ct: &Ct, table: &HuTable, body: Body) -> Result<Self, BodyMismatch> {
-        Self::with(ct, table, body, GivenDensities::default())
-    }
-
-    /// As [`Self::new`], with structures of densities of their own.
-    ///
-    /// # Errors
-    /// [`BodyMismatch`].
-    pub fn with(ct: &Ct, table: &HuTable, body: Body, given: GivenDensities) -> Result<Self, BodyMismatch> {
+    pub fn new(ct: &Ct, table: &HuTable, body: Body, given: GivenDensities) -> Result<Self, BodyMismatch> {
         let patient = Patient::with(ct, table, body.mask.as_ref(), &given.parts())?;
         let GivenDensities { caveats, beside, .. } = given;
         let outside = |mask| Outside { hu: Arc::clone(&ct.hu), body: Arc::new(mask), beside };

@@ -156,8 +156,9 @@ pub fn apply(ctx: &egui::Context) {
         style.animation_time = 0.0;
         style.interaction.tooltip_delay = 0.4;
     });
-    // Where a press may also click, a handle stands still for so many points, then jumps to the pointer: fewer than egui's 6.
-    ctx.options_mut(|options| options.input_options.max_click_dist = 3.0);
+    // Where a press may also click, a handle stands still for so many points, then jumps to the pointer: as many
+    // as on other desktops, not egui's 6.
+    ctx.options_mut(|options| options.input_options.max_click_dist = 4.0);
     ctx.set_visuals_of(egui::Theme::Dark, visuals(Visuals::dark(), &DARK));
     ctx.set_visuals_of(egui::Theme::Light, visuals(Visuals::light(), &LIGHT));
 }

@@ -30,7 +30,6 @@ pub fn patient(
         mass_density_g_cm3: density,
         material: Arc::new(Volume::new(grid, material)),
         position: PatientPosition::Hfs,
-        hu_table: "phantom".to_owned(),
     }))
 }
 

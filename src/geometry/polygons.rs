@@ -55,18 +55,6 @@ pub fn clean(rings: &[Ring]) -> Vec<Ring> {
     simplified(&usable(rings))
 }
 
-/// The points that any of the rings holds: strokes of a brush that lie over each other add up.
-pub fn union_of(rings: &[Ring]) -> Vec<Ring> {
-    let mut rings = usable(rings);
-    // Rings that run alike: by the non-zero rule, what lies in several counts once.
-    for ring in &mut rings {
-        if signed_area_mm2(ring) < 0.0 {
-            ring.reverse();
-        }
-    }
-    if rings.is_empty() { rings } else { flat(rings.simplify_shape(FillRule::NonZero)) }
-}
-
 /// Area that clean rings hold, mm2.
 pub fn area_mm2(rings: &[Ring]) -> f64 {
     rings.iter().map(|r| signed_area_mm2(r)).sum()
@@ -81,21 +69,6 @@ pub fn signed_area_mm2(ring: &[[f64; 2]]) -> f64 {
         a[0] * b[1] - a[1] * b[0]
     };
     0.5 * ring.windows(2).map(cross).sum::<f64>()
-}
-
-/// Whether the rings hold a point (even-odd).
-pub fn holds(rings: &[Ring], [x, y]: [f64; 2]) -> bool {
-    let mut inside = false;
-    for ring in rings {
-        let Some(mut from) = ring.last() else { continue };
-        for to in ring {
-            if (from[1] > y) != (to[1] > y) {
-                inside ^= x < from[0] + (y - from[1]) / (to[1] - from[1]) * (to[0] - from[0]);
-            }
-            from = to;
-        }
-    }
-    inside
 }
 
 /// The rings without the holes smaller than `below_mm2`; what lies within such a hole joins the part round it.
@@ -199,6 +172,21 @@ mod tests {
     use proptest::prelude::*;
     use std::f64::consts::TAU;
 
+    /// Whether the rings hold a point (even-odd).
+    fn holds(rings: &[Ring], [x, y]: [f64; 2]) -> bool {
+        let mut inside = false;
+        for ring in rings {
+            let Some(mut from) = ring.last() else { continue };
+            for to in ring {
+                if (from[1] > y) != (to[1] > y) {
+                    inside ^= x < from[0] + (y - from[1]) / (to[1] - from[1]) * (to[0] - from[0]);
+                }
+                from = to;
+            }
+        }
+        inside
+    }
+
     fn square(x: f64, y: f64, side: f64) -> Ring {
         vec![[x, y], [x + side, y], [x + side, y + side], [x, y + side]]
     }
@@ -235,7 +223,6 @@ mod tests {
         assert!(close(area_mm2(&without_holes(&rings, 40.0)), 100.0));
         assert!(close(area_mm2(&without_holes(&rings, 30.0)), 68.0), "the hole has 36 mm2");
         assert!(close(area_mm2(&without_small_parts(&rings, 5.0)), 64.0), "the island goes, the hole stays");
-        assert!(close(area_mm2(&union_of(&[square(0.0, 0.0, 4.0), square(2.0, 0.0, 4.0)])), 24.0));
     }
 
     #[test]
@@ -250,7 +237,7 @@ mod tests {
             vec![[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]],
         ];
         assert!(clean(&wrong).is_empty());
-        assert!(union_of(&wrong).is_empty() && without_holes(&wrong, 1.0).is_empty());
+        assert!(without_holes(&wrong, 1.0).is_empty());
         assert!(close(area_mm2(&combine(&wrong, &[square(0.0, 0.0, 2.0)], Boolean::Union)), 4.0));
     }
 

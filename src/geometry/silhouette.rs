@@ -86,11 +86,6 @@ impl Hull {
         Ok(Self { edges })
     }
 
-    /// The number of edges: what a projection costs.
-    pub fn edge_count(&self) -> usize {
-        self.edges.len()
-    }
-
     /// The silhouette from a beam's source.
     pub fn seen(&self, frame: &BeamFrame) -> Silhouette {
         let on_plane = |p: DVec3| frame.project(p).map(|(at, _)| at);

@@ -16,8 +16,6 @@ pub struct Patient {
     /// [`Material`] `as u8`.
     pub material: Arc<Volume<u8>>,
     pub position: PatientPosition,
-    /// Name of the HU table it was made with.
-    pub hu_table: String,
 }
 
 /// The body contour belongs to another image.
@@ -94,7 +92,6 @@ impl Patient {
             relative_electron_density: Arc::new(Volume::new(Arc::clone(grid), electrons)),
             material: Arc::new(Volume::new(Arc::clone(grid), material)),
             position: ct.position,
-            hu_table: table.name.clone(),
         })
     }
 }

@@ -122,8 +122,6 @@ impl RunInputs {
 /// The statistical uncertainty of a Monte Carlo dose.
 #[derive(Clone, Debug)]
 pub struct Certainty {
-    /// Number of the run since the window was opened.
-    pub run: u64,
     pub spread: Spread,
     /// Mean relative standard deviation where the dose is above half its maximum; none before the second batch.
     pub uncertainty_percent: Option<f64>,

@@ -38,10 +38,6 @@ impl Densities {
     pub fn ct(&self) -> &Arc<Ct> {
         &self.ct
     }
-
-    pub fn structures(&self) -> &Arc<StructureSet> {
-        &self.structures
-    }
 }
 
 impl PartialEq for Densities {
@@ -68,7 +64,7 @@ impl Query for Densities {
         let given = GivenDensities::new(ct, structures, hu_table, inputs.control());
         inputs.control().check()?;
         let given = given.map_err(|e| fault(e.to_string()))?;
-        Ready::with(ct, hu_table, body, given).map_err(|e| fault(e.to_string()))
+        Ready::new(ct, hu_table, body, given).map_err(|e| fault(e.to_string()))
     }
 }
 

@@ -113,7 +113,7 @@ impl RunOfPlan {
         histories: u64,
     ) -> RunResult {
         let spread = Spread::new(Arc::clone(&dose.gy), Arc::clone(sigma_gy));
-        let certainty = Certainty { run: self.number, spread, uncertainty_percent: percent, histories };
+        let certainty = Certainty { spread, uncertainty_percent: percent, histories };
         RunResult { dose: Arc::new(dose), certainty: Arc::new(certainty), ended: None }
     }
 }

@@ -4,7 +4,7 @@ use crate::harness::{Window, folder, small_case, until, window_of_any_letters};
 use beamsight::app::command::Command;
 use beamsight::app::state::files::FileAction;
 use beamsight::app::{App, Options, Picked};
-use eframe::egui::{Key, Modifiers};
+use eframe::egui::{Key, Modifiers, pos2};
 use egui_kittest::kittest::Queryable as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -76,6 +76,13 @@ fn without_dialogs_ctrl_o_opens_a_browser_that_the_keyboard_drives() {
     see(&mut w, "Open folder inner");
     assert_eq!(w.state().state.show_beams, beams);
     w.get_by_label("Up").click();
+    see(&mut w, "inner");
+    // A click beside it keeps what was typed; Escape gives it up.
+    let beside = pos2(5.0, 450.0);
+    w.hover_at(beside);
+    w.drag_at(beside);
+    w.drop_at(beside);
+    w.run_steps(3);
     see(&mut w, "inner");
     w.key_press(Key::Escape);
     w.run_steps(3);

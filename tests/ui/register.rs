@@ -262,7 +262,7 @@ fn an_image_without_geometry_is_asked_about_and_bad_ones_change_nothing() {
     until(&mut w, "question", |app| app.state.register.draft().is_some());
     let draft = w.state().state.register.draft().expect("a draft").clone();
     assert!(
-        draft.lacks("gantry angle") && draft.lacks("isocentre") && draft.lacks("pixel size"),
+        ["gantry angle", "isocentre", "pixel size"].iter().all(|name| draft.missing.contains(name)),
         "{draft:?}"
     );
     w.get_by_label("Use this geometry").click();

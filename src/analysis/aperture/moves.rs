@@ -13,16 +13,6 @@ pub enum AperturePart {
     Leaf { pair: usize, bank: usize },
 }
 
-impl AperturePart {
-    /// Its position, mm at the isocentre plane; `None` if the beam has no such leaf.
-    pub fn position_mm(self, point: &ControlPoint) -> Option<f64> {
-        match self {
-            Self::Jaw { axis, side } => Some(along(&point.jaws, axis)[side]),
-            Self::Leaf { pair, bank } => point.leaves_mm.get(pair).map(|tips| tips[bank]),
-        }
-    }
-}
-
 /// Moves a jaw or leaf, as far as its opposite and the machine let it.
 pub fn move_part(point: &mut ControlPoint, part: AperturePart, to_mm: f64) {
     if !to_mm.is_finite() {

@@ -201,11 +201,6 @@ impl Layout {
 }
 
 impl Setup {
-    /// Half the field's side along the axis of the set-up, mm at the isocentre plane.
-    pub fn half_mm(&self) -> f64 {
-        0.5 * self.field_mm[usize::from(self.along == ScanAxis::Inline)]
-    }
-
     /// Whether the dose of the set-up follows a parameter.
     pub fn follows(&self, parameter: Parameter) -> bool {
         match parameter {

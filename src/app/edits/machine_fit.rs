@@ -33,7 +33,7 @@ impl Requests<'_> {
         }
         let from = fit.chosen.clone();
         fit.failure = None;
-        fit.running = Some(Running { from: from.clone(), fits, stage: String::new() });
+        fit.running = Some(Running { fits, stage: String::new() });
         let name = format!("{} {}", if fits { "Fitting" } else { "Comparing" }, from.machine);
         let task = Task::refining(name, move |control, partial| {
             let partial = RefCell::new(partial);

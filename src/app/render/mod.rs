@@ -275,11 +275,6 @@ impl Gpu {
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
-    /// Number of pictures of the room drawn since the start: constant at rest.
-    pub fn room_draws(&self) -> u64 {
-        self.parts.as_ref().map_or(0, |p| p.room.lock().draws())
-    }
-
     /// Number of pictures cast since the start: constant at rest.
     pub fn casts(&self) -> u64 {
         let Some(parts) = &self.parts else { return 0 };

@@ -117,7 +117,6 @@ pub(super) struct RoomPipeline {
     target: Option<Target>,
     /// What the picture shows.
     drawn: Option<RoomLook>,
-    draws: u64,
 }
 
 impl RoomPipeline {
@@ -159,13 +158,7 @@ impl RoomPipeline {
             surfaces: HashMap::new(),
             target: None,
             drawn: None,
-            draws: 0,
         }
-    }
-
-    /// Pictures drawn since the start.
-    pub(super) fn draws(&self) -> u64 {
-        self.draws
     }
 
     /// The draw call of the picture, which is drawn first unless it shows the same already. `None` for a picture that
@@ -196,7 +189,6 @@ impl RoomPipeline {
     }
 
     fn draw(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, look: &RoomLook) {
-        self.draws += 1;
         self.surfaces.retain(|_, placed| placed.of.strong_count() > 0);
         let surfaces: Vec<&RoomSurface> =
             look.surfaces.iter().filter(|s| !s.surface.triangles.is_empty()).collect();

@@ -68,7 +68,6 @@ pub struct Answered {
 /// A job under way.
 #[derive(Clone, Debug)]
 pub struct Running {
-    pub from: Chosen,
     pub fits: bool,
     /// The last stage, in words.
     pub stage: String,

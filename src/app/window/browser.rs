@@ -157,8 +157,9 @@ impl Browser {
             outcome.or(self.foot(ui))
         });
         self.is_new = false;
-        let escaped = modal.should_close().then_some(Outcome::Cancelled);
-        modal.inner.or(escaped)
+        // A click beside the browser does not give up what was typed.
+        let escapes = !modal.backdrop_response.clicked() && modal.should_close();
+        modal.inner.or(escapes.then_some(Outcome::Cancelled))
     }
 
     fn head(&mut self, ui: &mut Ui) -> Option<Outcome> {

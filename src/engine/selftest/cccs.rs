@@ -50,6 +50,7 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, D
 }
 
 /// The cases that take little time on any device, at every grade of quality.
+#[cfg(test)]
 pub(super) fn small_rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let mut rows = Vec::new();
     for mut case in small_cases().map_err(|why| DeviceError::case("cccs", why))? {

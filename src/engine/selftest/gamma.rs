@@ -26,6 +26,7 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, D
 }
 
 /// As [`rows`], on grids of half the extent.
+#[cfg(test)]
 pub(super) fn small_rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     rows_of(0.5, device, control)
 }

@@ -70,6 +70,7 @@ pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceErr
 ///
 /// # Errors
 /// As [`run`].
+#[cfg(test)]
 pub fn run_small(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let mut rows = path::small_rows(device, control)?;
     rows.extend(cccs::small_rows(device, control)?);

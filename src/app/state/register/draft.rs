@@ -32,11 +32,6 @@ impl GeometryDraft {
         format!("{name} does not say where it was taken: no {}", self.missing.join(", no "))
     }
 
-    /// Whether a name is among what the file lacks.
-    pub fn lacks(&self, name: &str) -> bool {
-        self.missing.contains(&name)
-    }
-
     /// Fills what is missing with what is usual, the isocentre with the plan's: to begin with.
     pub fn suggest(&mut self, case: &Case, centre_mm: glam::DVec3) {
         let lacks = |name: &str| self.missing.contains(&name);

@@ -226,7 +226,7 @@ fn of_two_structures_in_one_voxel_each_counts_by_its_share() {
     let table = HuTable::shipped_default();
     let given = GivenDensities::new(&ct, &set, &table, &JobControl::new()).unwrap();
     let body = Body::new(&ct, &set, BodyChoice::Drawn, &JobControl::new()).unwrap();
-    let ready = Ready::with(&ct, &table, body, given).unwrap();
+    let ready = Ready::new(&ct, &table, body, given).unwrap();
     let at = |mm| ready.patient().mass_density_g_cm3.trilinear(mm).unwrap();
     let mixed = at(DVec3::new(2.5, -62.5, 2.5));
     assert!((mixed - (0.4 * 2.0 + 0.6 * 0.5)).abs() < 0.01, "{mixed}");
@@ -257,7 +257,7 @@ fn a_couch_lets_through_what_a_straight_ray_says() {
     let table = HuTable::shipped_default();
     let given = GivenDensities::new(&ct, &on, &table, &JobControl::new()).unwrap();
     let body = Body::new(&ct, &on, BodyChoice::Drawn, &JobControl::new()).unwrap();
-    let ready = Ready::with(&ct, &table, body, given).unwrap();
+    let ready = Ready::new(&ct, &table, body, given).unwrap();
     // From the top at 50 mm to the bottom at 100 mm: 2 mm of shell, 46 mm of foam, 2 mm of shell. Carbon 1.6 g/cm3 has
     // 1.6 * (6 / 12.011) * (18.015 / 10) = 1.4399 times the electrons of water.
     let straight_mm = 4.0 * 1.6 * (6.0 / 12.011) * (18.015 / 10.0) + 46.0 * 0.075;
