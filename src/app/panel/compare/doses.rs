@@ -74,8 +74,12 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
             ui.label(RichText::new("being computed…").small().color(theme::of(ui).warning));
         }
         (None, None) => {
-            let text =
-                "Choose a second dose, open one, or keep a copy of the first below and change the plan.";
+            let text = match state.compare.sides.iter().any(Option::is_some) {
+                true => {
+                    "Choose a second dose, open one, or keep a copy of the first below and change the plan."
+                }
+                false => "A plan, one of its beams, or a dose of a file.",
+            };
             ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).weak)).wrap());
         }
     }
