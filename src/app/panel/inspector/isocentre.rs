@@ -42,7 +42,7 @@ pub fn show(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), commands:
         });
         menu.on_hover_text("To the centre of its volume");
         let picks = state.picks_isocentre_of() == Some(index);
-        let pick = ui.add(egui::Button::selectable(picks, "Click in a view").small());
+        let pick = ui.add(egui::Button::selectable(picks, "By click").small());
         if pick.on_hover_text("The next click in a slice places the isocentre; Escape ends it").clicked() {
             commands.push(Command::Plans(PlanAction::PickIsocentre(!picks)));
         }
