@@ -24,5 +24,5 @@ pub use metric::Metric;
 pub use metric_evaluator::{METRIC_SIDE_MM, MetricEvaluator};
 pub use object::spatial_registration;
 pub use request::{AXIS_WORDS, Found, Method, Request, Step};
-pub use search::{SIDES_MM, register};
+pub use search::{FINEST_MM, SIDES_MM, register};
 pub use view::{View, range_of};

@@ -34,6 +34,8 @@ pub fn register(
 
 /// Sides of voxels and pixels, level by level, mm; a CT's own where they are longer.
 pub const SIDES_MM: [f64; 3] = [8.0, 4.0, 2.0];
+/// Those of the last level, whose metric is the search's.
+pub const FINEST_MM: f64 = SIDES_MM[SIDES_MM.len() - 1];
 
 /// Most and fewest compared pixels of a view.
 const MOST_PIXELS: usize = 10_000;
@@ -142,7 +144,7 @@ impl<'a> Search<'a> {
                 self.control.cache(),
             )?;
             self.phase("prepare", side_mm, &mut started);
-            let finest = n == SIDES_MM.len() - 1;
+            let finest = side_mm == FINEST_MM;
             if finest {
                 self.before = self.value_at(&scene, request.start)?;
             }

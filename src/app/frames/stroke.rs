@@ -10,7 +10,6 @@ use crate::case::Case;
 use crate::engine::DeviceChoice;
 use crate::results::DvhOf;
 use egui::{Event, Modifiers, Pos2, vec2};
-use egui_wgpu::RenderState;
 use std::f32::consts::TAU;
 use std::time::Instant;
 
@@ -42,77 +41,65 @@ pub fn stroke_times(
     let grid = case.ct.as_ref().map(|ct| ct.hu.grid().clone());
     let wide_mm = grid.map_or(0.0, |g| g.size()[0] as f64 * g.spacing_xy_mm()[0]) as f32;
     // Textures are prepared as in the program; without a graphics device there are none.
-    let graphics = device().ok();
-    let mut window = window(case, choice, 10.0, graphics.clone())?;
+    let mut window = window(case, choice, 10.0, device().ok())?;
     window.app.state.results.shown = Shown::Imported(0);
-    let mut player = Player { window, graphics };
-    structures.iter().map(|structure| player.strokes(*structure, wide_mm)).collect()
+    structures.iter().map(|structure| strokes(&mut window, *structure, wide_mm)).collect()
 }
 
-struct Player {
-    window: Window,
-    graphics: Option<RenderState>,
+/// A frame with an event, and its textures handed to the graphics device afterwards, ms.
+fn frame(window: &mut Window, event: Event) -> f64 {
+    let ms = timed(window, event, Modifiers::NONE);
+    window.submit();
+    ms
 }
 
-impl Player {
-    /// A frame with an event, and its textures handed to the graphics device afterwards.
-    fn frame(&mut self, event: Event) -> f64 {
-        let ms = timed(&mut self.window, event, Modifiers::NONE);
-        if let Some(graphics) = &self.graphics {
-            graphics.queue.submit([]);
-        }
-        ms
-    }
-
-    fn strokes(
-        &mut self,
-        (number, axes_mm): (u32, [f32; 2]),
-        wide_mm: f32,
-    ) -> Result<Strokes, OffscreenError> {
-        let window = &mut self.window;
-        window.app.state.selection = Selection::Structure(number);
-        window.app.command(Command::Draw(DrawAction::Tool(Some(Tool::Brush))));
-        window.wait(3);
-        settle(window)?;
-        let rect = view(window, "Axial")?;
-        // All of the CT is fitted into the view with a margin of 3 %.
-        let scale = rect.width().min(rect.height()) / (1.03 * wide_mm);
-        let at = |turn: f32| -> Pos2 {
-            let (sin, cos) = (TAU * turn).sin_cos();
-            rect.center() + scale * vec2(axes_mm[0] * cos, axes_mm[1] * sin)
-        };
-        let (mut frames_ms, mut figures_ms) = (Vec::new(), Vec::new());
-        let (mut dvhs, mut seconds) = (0, 0.0);
-        for stroke in 0..STROKES {
-            let from = stroke as f32 / STROKES as f32;
-            let before = contours_id(&self.window.app.state);
-            self.frame(Event::PointerMoved(at(from)));
-            frames_ms.push(self.frame(press(at(from), true)));
-            let (begin, mut last) = (Instant::now(), None);
-            for n in 1..=FRAMES {
-                let start = Instant::now();
-                let to = at(from + PART * n as f32 / FRAMES as f32);
-                frames_ms.push(self.frame(Event::PointerMoved(to)));
-                let shown = self.window.app.state.results.dvh(number).map(std::sync::Arc::as_ptr);
-                dvhs += usize::from(shown != last && last.is_some());
-                last = shown;
-                std::thread::sleep(FRAME.saturating_sub(start.elapsed()));
-            }
-            seconds += begin.elapsed().as_secs_f64();
+fn strokes(
+    window: &mut Window,
+    (number, axes_mm): (u32, [f32; 2]),
+    wide_mm: f32,
+) -> Result<Strokes, OffscreenError> {
+    window.app.state.selection = Selection::Structure(number);
+    window.app.command(Command::Draw(DrawAction::Tool(Some(Tool::Brush))));
+    window.wait(3);
+    settle(window)?;
+    let rect = view(window, "Axial")?;
+    // All of the CT is fitted into the view with a margin of 3 %.
+    let scale = rect.width().min(rect.height()) / (1.03 * wide_mm);
+    let at = |turn: f32| -> Pos2 {
+        let (sin, cos) = (TAU * turn).sin_cos();
+        rect.center() + scale * vec2(axes_mm[0] * cos, axes_mm[1] * sin)
+    };
+    let (mut frames_ms, mut figures_ms) = (Vec::new(), Vec::new());
+    let (mut dvhs, mut seconds) = (0, 0.0);
+    for stroke in 0..STROKES {
+        let from = stroke as f32 / STROKES as f32;
+        let before = contours_id(&window.app.state);
+        frame(window, Event::PointerMoved(at(from)));
+        frames_ms.push(frame(window, press(at(from), true)));
+        let (begin, mut last) = (Instant::now(), None);
+        for n in 1..=FRAMES {
             let start = Instant::now();
-            self.frame(press(at(from + PART), false));
-            if contours_id(&self.window.app.state) == before {
-                return Err(OffscreenError::Draw("the brush drew nothing".to_owned()));
-            }
-            while !has_figures(&self.window.app.state, number) {
-                await_report(&mut self.window, start)?;
-                self.frame(Event::PointerMoved(at(from + PART)));
-            }
-            figures_ms.push(1e3 * start.elapsed().as_secs_f64());
-            settle(&mut self.window)?;
+            let to = at(from + PART * n as f32 / FRAMES as f32);
+            frames_ms.push(frame(window, Event::PointerMoved(to)));
+            let shown = window.app.state.results.dvh(number).map(std::sync::Arc::as_ptr);
+            dvhs += usize::from(shown != last && last.is_some());
+            last = shown;
+            std::thread::sleep(FRAME.saturating_sub(start.elapsed()));
         }
-        Ok(Strokes { frames_ms, figures_ms, dvhs_per_s: dvhs as f64 / seconds })
+        seconds += begin.elapsed().as_secs_f64();
+        let start = Instant::now();
+        frame(window, press(at(from + PART), false));
+        if contours_id(&window.app.state) == before {
+            return Err(OffscreenError::Draw("the brush drew nothing".to_owned()));
+        }
+        while !has_figures(&window.app.state, number) {
+            await_report(window, start)?;
+            frame(window, Event::PointerMoved(at(from + PART)));
+        }
+        figures_ms.push(1e3 * start.elapsed().as_secs_f64());
+        settle(window)?;
     }
+    Ok(Strokes { frames_ms, figures_ms, dvhs_per_s: dvhs as f64 / seconds })
 }
 
 fn contours_id(state: &State) -> Option<u64> {

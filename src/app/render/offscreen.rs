@@ -137,6 +137,13 @@ impl<A: eframe::App> Offscreen<A> {
         }
     }
 
+    /// Hands the textures of the last frame to the device, which a display does with each frame.
+    pub fn submit(&self) {
+        if let Some(graphics) = &self.graphics {
+            graphics.queue.submit([]);
+        }
+    }
+
     /// Rectangle of a widget, points, by its name in the tree of assistive technology, which is made for this alone; the
     /// display has one pixel a point.
     pub fn rect_of(&mut self, name: &str, role: Option<Role>) -> Option<Rect> {

@@ -13,7 +13,7 @@ const BIG_STEP_DEG: f64 = 10.0;
 /// A dial that is dragged (whole degrees; with shift, tens) or turned with the arrow keys. `changed()` of the response
 /// is true if `deg` is new.
 pub fn dial(ui: &mut Ui, name: &str, deg: &mut f64, diameter: f32, enabled: bool) -> Response {
-    // A drag begins with the press: a dial that also waits for clicks stands still for the first six points, 9 degrees.
+    // A drag begins with the press: where that may also be a click, the dial stands still for its first degrees.
     let sense = if enabled { Sense::drag() } else { Sense::hover() };
     let (rect, mut response) = ui.allocate_exact_size(vec2(diameter, diameter), sense);
     let before = *deg;

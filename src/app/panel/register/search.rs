@@ -5,7 +5,7 @@ use crate::app::panel::section;
 use crate::app::state::State;
 use crate::app::state::register::{Proposal, Search};
 use crate::app::theme;
-use crate::registration::{METRIC_SIDE_MM, Method, Metric, SIDES_MM};
+use crate::registration::{FINEST_MM, METRIC_SIDE_MM, Method, Metric};
 use egui::{Button, ComboBox, RichText, Sense, Stroke, Ui, pos2, vec2};
 
 pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -140,13 +140,8 @@ fn ended(ui: &mut Ui, proposal: &Proposal, commands: &mut Commands) {
     match &proposal.found {
         Some(found) => {
             let text = format!(
-                "Metric at {} mm {:.4}, from {:.4}; {} DRRs in {:.1} s on {}",
-                SIDES_MM[SIDES_MM.len() - 1],
-                found.after,
-                found.before,
-                found.drrs,
-                found.seconds,
-                found.device
+                "Metric at {FINEST_MM} mm {:.4}, from {:.4}; {} DRRs in {:.1} s on {}",
+                found.after, found.before, found.drrs, found.seconds, found.device
             );
             ui.add(egui::Label::new(RichText::new(text).small()).wrap());
             if found.at_bound.iter().any(|b| *b) {
