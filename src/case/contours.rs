@@ -1,6 +1,8 @@
 //! The contours of a structure: shared by all clones and by all edits that leave them alone, with an identity.
 
 use super::Contour;
+use super::planes::{self, Mended};
+use crate::geometry::Reading;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,15 +11,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Closed planar polygons that never change: an edit makes new ones. Clones share the points and the
 /// identity, so that a changed structure is detected without comparing points. A stroke shares the contours of all
 /// planes that it leaves alone ([`Self::replaced`]): an undo step takes the memory of the planes that changed.
+///
+/// On a plane they combine by exclusive-or: an inner one is a hole. Whoever reads them may rely on that, since those that
+/// repeat or overlap one another are mended where contours come in from outside ([`Self::mended`]).
 #[derive(Clone, Debug)]
 pub struct Contours {
     list: Arc<[Arc<Contour>]>,
     /// z in mm and index in `list` of the contours on axial planes, by z: a view finds its few among hundreds in each frame.
     axial: Arc<[(f64, usize)]>,
     id: u64,
+    mended: Mended,
 }
 
 impl Contours {
+    /// Contours that on a plane combine by exclusive-or whatever they have in common.
+    pub fn exclusive(list: Vec<Contour>) -> Self {
+        Self::read(list.into_iter().map(Arc::new).collect(), Reading::ExclusiveOr)
+    }
+
+    /// Contours that were not taken as they came.
+    pub fn mended(&self) -> Mended {
+        self.mended
+    }
+
+    fn read(list: Vec<Arc<Contour>>, reading: Reading) -> Self {
+        let (list, mended) = planes::mended(list, reading);
+        let axial = axial_of(&list).collect();
+        Self { mended, ..Self::of(list, axial) }
+    }
+
     /// Equal identities mean equal contours, through undo and redo as well; 0 stands for no contours.
     pub fn id(&self) -> u64 {
         self.id
@@ -52,7 +74,7 @@ impl Contours {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = if list.is_empty() { 0 } else { NEXT.fetch_add(1, Ordering::Relaxed) };
         axial.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Self { list: list.into(), axial: axial.into(), id }
+        Self { list: list.into(), axial: axial.into(), id, mended: Mended::default() }
     }
 }
 
@@ -63,8 +85,7 @@ fn axial_of(list: &[Arc<Contour>]) -> impl Iterator<Item = (f64, usize)> {
 
 impl From<Vec<Arc<Contour>>> for Contours {
     fn from(list: Vec<Arc<Contour>>) -> Self {
-        let axial = axial_of(&list).collect();
-        Self::of(list, axial)
+        Self::read(list, Reading::Union)
     }
 }
 

@@ -14,6 +14,7 @@ mod normalisation;
 mod palette;
 mod placement;
 mod plan;
+mod planes;
 mod pose;
 mod radiograph;
 mod source;
@@ -36,6 +37,7 @@ pub use normalisation::{Normalisation, NormalisationError, NormalisedAt, Normali
 pub use palette::{LOOK_ALIKE, STRUCTURE_COLOURS, blind_distance, colour_distance, free_colour};
 pub use placement::{Placement, opened};
 pub use plan::Plan;
+pub use planes::Mended;
 pub use pose::Pose;
 pub use radiograph::{PixelMeaning, Radiograph};
 pub use source::{Source, Sources};

@@ -189,6 +189,7 @@ impl Reader {
         let mut said: Vec<(String, usize)> = Vec::new();
         let mut more = 0;
         let mut closed = Vec::new();
+        let mut exclusive = false;
         let mut say = |what: String| match said.iter().position(|(w, _)| *w == what) {
             Some(n) => said[n].1 += 1,
             None if said.len() < MOST_KINDS => said.push((what, 1)),
@@ -224,18 +225,22 @@ impl Reader {
                         say(format!("left out: their ContourGeometricType '{other}' is not known"));
                         continue;
                     }
+                    exclusive |= declared == Some(EXCLUSIVE);
                     let image = contour.items(tags::CONTOUR_IMAGE_SEQUENCE).first();
                     let image_uid = image.and_then(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID));
                     closed.push(Contour { points_mm, image_uid });
                 }
             }
         }
-        structure.contours = closed.into();
+        structure.contours = if exclusive { Contours::exclusive(closed) } else { closed.into() };
         for (what, count) in said {
             self.warn(format!("structure '{}': {count} contour(s) {what}", structure.name));
         }
         if more > 0 {
             self.warn(format!("structure '{}': {more} more contour(s) are odd or left out", structure.name));
+        }
+        for said in structure.contours.mended().remarks() {
+            self.warn(format!("structure '{}': {said}", structure.name));
         }
     }
 }
@@ -247,7 +252,10 @@ const MOST_KINDS: usize = 8;
 const CONTOUR_OFFSET_VECTOR: Tag = Tag(0x3006, 0x0045);
 
 /// Contours that bound an area.
-const CLOSED: [&str; 2] = ["CLOSED_PLANAR", "CLOSEDPLANAR_XOR"];
+const CLOSED: [&str; 2] = ["CLOSED_PLANAR", EXCLUSIVE];
+
+/// On a plane these combine by exclusive-or whatever they have in common (PS3.3 C.8.8.6.3).
+const EXCLUSIVE: &str = "CLOSEDPLANAR_XOR";
 
 /// The points of a contour, patient LPS, mm, or why it is malformed.
 fn points_of(contour: &Item) -> Result<Vec<DVec3>, String> {

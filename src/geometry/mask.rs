@@ -5,7 +5,8 @@
 //! planes or on another grid's planes are shared out by overlap. One plane that was not drawn (the next
 //! is over 1.5 times the structure's usual step away, and not on the neighbouring plane of an unevenly spaced grid) is
 //! bridged by those contours that overlap one on its other side. Elsewhere, and where the gap is over 2.5 usual steps, it is
-//! a real one: either side ends half a usual step beyond its last contour. On one plane contours combine by exclusive-or.
+//! a real one. There and at its ends a structure ends half a usual step beyond its last contour, and no further than the plane
+//! of the grid on which that lies. On one plane contours combine by exclusive-or.
 
 use super::Grid;
 use super::raster::{self, Window};

@@ -55,6 +55,13 @@ pub fn clean(rings: &[Ring]) -> Vec<Ring> {
     simplified(&usable(rings))
 }
 
+/// Clean rings of several shapes that may overlap as one shape.
+pub fn union(shapes: &[Ring]) -> Vec<Ring> {
+    // Holes run the other way round than what is round them: a point in no shape has the winding number 0.
+    let shapes = usable(shapes);
+    if shapes.is_empty() { shapes } else { flat(shapes.simplify_shape(FillRule::NonZero)) }
+}
+
 /// Area that clean rings hold, mm2.
 pub fn area_mm2(rings: &[Ring]) -> f64 {
     rings.iter().map(|r| signed_area_mm2(r)).sum()
@@ -76,8 +83,8 @@ pub fn without_holes(rings: &[Ring], below_mm2: f64) -> Vec<Ring> {
     let clean = clean(rings);
     let is_hole = |r: &Ring| (-below_mm2..0.0).contains(&signed_area_mm2(r));
     let kept: Vec<Ring> = clean.into_iter().filter(|r| !is_hole(r)).collect();
-    // An island in a filled hole lies in the part round it: by the non-zero rule it counts once.
-    if kept.is_empty() { kept } else { flat(kept.simplify_shape(FillRule::NonZero)) }
+    // An island in a filled hole lies in the part round it.
+    union(&kept)
 }
 
 /// The rings without the parts smaller than `below_mm2` (their holes taken off), and without the holes of those.

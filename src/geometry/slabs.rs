@@ -13,6 +13,10 @@ const NEXT_PLANE: f64 = 1.5;
 /// Contours closer along the normal than this lie on one plane; a contour closer to a grid plane lies on it. mm.
 const SAME_PLANE_MM: f64 = 0.1;
 
+/// Contours that do not lie along the planes of the images were drawn on others, which are not known: their ends reach no
+/// further than half of a thick slice, mm.
+const MOST_BEYOND_MM: f64 = 2.5;
+
 /// The contours of one plane and the reach along the normal for which they stand.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Slab {
@@ -183,6 +187,12 @@ pub(super) fn unbridged(z: &[f64], grid: &Grid) -> Option<Vec<[f64; 2]>> {
     reaches.iter().map(|reach| (reach.own_mm == reach.bridged_mm).then_some(reach.own_mm)).collect()
 }
 
+/// How far a structure that is not bridged ends below and above a plane of contours that lies at its end or at a gap, mm.
+pub(super) fn beyond_mm(z: f64, grid: &Grid, half_step_mm: f64) -> [f64; 2] {
+    let planes = GridPlanes { centres: grid.planes_mm(), edges: &grid.edges_mm(2) };
+    planes.to_edges(z).map(|mm| mm.min(half_step_mm))
+}
+
 /// The planes of a grid along its normal, mm.
 #[derive(Clone, Copy)]
 struct GridPlanes<'a> {
@@ -207,14 +217,20 @@ impl GridPlanes<'_> {
         self.edges[k + 1] - self.edges[k]
     }
 
+    /// The distances from a height to the edges of the plane it lies on; between planes half a plane either way.
+    fn to_edges(&self, z: f64) -> [f64; 2] {
+        self.at(z).map_or([0.5 * self.thickness_near(z); 2], |k| [z - self.edges[k], self.edges[k + 1] - z])
+    }
+
     fn neighbours(&self, a: f64, b: f64) -> bool {
         matches!((self.at(a), self.at(b)), (Some(a), Some(b)) if b == a + 1)
     }
 }
 
-/// How far each contour plane reaches: half-way to its neighbours; at an end or a gap as far as on the other side, or
-/// to the edge of the grid plane it lies on where the structure is drawn on every plane. Bridged, it reaches half-way over
-/// the plane that was not drawn.
+/// How far each contour plane reaches: half-way to its neighbours; at an end or a gap as far as on the other side, and no
+/// further than the edge of the grid plane it lies on, which it reaches where the structure is drawn on every plane: between
+/// drawn key slices a structure goes on, beyond the last one nothing says so. Bridged, it reaches half-way over the plane that
+/// was not drawn.
 fn reaches(z: &[f64], planes: Option<GridPlanes<'_>>, lone_thickness_mm: f64) -> Vec<Reach> {
     let mut steps: Vec<f64> = z.windows(2).map(|w| w[1] - w[0]).collect();
     steps.sort_by(f64::total_cmp);
@@ -233,12 +249,13 @@ fn reaches(z: &[f64], planes: Option<GridPlanes<'_>>, lone_thickness_mm: f64) ->
             // On its own: as the rest of the structure is drawn.
             _ => planes.is_some_and(|p| usual <= 1.5 * p.thickness_near(z[n])),
         };
-        let edge =
-            planes.filter(|_| every_plane).and_then(|p| p.at(z[n]).map(|k| (p.edges[k], p.edges[k + 1])));
-        let own_mm = [
-            below.map_or_else(|| edge.map_or(z[n] - half, |e| e.0), |step| z[n] - 0.5 * step),
-            above.map_or_else(|| edge.map_or(z[n] + half, |e| e.1), |step| z[n] + 0.5 * step),
-        ];
+        let end = match planes {
+            Some(p) if every_plane && p.at(z[n]).is_some() => p.to_edges(z[n]),
+            Some(p) => p.to_edges(z[n]).map(|mm| mm.min(half)),
+            None => [half.min(MOST_BEYOND_MM); 2],
+        };
+        let own_mm =
+            [z[n] - below.map_or(end[0], |step| 0.5 * step), z[n] + above.map_or(end[1], |step| 0.5 * step)];
         let low = (n > 0 && bridged(n - 1)).then(|| 0.5 * (z[n - 1] + z[n]));
         let high = (n + 1 < z.len() && bridged(n)).then(|| 0.5 * (z[n] + z[n + 1]));
         Reach { own_mm, bridged_mm: [low.unwrap_or(own_mm[0]), high.unwrap_or(own_mm[1])] }
@@ -271,15 +288,27 @@ mod tests {
     #[test]
     fn every_other_plane_is_bridged_and_a_wide_gap_is_not() {
         let planes: Vec<f64> = (0..30).map(f64::from).collect();
-        assert_eq!(reach_of(&[2.0, 4.0, 6.0], &planes), [[1.0, 3.0], [3.0, 5.0], [5.0, 7.0]]);
+        assert_eq!(reach_of(&[2.0, 4.0, 6.0], &planes), [[1.5, 3.0], [3.0, 5.0], [5.0, 6.5]]);
         // Drawn on every plane but 5; then nothing until 20.
         let got = reach_of(&[2.0, 3.0, 4.0, 6.0, 7.0, 20.0], &planes);
         assert_eq!(got, [[1.5, 2.5], [2.5, 3.5], [3.5, 5.0], [5.0, 6.5], [6.5, 7.5], [19.5, 20.5]]);
     }
 
     #[test]
-    fn between_planes_the_ends_reach_as_far_out_as_in() {
+    fn between_planes_the_ends_reach_half_a_plane() {
         let planes: Vec<f64> = (0..30).map(f64::from).collect();
-        assert_eq!(reach_of(&[2.25, 4.25], &planes), [[1.25, 3.25], [3.25, 5.25]]);
+        assert_eq!(reach_of(&[2.25, 4.25], &planes), [[1.75, 3.25], [3.25, 4.75]]);
+        // Drawn more finely than the planes are: half a step.
+        assert_eq!(reach_of(&[2.25, 2.75], &planes), [[2.0, 2.5], [2.5, 3.0]]);
+    }
+
+    /// Key slices far apart: between them the structure goes on, beyond them it ends with the planes they lie on.
+    #[test]
+    fn key_slices_end_with_their_planes() {
+        let planes: Vec<f64> = (0..30).map(|k| 3.0 * f64::from(k)).collect();
+        assert_eq!(reach_of(&[9.0, 45.0], &planes), [[7.5, 27.0], [27.0, 46.5]]);
+        assert_eq!(reach_of(&[9.0, 21.0, 33.0], &planes), [[7.5, 15.0], [15.0, 27.0], [27.0, 34.5]]);
+        let own: Vec<[f64; 2]> = reaches(&[0.0, 36.0], None, 3.0).iter().map(|r| r.own_mm).collect();
+        assert_eq!(own, [[-2.5, 18.0], [18.0, 38.5]]);
     }
 }

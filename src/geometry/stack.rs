@@ -105,7 +105,8 @@ impl Stack {
     }
 }
 
-/// Planes are joined where the next is not far (as for the volume); elsewhere they end half a step beyond.
+/// Planes are joined where the next is not far (as for the volume); elsewhere they end as there: half a step beyond, and no
+/// further than the plane of the grid reaches.
 fn ends(z: &[f64], grid: &Grid) -> Vec<[End; 2]> {
     let centres = grid.planes_mm();
     let edges = grid.edges_mm(2);
@@ -128,7 +129,9 @@ fn ends(z: &[f64], grid: &Grid) -> Vec<[End; 2]> {
                 (false, true) => z[n + 1] - z[n],
                 _ => usual,
             };
-        [below, above].map(|joined| if joined { End::Joined } else { End::After(half) })
+        let beyond = slabs::beyond_mm(z[n], grid, half);
+        [(below, beyond[0]), (above, beyond[1])]
+            .map(|(joined, mm)| if joined { End::Joined } else { End::After(mm) })
     };
     (0..z.len()).map(end).collect()
 }
