@@ -136,6 +136,11 @@ impl Dvh {
         100.0 * self.not_a_number_cm3 / self.volume_cm3
     }
 
+    /// Volume of the structure where no dose is known, cm3.
+    pub fn without_dose_cm3(&self) -> f64 {
+        self.outside_cm3 + self.not_a_number_cm3
+    }
+
     pub fn min_gy(&self) -> f64 {
         self.inside.min_gy
     }

@@ -2,25 +2,40 @@
 
 use super::Dvh;
 use super::metric::NoValue;
-use crate::case::{Goal, Structure, StructureSet};
+use crate::case::{DoseStatus, Goal, Structure, StructureSet};
 use thiserror::Error;
 
 /// Whether a value meets its goal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Pass,
     /// Beyond the limit by no more than the tolerance.
     Near,
     Fail,
+    /// The value is not that of the whole structure in the final dose, and what is missing could turn the verdict: what.
+    Undecided(String),
 }
 
 impl Verdict {
-    pub fn word(self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         match self {
             Self::Pass => "pass",
             Self::Near => "near",
             Self::Fail => "fail",
+            Self::Undecided(_) => "undecided",
         }
+    }
+}
+
+/// Why no verdict on a dose of this status is final; `None` where it is. A coarse dose is a whole one, and its word stands
+/// beside the verdicts.
+pub fn unsettled(status: DoseStatus) -> Option<&'static str> {
+    match status {
+        DoseStatus::Final | DoseStatus::Imported | DoseStatus::Coarse => None,
+        DoseStatus::Partial => Some("the dose is partial"),
+        DoseStatus::Preview => Some("the dose is a preview"),
+        DoseStatus::Stale => Some("the dose is of an earlier state"),
+        DoseStatus::Failed => Some("the dose failed"),
     }
 }
 
@@ -29,7 +44,7 @@ impl Verdict {
 const AT_LIMIT: f64 = 1e-4;
 
 /// A value held against its goal, in the unit of the limit.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub value: f64,
     pub verdict: Verdict,
@@ -38,6 +53,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// What stands beside the verdict: the distance to the limit, or why it is undecided.
+    pub fn told(&self, goal: &Goal) -> String {
+        match &self.verdict {
+            Verdict::Undecided(why) => why.clone(),
+            _ => self.distance_text(goal),
+        }
+    }
+
     /// The distance in words, like `1.50 Gy below` for a goal "at most".
     pub fn distance_text(&self, goal: &Goal) -> String {
         let (size, side) = (self.margin.abs(), if self.value > goal.limit() { "above" } else { "below" });
@@ -48,7 +71,7 @@ impl Outcome {
     }
 }
 
-/// Why a goal has no verdict: it is then not met.
+/// Why a goal has no value: it is then undecided.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum Unanswered {
     #[error("the case has no structure '{0}'")]
@@ -91,13 +114,28 @@ impl GoalRow {
     pub fn is_met(&self) -> bool {
         self.answer.as_ref().is_ok_and(|outcome| outcome.verdict == Verdict::Pass)
     }
+
+    /// Whether it is neither met nor missed.
+    pub fn is_undecided(&self) -> bool {
+        !self.answer.as_ref().is_ok_and(|outcome| !matches!(outcome.verdict, Verdict::Undecided(_)))
+    }
+
+    /// The verdict in words with what stands beside it, where values are told apart: `pass, 1.50 Gy below`.
+    pub fn verdict_text(&self) -> String {
+        match &self.answer {
+            Ok(outcome) => format!("{}, {}", outcome.verdict.word(), outcome.told(&self.goal)),
+            Err(why) => format!("undecided, {}", why.short()),
+        }
+    }
 }
 
-/// The goals by priority, each with its answer; `dvh` finds the DVH of a structure, `hundred_gy` is the 100 % dose.
+/// The goals by priority, each with its answer; `dvh` finds the DVH of a structure, `hundred_gy` is the 100 % dose,
+/// `unsettled` why the dose decides nothing ([`unsettled`]).
 pub fn scorecard<'a>(
     goals: &[Goal],
     set: &StructureSet,
     hundred_gy: Option<f64>,
+    unsettled: Option<&str>,
     dvh: impl Fn(&Structure) -> Result<&'a Dvh, Unanswered>,
 ) -> Vec<GoalRow> {
     let row = |(index, goal): (usize, &Goal)| {
@@ -112,7 +150,7 @@ pub fn scorecard<'a>(
         };
         let dvh = found();
         let remarks = dvh.as_ref().map(|dvh| dvh.remarks()).unwrap_or_default();
-        let answer = dvh.and_then(|dvh| Ok(goal.check(dvh, hundred_gy)?));
+        let answer = dvh.and_then(|dvh| Ok(goal.check(dvh, hundred_gy, unsettled)?));
         GoalRow { index, goal: goal.clone(), answer, remarks }
     };
     let mut rows: Vec<GoalRow> = goals.iter().enumerate().map(row).collect();
@@ -120,35 +158,74 @@ pub fn scorecard<'a>(
     rows
 }
 
-/// "5 of 7 met".
+/// "5 of 7 met", and how many are undecided.
 pub fn met_text(rows: &[GoalRow]) -> String {
-    format!("{} of {} met", rows.iter().filter(|row| row.is_met()).count(), rows.len())
+    let met = format!("{} of {} met", rows.iter().filter(|row| row.is_met()).count(), rows.len());
+    match rows.iter().filter(|row| row.is_undecided()).count() {
+        0 => met,
+        undecided => format!("{met}, {undecided} undecided"),
+    }
 }
 
 impl Goal {
-    /// The value of a DVH held against the goal; `hundred_gy` is the 100 % dose.
+    /// The value of a DVH held against the goal; `hundred_gy` is the 100 % dose, `unsettled` why the dose decides nothing.
+    /// Where a part of the structure has no dose, the verdict is the one that any dose there would give, else there is none.
     ///
     /// # Errors
     /// [`NoValue`].
-    pub fn check(&self, dvh: &Dvh, hundred_gy: Option<f64>) -> Result<Outcome, NoValue> {
-        let value = self.metric_in_unit().value(dvh, hundred_gy)?;
+    pub fn check(
+        &self,
+        dvh: &Dvh,
+        hundred_gy: Option<f64>,
+        unsettled: Option<&str>,
+    ) -> Result<Outcome, NoValue> {
+        let metric = self.metric_in_unit();
+        let value = metric.value(dvh, hundred_gy)?;
         if !value.is_finite() {
             return Err(NoValue::Undefined("the value is not a number"));
         }
+        let [low, high] = metric.bounds(dvh, hundred_gy)?.map(|bound| self.verdict(bound));
+        let verdict = match unsettled {
+            Some(why) => Verdict::Undecided(why.to_owned()),
+            None if low == high => low,
+            None => Verdict::Undecided(self.what_is_missing(dvh)),
+        };
+        Ok(Outcome { value, verdict, margin: self.margin(value) })
+    }
+
+    /// The distance to the limit, 0 at it.
+    fn margin(&self, value: f64) -> f64 {
         let margin = self.bound.margin(value, self.limit());
-        let margin = if margin.abs() <= AT_LIMIT * self.limit().abs() { 0.0 } else { margin };
-        let verdict = match margin {
+        if margin.abs() <= AT_LIMIT * self.limit().abs() { 0.0 } else { margin }
+    }
+
+    fn verdict(&self, value: f64) -> Verdict {
+        match self.margin(value) {
             m if m >= 0.0 => Verdict::Pass,
             m if m >= -self.tolerance() => Verdict::Near,
             _ => Verdict::Fail,
+        }
+    }
+
+    /// The part of the structure without a dose, in words.
+    fn what_is_missing(&self, dvh: &Dvh) -> String {
+        let share = |percent: f64| match percent {
+            p if p >= 9.5 => format!("{p:.0} %"),
+            p if p >= 0.1 => format!("{p:.1} %"),
+            _ => "less than 0.1 %".to_owned(),
         };
-        Ok(Outcome { value, verdict, margin })
+        match (dvh.outside_percent(), dvh.not_a_number_percent()) {
+            (outside, broken) if outside >= broken => {
+                format!("{} of {} lies outside the dose grid", share(outside), self.structure)
+            }
+            (_, broken) => format!("the dose is not a number in {} of {}", share(broken), self.structure),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::metric::tests::ramp;
+    use super::super::metric::tests::{half_of_a_ramp, ramp};
     use super::*;
     use crate::case::{Rgb, StructureKind};
 
@@ -178,21 +255,21 @@ mod tests {
             ("S: Dmean ≤ 50%", Fail),
         ] {
             let goal: Goal = words.parse().unwrap();
-            assert_eq!(goal.check(&dvh, Some(8.0)).unwrap().verdict, verdict, "{words}");
+            assert_eq!(goal.check(&dvh, Some(8.0), None).unwrap().verdict, verdict, "{words}");
         }
         let goal: Goal = "S: Dmean >= 50 %".parse().unwrap();
-        assert_eq!(goal.check(&dvh, None), Err(NoValue::NoHundred));
+        assert_eq!(goal.check(&dvh, None, None), Err(NoValue::NoHundred));
         // The mean is 5 Gy, 62.5 % of 8 Gy.
-        let outcome = goal.check(&dvh, Some(8.0)).unwrap();
+        let outcome = goal.check(&dvh, Some(8.0), None).unwrap();
         assert!((outcome.value - 62.5).abs() < 0.1 && (outcome.margin - 12.5).abs() < 0.1);
         assert_eq!(outcome.distance_text(&goal), "12.50 % above");
         let mean_gy = dvh.mean_gy();
         for (limit_gy, verdict) in [(1.00005 * mean_gy, Pass), (1.0005 * mean_gy, Fail)] {
             let goal: Goal = format!("S: Dmean >= {limit_gy} Gy").parse().unwrap();
-            assert_eq!(goal.check(&dvh, None).unwrap().verdict, verdict, "{limit_gy}");
+            assert_eq!(goal.check(&dvh, None, None).unwrap().verdict, verdict, "{limit_gy}");
         }
         let cord: Goal = "S: Dmean <= 7 Gy".parse().unwrap();
-        assert_eq!(cord.check(&dvh, None).unwrap().distance_text(&cord), "2.00 Gy below");
+        assert_eq!(cord.check(&dvh, None, None).unwrap().distance_text(&cord), "2.00 Gy below");
     }
 
     #[test]
@@ -226,7 +303,7 @@ mod tests {
         .iter()
         .map(|words| words.parse().unwrap())
         .collect();
-        let rows = scorecard(&goals, &set, None, |s| match s.number {
+        let rows = scorecard(&goals, &set, None, None, |s| match s.number {
             1 => Ok(&dvh),
             _ => Err(Unanswered::NoDose("the structure lies wholly outside the dose grid".to_owned())),
         });
@@ -245,6 +322,56 @@ mod tests {
                 (4, "pass")
             ]
         );
-        assert_eq!(met_text(&rows), "1 of 6 met");
+        assert_eq!(met_text(&rows), "1 of 6 met, 5 undecided");
+    }
+
+    /// 10 of 20 cm of a bar lie outside the dose grid, where the dose is 0 to 10 Gy along it: any dose outside decides
+    /// nothing, or both nothing and the greatest do.
+    #[test]
+    fn what_lies_outside_the_dose_grid_decides_or_leaves_undecided() {
+        let dvh = half_of_a_ramp();
+        assert!((dvh.outside_percent() - 50.0).abs() < 0.1);
+        for (words, word) in [
+            // Exceeded inside, whatever lies outside.
+            ("S: Dmax <= 9 Gy", "fail"),
+            ("S: Dmax <= 11 Gy", "undecided"),
+            ("S: Dmax >= 9 Gy", "pass"),
+            ("S: Dmin >= 1 Gy", "fail"),
+            ("S: Dmin <= 1 Gy", "pass"),
+            ("S: Dmin >= 0.01 Gy", "undecided"),
+            // Of the whole the mean is 2.5 Gy or more.
+            ("S: Dmean <= 2.4 Gy", "fail"),
+            ("S: Dmean <= 2.6 Gy", "undecided"),
+            ("S: Dmean >= 2.4 Gy", "pass"),
+            // The hottest 20 % of the whole are 40 % of what is known, or all unknown: 6 Gy and more.
+            ("S: D20% <= 5.8 Gy", "fail"),
+            ("S: D20% <= 6.2 Gy", "undecided"),
+            // 80 % of the whole: 0 Gy, or the hottest 60 % of what is known, 4 Gy.
+            ("S: D80% <= 4.2 Gy", "pass"),
+            ("S: D80% >= 4.2 Gy", "fail"),
+            ("S: D80% >= 3.8 Gy", "undecided"),
+            ("S: D80% >= 3.8 Gy (tolerance 4 Gy)", "undecided"),
+            ("S: D80% >= 4.2 Gy (tolerance 5 Gy)", "near"),
+            // More than 5 Gy: 25 to 75 %, 20 to 60 cm3.
+            ("S: V5Gy <= 76 %", "pass"),
+            ("S: V5Gy >= 76 %", "fail"),
+            ("S: V5Gy <= 50 %", "undecided"),
+            ("S: V5Gy >= 19 cc", "pass"),
+            ("S: V50% >= 24 %", "pass"),
+            ("S: CI >= 0.9", "undecided"),
+            ("S: HI <= 3", "undecided"),
+            ("S: gEUD(a=1) <= 2.4 Gy", "fail"),
+            ("S: gEUD(a=1) >= 2.4 Gy", "pass"),
+            ("S: gEUD(a=1) <= 5 Gy", "undecided"),
+        ] {
+            let goal: Goal = words.parse().unwrap();
+            assert_eq!(goal.check(&dvh, Some(8.0), None).unwrap().verdict.word(), word, "{words}");
+        }
+        let goal: Goal = "S: Dmean <= 6 Gy".parse().unwrap();
+        let told = |goal: &Goal, why| goal.check(&dvh, None, why).unwrap().told(goal);
+        assert_eq!(told(&goal, None), "50 % of S lies outside the dose grid");
+        let sure: Goal = "S: Dmax <= 9 Gy".parse().unwrap();
+        assert_eq!(told(&sure, unsettled(DoseStatus::Preview)), "the dose is a preview");
+        assert_eq!(told(&sure, unsettled(DoseStatus::Coarse)), told(&sure, None));
     }
 }

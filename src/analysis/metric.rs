@@ -32,6 +32,55 @@ impl Metric {
     }
 }
 
+impl Metric {
+    /// The least and the greatest value of the metric in the whole structure, whatever the dose is where none is known: at
+    /// least 0, and without a limit. Both are the value where all of the structure has a dose.
+    ///
+    /// # Errors
+    /// [`NoValue`].
+    pub fn bounds(self, dvh: &Dvh, hundred_gy: Option<f64>) -> Result<[f64; 2], NoValue> {
+        let value = self.value(dvh, hundred_gy)?;
+        let (whole, unknown) = (dvh.volume_cm3(), dvh.without_dose_cm3());
+        if unknown <= 0.0 {
+            return Ok([value; 2]);
+        }
+        let hundred_gy = hundred_gy.filter(|gy| *gy > 0.0);
+        let known = whole - unknown;
+        // All of the unknown volume at 0 Gy, and all of it above any dose.
+        let hottest = |cm3: f64| {
+            let low = if cm3 < known { dvh.dose_at_cm3(cm3) } else { dvh.min_gy().min(0.0) };
+            [low, if cm3 > unknown { dvh.dose_at_cm3(cm3 - unknown) } else { f64::INFINITY }]
+        };
+        let reached =
+            |gy: f64| if gy > 0.0 { [dvh.cm3_at(gy), dvh.cm3_at(gy) + unknown] } else { [whole; 2] };
+        let number = self.number().unwrap_or_default();
+        let bounds = match self.figure() {
+            Figure::Least => [dvh.min_gy().min(0.0), dvh.min_gy()],
+            Figure::Mean => [dvh.mean_gy() * known / whole, f64::INFINITY],
+            Figure::Greatest => [dvh.max_gy(), f64::INFINITY],
+            Figure::DoseAtPercent => hottest(number / 100.0 * whole),
+            Figure::DoseAtCm3 => hottest(number),
+            Figure::VolumeAtGy => reached(number),
+            Figure::VolumeAtPercent => reached(0.01 * number * hundred_gy.ok_or(NoValue::NoHundred)?),
+            Figure::Conformity => return Ok([0.0, 1.0]),
+            Figure::Homogeneity => return Ok([0.0, f64::INFINITY]),
+            Figure::EquivalentUniformDose => match (number, value * (known / whole).powf(number.recip())) {
+                (a, least) if a > 0.0 => [least, f64::INFINITY],
+                (a, greatest) if a < 0.0 => [0.0, greatest],
+                _ => [0.0, f64::INFINITY],
+            },
+        };
+        Ok(match (self.units().contains(&MetricUnit::Cm3), self.unit()) {
+            (false, MetricUnit::Percent) => {
+                let percent = 100.0 / hundred_gy.ok_or(NoValue::NoHundred)?;
+                bounds.map(|gy| percent * gy)
+            }
+            (true, MetricUnit::Percent) => bounds.map(|cm3| 100.0 * cm3 / whole),
+            _ => bounds,
+        })
+    }
+}
+
 /// A figure of a DVH with its number and the 100 % dose in Gy: in Gy, cm3 or as a ratio.
 fn figure(figure: Figure, dvh: &Dvh, number: f64, hundred_gy: Option<f64>) -> Result<f64, NoValue> {
     let hundred = || hundred_gy.ok_or(NoValue::NoHundred);

@@ -56,7 +56,7 @@ pub use gamma_report::{
     CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter,
 };
 pub use given::{GivenDensities, GivenError, given_words, why_bolus_stays};
-pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard};
+pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard, unsettled};
 pub use mccs_job::{
     Certainty, Engine, MOST_HISTORIES, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request,
     part_of_plan, scaled,

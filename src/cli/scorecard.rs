@@ -1,8 +1,8 @@
 //! The goals of a case as `beamsight dvh` and `beamsight report` tell them.
 
 use super::Failure;
-use crate::analysis::{Dvh, DvhError, GoalRow, Unanswered, met_text, scorecard};
-use crate::case::{Case, Goal, Structure};
+use crate::analysis::{Dvh, DvhError, GoalRow, Unanswered, met_text, scorecard, unsettled};
+use crate::case::{Case, DoseStatus, Goal, Structure};
 use crate::files::{GoalTemplate, Matched};
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -45,14 +45,15 @@ pub struct Scorecard {
 }
 
 impl Scorecard {
-    /// The goals held against DVHs, each with its structure.
+    /// The goals held against DVHs of a dose of some status, each with its structure.
     pub fn of(
         case: &Case,
         matched: Matched,
+        status: DoseStatus,
         dvhs: &[(&Structure, Result<Dvh, DvhError>)],
         hundred_gy: Option<f64>,
     ) -> Self {
-        let rows = scorecard(&matched.goals, &case.structures, hundred_gy, |structure| {
+        let rows = scorecard(&matched.goals, &case.structures, hundred_gy, unsettled(status), |structure| {
             let found = dvhs.iter().find(|(of, _)| of.number == structure.number);
             match found {
                 Some((_, Ok(dvh))) => Ok(dvh),
@@ -77,13 +78,17 @@ impl Scorecard {
                 "value": outcome.map(|o| o.value),
                 "margin": outcome.map(|o| o.margin),
                 "verdict": row.answer.as_ref().map_or_else(|why| why.short(), |o| o.verdict.word()),
-                "met": row.is_met(),
-                "why": row.answer.as_ref().err().map(ToString::to_string),
+                "met": (!row.is_undecided()).then(|| row.is_met()),
+                "why": match &row.answer {
+                    Ok(outcome) => row.is_undecided().then(|| outcome.told(&row.goal)),
+                    Err(why) => Some(why.to_string()),
+                },
                 "remarks": row.remarks,
             })
         };
         json!({
             "met": self.rows.iter().filter(|row| row.is_met()).count(),
+            "undecided": self.rows.iter().filter(|row| row.is_undecided()).count(),
             "of": self.rows.len(),
             "unmatched": self.unmatched,
             "goals": self.rows.iter().map(row).collect::<Vec<_>>(),
@@ -101,9 +106,9 @@ impl Scorecard {
                     outcome.verdict.word(),
                     outcome.value,
                     row.goal.unit().symbol(),
-                    outcome.distance_text(&row.goal)
+                    outcome.told(&row.goal)
                 ),
-                Err(why) => format!("{}: {why}", why.short()),
+                Err(why) => format!("undecided, {}: {why}", why.short()),
             };
             let goal = row.goal.short_text();
             let _ = writeln!(text, "  {} {goal:<width$}  {told}", row.goal.priority());

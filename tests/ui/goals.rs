@@ -75,7 +75,7 @@ fn the_scorecard_says_pass_near_fail_and_what_has_no_value_and_counts_what_is_me
     assert!(
         (margin(0) - 1.0).abs() < 0.01 && (margin(1) + 0.5).abs() < 0.01 && (margin(2) + 2.0).abs() < 0.01
     );
-    for text in ["1 of 5 met", "+ pass", "≈ near", "× fail", "? no structure", "? no value"] {
+    for text in ["1 of 5 met, 2 undecided", "+ pass", "≈ near", "× fail", "? no structure", "? no value"] {
         assert!(w.query_all_by_label(text).count() >= 1, "{text} is written");
     }
     assert!(w.query_all_by_label("1.00 Gy below").count() >= 1, "the distance is written");
@@ -156,6 +156,9 @@ fn goals_follow_the_gantry_and_say_while_the_dose_is_not_final() {
     w.state_mut().command(Command::Gantry { beam: 0, gantry_deg: 45.0, gesture: None });
     let reservation = w.state().state.goal_reservation().expect("the dose is not that of this gantry angle");
     assert!(reservation.contains("STALE") || reservation.contains("PREVIEW"), "{reservation}");
+    let rows = w.state().state.scorecard();
+    assert_eq!(told(&rows), ["undecided"], "neither the earlier state nor a preview decides");
+    assert!(rows[0].verdict_text().starts_with("undecided, the dose is "), "{}", rows[0].verdict_text());
     w.step();
     assert!(
         w.query_all_by_label_contains(" · ").count() >= 1 || w.state().state.goal_reservation().is_none(),
@@ -186,7 +189,7 @@ fn goals_follow_a_renamed_structure_and_never_pass_without_one() {
     w.state_mut().command(Command::Edit { edit: Edit::RemoveStructure { index: 0 }, gesture: None });
     w.run_steps(3);
     assert_eq!(told(&w.state().state.scorecard()), ["no structure"]);
-    assert!(w.query_all_by_label("0 of 1 met").count() >= 1);
+    assert!(w.query_all_by_label("0 of 1 met, 1 undecided").count() >= 1);
 }
 
 #[test]
@@ -287,5 +290,5 @@ fn the_report_of_the_plan_has_its_pictures_and_says_on_every_page_what_is_not_fi
     assert!(
         report.reservation.as_deref().is_some_and(|why| why.contains("no dose")) && report.dose.is_none()
     );
-    assert_eq!(report.met(), "0 of 1 met");
+    assert_eq!(report.met(), "0 of 1 met, 1 undecided");
 }

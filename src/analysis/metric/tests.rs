@@ -10,14 +10,25 @@ use std::sync::Arc;
 /// A cube of 10 x 2 x 2 cm with a dose of 1 Gy a cm along x, from 0 to 10 Gy, in a grid of that size:
 /// D(v %) = 10 - v / 10, V(x Gy) = 100 - 10 x.
 pub fn ramp() -> Dvh {
+    in_a_ramp(100)
+}
+
+/// A bar of 20 x 2 x 2 cm, of which the half has that dose and the other lies outside its grid.
+pub fn half_of_a_ramp() -> Dvh {
+    in_a_ramp(200)
+}
+
+fn in_a_ramp(length: usize) -> Dvh {
     let size = 100;
-    let grid = Arc::new(Grid::axis_aligned(DVec3::splat(0.5), DVec3::ONE, [size, 20, 20]).unwrap());
+    let [images, grid] = [length, size]
+        .map(|x| Arc::new(Grid::axis_aligned(DVec3::splat(0.5), DVec3::ONE, [x, 20, 20]).unwrap()));
     let data = (0..grid.len()).map(|n| (n % size) as f32 * 0.1 + 0.05).collect();
-    let square = [[0.0, 0.0], [100.0, 0.0], [100.0, 20.0], [0.0, 20.0]];
+    let end = length as f64;
+    let square = [[0.0, 0.0], [end, 0.0], [end, 20.0], [0.0, 20.0]];
     let contours: Vec<Vec<DVec3>> =
         (0..20).map(|k| square.map(|[x, y]| DVec3::new(x, y, f64::from(k) + 0.5)).to_vec()).collect();
     let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
-    let mask = Mask::from_contours(&grid, &contours, &|_| true).unwrap();
+    let mask = Mask::from_contours(&images, &contours, &|_| true).unwrap();
     let (gy, control) = (Volume::new(grid, data), JobControl::new());
     let isodoses = Arc::new(Isodoses::of(&gy, &control).unwrap());
     Dvh::new(&mask, &gy, &control).unwrap().with_isodoses(isodoses)

@@ -155,8 +155,8 @@ pub struct MetricFacts {
 pub struct GoalFacts {
     pub goal: String,
     pub unit: &'static str,
-    /// Value and whether the goal is met, of A and B.
-    pub doses: [Option<(f64, bool)>; 2],
+    /// Value and whether the goal is met, of A and B; neither where it is undecided.
+    pub doses: [Option<(f64, Option<bool>)>; 2],
     /// Verdict with the distance to the limit, or why there is none, of A and B.
     pub verdicts: [String; 2],
 }
@@ -316,16 +316,13 @@ fn structure_facts(state: &State, row: &Row<'_>, reference_gy: Option<f64>) -> S
 /// The goals with their answers in A and B, by priority.
 fn goal_facts(state: &State) -> Vec<GoalFacts> {
     let [a, b] = Side::BOTH.map(|side| state.side_scorecard(side));
-    let value = |row: &GoalRow| row.answer.as_ref().ok().map(|o| (o.value, row.is_met()));
-    let verdict = |row: &GoalRow| match &row.answer {
-        Ok(outcome) => format!("{}, {}", outcome.verdict.word(), outcome.distance_text(&row.goal)),
-        Err(why) => why.short().to_owned(),
-    };
+    let met = |row: &GoalRow| (!row.is_undecided()).then(|| row.is_met());
+    let value = |row: &GoalRow| row.answer.as_ref().ok().map(|o| (o.value, met(row)));
     let facts = |(a, b): (&GoalRow, &GoalRow)| GoalFacts {
         goal: a.goal.to_string(),
         unit: a.goal.unit().symbol(),
         doses: [value(a), value(b)],
-        verdicts: [verdict(a), verdict(b)],
+        verdicts: [a.verdict_text(), b.verdict_text()],
     };
     a.iter().zip(&b).map(facts).collect()
 }

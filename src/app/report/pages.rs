@@ -272,12 +272,13 @@ fn goals(pen: &mut Pen, report: &Report) {
     pen.row(&[("".to_owned(), SMALL), ("A".to_owned(), SMALL), ("B".to_owned(), SMALL)], &ends);
     for goal in &report.goals {
         let cell = |side: usize| match goal.doses[side] {
-            Some((v, true)) => (format!("{v:.2} {}: {}", goal.unit, goal.verdicts[side]), PLAIN),
-            Some((v, false)) => {
-                let text = format!("{v:.2} {}: NOT met, {}", goal.unit, goal.verdicts[side]);
+            Some((v, Some(true))) => (format!("{v:.2} {}: {}", goal.unit, goal.verdicts[side]), PLAIN),
+            Some((v, met)) => {
+                let not = if met.is_some() { "NOT met, " } else { "" };
+                let text = format!("{v:.2} {}: {not}{}", goal.unit, goal.verdicts[side]);
                 (text, Type { colour: RED, size: 7.5, ..STRONG })
             }
-            None => (format!("NOT met, {}", goal.verdicts[side]), Type { colour: RED, size: 7.5, ..STRONG }),
+            None => (goal.verdicts[side].clone(), Type { colour: RED, size: 7.5, ..STRONG }),
         };
         pen.row(&[(goal.goal.clone(), PLAIN), cell(0), cell(1)], &ends);
     }

@@ -223,7 +223,7 @@ impl PlanReport {
         Self { room, ..self }
     }
 
-    /// "5 of 7 met".
+    /// "5 of 7 met", and how many are undecided.
     pub fn met(&self) -> String {
         met_text(&self.goals)
     }

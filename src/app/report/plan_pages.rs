@@ -79,19 +79,20 @@ fn goals(pen: &mut Pen, report: &PlanReport) {
     let ends = [LEFT + 230.0, LEFT + 270.0, LEFT + 335.0, LEFT + 395.0, RIGHT];
     pen.row(&["", "priority", "value", "", "to the limit"].map(|h| (h.to_owned(), SMALL)), &ends);
     for row in &report.goals {
-        let met = row.is_met();
-        let how = if met { PLAIN } else { Type { colour: RED, ..STRONG } };
+        let how = if row.is_met() { PLAIN } else { Type { colour: RED, ..STRONG } };
         let unit = row.goal.unit().symbol();
         let (value, verdict, distance) = match &row.answer {
             Ok(outcome) => {
-                let word = match outcome.verdict {
-                    Verdict::Pass => "pass",
-                    Verdict::Near => "NEAR",
-                    Verdict::Fail => "FAIL",
+                let (word, beside) = match &outcome.verdict {
+                    Verdict::Pass => ("pass", outcome.distance_text(&row.goal)),
+                    Verdict::Near => ("NEAR", outcome.distance_text(&row.goal)),
+                    Verdict::Fail => ("FAIL", outcome.distance_text(&row.goal)),
+                    // The reason stands below the table, where there is room for it.
+                    Verdict::Undecided(_) => ("UNDECIDED", "see below".to_owned()),
                 };
-                (format!("{:.2} {unit}", outcome.value), word, outcome.distance_text(&row.goal))
+                (format!("{:.2} {unit}", outcome.value), word, beside)
             }
-            Err(why) => ("-".to_owned(), "NOT MET", why.short().to_owned()),
+            Err(why) => ("-".to_owned(), "UNDECIDED", why.short().to_owned()),
         };
         let tolerance = match row.goal.tolerance() {
             t if t > 0.0 => format!(" (tolerance {t} {unit})"),
@@ -107,9 +108,12 @@ fn goals(pen: &mut Pen, report: &PlanReport) {
         pen.row(&cells, &ends);
     }
     for row in &report.goals {
-        if let Err(why) = &row.answer {
-            pen.line(&format!("{}: {why}", row.goal.short_text()), SMALL);
-        }
+        let why = match &row.answer {
+            Ok(outcome) if row.is_undecided() => outcome.told(&row.goal),
+            Ok(_) => continue,
+            Err(why) => why.to_string(),
+        };
+        pen.line(&format!("{}: undecided, {why}", row.goal.short_text()), SMALL);
     }
     if let Some((gy, name)) = report.goals_percent_of {
         pen.line(&format!("Goals in percent are of {gy:.2} Gy ({name})."), SMALL);

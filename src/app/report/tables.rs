@@ -67,9 +67,10 @@ pub fn csv(report: &Report) -> String {
         }
     }
     for goal in &report.goals {
-        let [a, b] = goal.doses.map(|d| match d {
-            Some((value, met)) => format!("{} {}", number(value), if met { "met" } else { "not met" }),
-            None => "no value".to_owned(),
+        let [a, b] = [0, 1].map(|side| match goal.doses[side] {
+            Some((value, Some(met))) => format!("{} {}", number(value), if met { "met" } else { "not met" }),
+            Some((value, None)) => format!("{} {}", number(value), goal.verdicts[side]),
+            None => goal.verdicts[side].clone(),
         });
         line([format!("goal {}", goal.goal), none(), goal.unit.into(), a, b, none()]);
     }

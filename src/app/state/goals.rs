@@ -4,7 +4,7 @@ use super::State;
 use super::compare::{Side, Source};
 use super::display::DoseReference;
 use super::results::{CaseResults, DISPLAYED, Shown, of_side};
-use crate::analysis::{Dvh, GoalRow, Unanswered, scorecard, target_of};
+use crate::analysis::{Dvh, GoalRow, Unanswered, scorecard, target_of, unsettled};
 use crate::case::{Dose, DoseStatus, Goal, Structure, StructureKind};
 use crate::results::DvhOf;
 use std::sync::Arc;
@@ -73,7 +73,8 @@ impl State {
         let results = &self.results;
         let dose = (results.shown_dose(), results.shown_failure());
         let hundred_gy = self.goal_hundred().map(|(gy, _)| gy);
-        scorecard(&self.goals(), &self.case().structures, hundred_gy, |structure| {
+        let unsettled = self.goals_unsettled();
+        scorecard(&self.goals(), &self.case().structures, hundred_gy, unsettled, |structure| {
             results.dvh_for_goal(DISPLAYED, structure.number, dose)
         })
     }
@@ -83,9 +84,31 @@ impl State {
         let results = &self.results;
         let dose = (results.side(side), results.side_failure(side));
         let hundred_gy = self.compare_goal_hundred().map(|(gy, _)| gy);
-        scorecard(&self.goals(), &self.case().structures, hundred_gy, |structure| {
+        let unsettled = self.side_goals_unsettled(side);
+        scorecard(&self.goals(), &self.case().structures, hundred_gy, unsettled, |structure| {
             results.dvh_for_goal(of_side(side), structure.number, dose)
         })
+    }
+
+    /// Why the displayed dose decides no goal: its status, or that it is not of the whole plan.
+    fn goals_unsettled(&self) -> Option<&'static str> {
+        let part = match self.results.shown {
+            Shown::Beam(_) => Some("the dose is that of one beam"),
+            Shown::Point(..) => Some("the dose is that of one control point"),
+            Shown::Plan | Shown::Imported(_) => None,
+        };
+        self.results.dvh_status().and_then(unsettled).or(part)
+    }
+
+    /// The same of A or B.
+    fn side_goals_unsettled(&self, side: Side) -> Option<&'static str> {
+        let status = self.results.side(side)?.status;
+        let behind = !self.results.side_dvhs_current();
+        let part = match self.compare.sides[side.index()] {
+            Some(Source::Beam(_)) => Some("the dose is that of one beam"),
+            _ => None,
+        };
+        unsettled(if behind { status.worst(DoseStatus::Stale) } else { status }).or(part)
     }
 
     /// What is to be said beside every verdict on the displayed dose: its status unless it is final, and that it is not

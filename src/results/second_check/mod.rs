@@ -359,7 +359,8 @@ impl Making<'_> {
             dvhs.push((*number, pair));
         }
         let card = |side: usize| -> Vec<GoalRow> {
-            scorecard(self.job.goals, &self.case.structures, hundred_gy, |structure: &Structure| {
+            // Both doses are whole: one that is not final is not compared.
+            scorecard(self.job.goals, &self.case.structures, hundred_gy, None, |structure: &Structure| {
                 let found = dvhs.iter().find(|(number, _)| *number == structure.number);
                 let dvh = found.and_then(|(_, pair)| pair[side].as_deref());
                 dvh.ok_or_else(|| Unanswered::NoDose("it has no DVH".to_owned()))
@@ -374,8 +375,8 @@ impl Making<'_> {
 fn goal_check(planned: &GoalRow, recomputed: &GoalRow) -> GoalCheck {
     let value = |row: &GoalRow| row.answer.as_ref().ok().map(|outcome| outcome.value);
     let words = |row: &GoalRow| match &row.answer {
-        Ok(outcome) => outcome.verdict.word().to_owned(),
-        Err(why) => why.short().to_owned(),
+        Ok(outcome) if !row.is_undecided() => outcome.verdict.word().to_owned(),
+        _ => row.verdict_text(),
     };
     GoalCheck {
         goal: planned.goal.to_string(),

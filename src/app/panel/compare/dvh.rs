@@ -192,13 +192,13 @@ fn goals(ui: &mut Ui, state: &State) {
                         Ok(outcome) => {
                             let unit = row.goal.unit().symbol();
                             ui.label(small(format!("{:.2} {unit}", outcome.value)));
-                            verdict.on_hover_text(outcome.distance_text(&row.goal));
+                            verdict.on_hover_text(outcome.told(&row.goal));
                         }
                         Err(why) => _ = verdict.on_hover_text(why.to_string()),
                     }
                 });
             }
-            ui.label(match (a.answer.is_ok() && b.answer.is_ok(), a.is_met(), b.is_met()) {
+            ui.label(match (!a.is_undecided() && !b.is_undecided(), a.is_met(), b.is_met()) {
                 (true, true, false) => small("lost in B").color(theme::of(ui).error),
                 (true, false, true) => small("won in B").color(theme::of(ui).good),
                 _ => small(""),

@@ -228,7 +228,7 @@ fn score(
     });
     cell(ui, rect, distance, |ui| {
         let text = match answer {
-            Ok(outcome) => outcome.distance_text(goal),
+            Ok(outcome) => outcome.told(goal),
             Err(why) => why.to_string(),
         };
         match reservation {
@@ -251,15 +251,16 @@ fn value_text(outcome: &Outcome, goal: &Goal) -> String {
     format!("{:.2} {}", outcome.value, goal.unit().symbol()).trim_end().to_owned()
 }
 
-/// The verdict in a sign, a word and a colour; a dose that is not final gets no green.
+/// The verdict in a sign, a word and a colour; a dose that is not final gets no green, and one that is not whole no verdict.
 pub fn verdict_text(ui: &Ui, answer: &Result<Outcome, Unanswered>, reserved: bool) -> RichText {
     let colours = theme::of(ui);
     let (sign, word, colour) = match answer {
-        Ok(outcome) => match outcome.verdict {
+        Ok(outcome) => match &outcome.verdict {
             Verdict::Pass if reserved => ("+", "pass", colours.warning),
             Verdict::Pass => ("+", "pass", colours.good),
             Verdict::Near => ("≈", "near", colours.warning),
             Verdict::Fail => ("×", "fail", colours.error),
+            Verdict::Undecided(_) => ("?", "undecided", colours.warning),
         },
         Err(why) => ("?", why.short(), colours.warning),
     };
@@ -276,7 +277,7 @@ fn hover(ui: &mut Ui, row: &GoalRow, reservation: Option<&str>) {
                 "{}: {}, {}",
                 value_text(outcome, &row.goal),
                 outcome.verdict.word(),
-                outcome.distance_text(&row.goal)
+                outcome.told(&row.goal)
             );
             ui.label(text);
         }
