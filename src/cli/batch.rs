@@ -2,6 +2,7 @@
 
 pub mod job;
 mod jobs_file;
+mod order;
 mod record;
 mod slurm;
 mod table;
@@ -14,7 +15,7 @@ use crate::engine::mccs::Part;
 use crate::files::{Lock, remove_leftovers, stop_in_order};
 use anyhow::{Context as _, anyhow};
 use jobs_file::Job;
-use record::{Program, done, failure};
+use record::{Program, check_own, done, failure, inputs_stand};
 use std::path::{Path, PathBuf, absolute};
 use std::sync::atomic::Ordering;
 use table::{Row, State};
@@ -29,7 +30,8 @@ run = [\"dose\", \"plans/patient-7\", \"--out\", \"dose.mha\"]\n\n  \
 {\"name\": \"patient-8\", \"run\": [\"check\", \"plans/patient-8\", \"--report\", \"check.pdf\"]}\n\n\
 The verbs are dose, gamma, check and register, their words those of the command line; paths are relative to the file's folder. \
 A job's files appear in DIR/NAME, whole or not at all, with answer.json, log.txt and job.json. A job of the same words, inputs \
-and program that is there is not run again, so a batch that was stopped goes on where it was. A failing job stops no other. \
+and program that is there is not run again, so a batch that was stopped goes on where it was. A failing job stops no other but those \
+that read its files: a job that reads DIR/OTHER/FILE is run after OTHER. \
 'parts = 4' beside a dose by --engine mccs with --histories splits its histories, whose dose is that of one run, to the bit.\n\n\
 Jobs are spread over all cards of --device, one process a card; without one they run one after the other on all cores.\n\n\
 Exit 0: all jobs are done. 1: some are not, or are outside tolerance, not judged or no match.\n\n\
@@ -71,6 +73,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         std::env::set_current_dir(base).with_context(|| format!("cannot enter {}", base.display()))?;
     }
     let jobs = jobs_file::read(&file, &out)?;
+    if args.task.is_some() || args.slurm.submits() {
+        check_tasks(&jobs)?;
+    }
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let pieces = jobs.iter().map(|job| job.parts.unwrap_or(1) as usize).sum();
     let slurm_job = match args.slurm.submits() {
@@ -83,38 +88,47 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         remove_leftovers(&out);
     }
     let work = Work { out: &out, program: &Program::this()?, device, stop };
-    let mut rows: Vec<Option<Row>> = Vec::new();
-    let mut units: Vec<Unit<'_>> = Vec::new();
-    for (n, job) in jobs.iter().enumerate() {
-        let whole = Unit { job, n, piece: Piece::Whole };
-        let before = done(&work, &whole);
-        if before.is_none() {
-            units.extend(job.pieces(n).filter(|unit| done(&work, unit).is_none()));
+    let mut rows: Vec<Option<Row>> = jobs.iter().map(|_| None).collect();
+    let (mut part_rows, mut has_run) = (Vec::new(), false);
+    for level in 0..=jobs.iter().map(|job| job.level).max().unwrap_or(0) {
+        let of_level: Vec<usize> = (0..jobs.len()).filter(|n| jobs[*n].level == level).collect();
+        let mut units: Vec<Unit<'_>> = Vec::new();
+        for n in of_level.iter().copied() {
+            let (job, whole) = (&jobs[n], Unit { job: &jobs[n], n, piece: Piece::Whole });
+            let is_done = |other: &&usize| rows[**other].as_ref().is_some_and(Row::is_done);
+            rows[n] = if let Some(other) = job.reads.iter().find(|other| !is_done(other)) {
+                let why = format!("it reads the files of '{}', which is not done", jobs[*other].name);
+                Some(Row::bare(&whole, State::NotDone, &why))
+            } else if let Some(record) = done(&work, &whole) {
+                Some(Row::of(&whole, State::Before, &record))
+            } else {
+                units.extend(job.pieces(n).filter(|unit| done(&work, unit).is_none()));
+                None
+            };
         }
-        rows.push(before.map(|record| Row::of(&whole, State::Before, &record)));
-    }
-    if let Some(Part { number, of }) = args.task {
-        // Every task has a share of all jobs, done or not, so that two never share one.
-        let place = |unit: &Unit<'_>| (unit.n as u64 + unit.piece.number()) % of;
-        units.retain(|unit| place(unit) == number - 1);
-        rows.iter_mut().for_each(|row| *row = None);
-    }
-    let mut part_rows = Vec::new();
-    if runs {
-        for (unit, row) in carry_out_all(&work, &units) {
-            match unit.piece {
-                Piece::Whole => rows[unit.n] = Some(row),
-                _ => part_rows.push(row),
+        if let Some(Part { number, of }) = args.task {
+            // Every task has a share of all jobs, done or not, so that two never share one.
+            let place = |unit: &Unit<'_>| (unit.job.group as u64 + unit.piece.number()) % of;
+            units.retain(|unit| place(unit) == number - 1);
+        }
+        if runs {
+            has_run |= !units.is_empty();
+            for (unit, row) in carry_out_all(&work, &units) {
+                match unit.piece {
+                    Piece::Whole => rows[unit.n] = Some(row),
+                    _ => part_rows.push(row),
+                }
             }
         }
-    }
-    if args.task.is_none() {
-        let missing = |n: &usize| rows[*n].is_none();
-        let left: Vec<usize> = (0..jobs.len()).filter(missing).collect();
+        if args.task.is_some() {
+            continue;
+        }
+        let left: Vec<usize> = of_level.into_iter().filter(|n| rows[*n].is_none()).collect();
         let merges: Vec<Unit<'_>> = { left.iter() }.filter_map(|n| jobs[*n].merge(*n, &work)).collect();
+        has_run |= !merges.is_empty();
         for (unit, row) in carry_out_all(&work, &merges) {
             if row.state == State::Done {
-                unit.job.pieces(unit.n).for_each(|part| drop(std::fs::remove_dir_all(part.folder(&out))));
+                unit.job.pieces(unit.n).for_each(|part| remove_part(&part.folder(&out)));
             }
             rows[unit.n] = Some(row);
         }
@@ -122,10 +136,44 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
             rows[n].get_or_insert_with(|| not_done(&work, &jobs[n], n));
         }
     }
+    for (n, row) in rows.iter_mut().enumerate() {
+        let is_before = row.as_ref().is_some_and(|row| row.state == State::Before);
+        if args.task.is_some() {
+            // The table of a task is that of what it has done.
+            row.take_if(|row| matches!(row.state, State::Before | State::NotDone));
+        } else if is_before && has_run {
+            let whole = Unit { job: &jobs[n], n, piece: Piece::Whole };
+            if !inputs_stand(&work, &whole) {
+                let why = "what it read was written to by another job; start the batch again";
+                *row = Some(Row::bare(&whole, State::NotDone, why));
+            }
+        }
+    }
     let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
     rows.extend(part_rows.into_iter().filter(|row| args.task.is_some() || row.state != State::Done));
     let answer = table::answer(&rows, &out, slurm_job, stop.load(Ordering::Relaxed));
     if rows.iter().all(Row::passes) { Ok(answer) } else { Err(Failure::Checks(answer)) }
+}
+
+/// Removes the folder of a part that was merged, unless there is more in it.
+fn remove_part(folder: &Path) {
+    if check_own(folder, folder).is_ok() {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
+/// Refuses what tasks that do not know of each other cannot keep in order.
+fn check_tasks(jobs: &[Job]) -> Result<(), Failure> {
+    let is_split = |job: &Job, other: usize| job.parts.is_some() || jobs[other].parts.is_some();
+    let split = |job: &&Job| job.reads.iter().copied().find(|other| is_split(job, *other));
+    let found = jobs.iter().find_map(|job| Some((job, split(&job)?)));
+    found.map_or(Ok(()), |(job, other)| {
+        Err(Failure::Words(format!(
+            "the job '{}' reads the files of '{}', and parts are spread over tasks that do not wait for each other: run these two \
+             without --slurm and --task, or without parts",
+            job.name, jobs[other].name
+        )))
+    })
 }
 
 /// The row of a job that was not run now, by what its last run left.

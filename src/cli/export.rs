@@ -7,7 +7,7 @@ use super::words::{self, CaseArgs};
 use super::xrays::XRayArgs;
 use super::{Answer, Failure};
 use crate::analysis::{self, MonteCarlo};
-use crate::dicom::{Anonymise, DoseBits, ExportOptions, ExportPart, Exported, is_export_file};
+use crate::dicom::{Anonymise, DoseBits, ExportOptions, ExportPart, Exported};
 use crate::engine::mccs::Until;
 use crate::engine::{DeviceChoice, JobControl};
 use crate::files::{Inputs, NewFolder};
@@ -137,7 +137,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     args.plan.inputs().into_iter().for_each(|(what, path)| inputs.add(what, path));
     args.xrays.xray.iter().for_each(|path| inputs.add("an X-ray", path.clone()));
     let overwrite = args.output.overwrite;
-    let folder = NewFolder::prepare(&args.out, &inputs, is_export_file, overwrite, "--overwrite")?;
+    let folder = NewFolder::prepare(&args.out, &inputs, overwrite, "--overwrite")?;
     args.plan.check()?;
     let engine = args.engine()?;
     let mut case = args.case.open()?;

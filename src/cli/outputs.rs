@@ -58,9 +58,19 @@ impl Outputs {
         }
     }
 
-    /// The first input that is not there.
-    pub fn missing(&self) -> Option<&(&'static str, PathBuf)> {
-        self.needed.iter().find(|(_, path)| !path.exists())
+    /// The inputs that must be there and are not.
+    pub fn missing(&self) -> impl Iterator<Item = &(&'static str, PathBuf)> {
+        self.needed.iter().filter(|(_, path)| !path.exists())
+    }
+
+    /// All that is written.
+    pub fn written_paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|(_, path)| path.as_path())
+    }
+
+    /// All that is read.
+    pub fn read_paths(&self) -> impl Iterator<Item = &Path> {
+        self.inputs.paths()
     }
 
     /// # Errors

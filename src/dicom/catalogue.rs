@@ -6,6 +6,7 @@ use super::planes::NoSlice;
 use super::tree::{Named, named_in};
 use super::{DicomError, Progress};
 use crate::case::{PatientInfo, Remark};
+use crate::files::is_own_entry;
 use crate::input::{FILES_MOST, odd_kind, read_folder};
 use dicom_dictionary_std::{tags, uids};
 use glam::DVec3;
@@ -201,7 +202,9 @@ pub(super) fn files_under(path: &Path) -> Result<Found, DicomError> {
             let entry = entry.map_err(io(&folder))?;
             let path = entry.path();
             let kind = entry.file_type().map_err(io(&path))?;
-            if kind.is_symlink() {
+            if is_own_entry(&entry.file_name()) {
+                // Objects under way, and the list beside an export.
+            } else if kind.is_symlink() {
                 // A dangling link is ignored.
                 if path.canonicalize().is_ok_and(|target| !target.starts_with(&root)) {
                     found.links.push(file_name(&path));

@@ -7,6 +7,7 @@ pub mod demo;
 mod dose_volume;
 mod goal_template;
 mod layout;
+mod leftovers;
 mod lock;
 pub mod measured;
 pub mod mha;
@@ -28,14 +29,12 @@ pub use csv::csv_cell;
 pub use dose_volume::{DoseVolumeError, read_dose_volume, write_dose_volume};
 pub use goal_template::{GoalTemplate, Matched, TemplateError, TemplateGoal};
 pub use layout::{Layout, PeerSettings, ThemeChoice};
+pub use leftovers::{is_own_entry, remove_leftovers};
 pub use lock::Lock;
 pub use new_folder::{NewFolder, NewFolderError};
 pub use place::{Inputs, Obstacle, Place, is_taken};
 pub use private::{is_private, make_private};
 pub use recent::{add_recent_case, recent_cases};
 pub use recovery::{Keeper, Recoverable};
-pub use replace::{
-    Temporary, end_now, remove_leftovers, remove_temporaries_on_signals, replace_file, stop_in_order,
-    together,
-};
+pub use replace::{Temporary, end_now, remove_temporaries_on_signals, replace_file, stop_in_order, together};
 pub use state_folder::state_folder;

@@ -43,6 +43,10 @@ impl Inputs {
         self.0.push((what, path));
     }
 
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(|(_, path)| path.as_path())
+    }
+
     /// The input that a folder is, holds or lies in.
     pub fn meets(&self, folder: &Path) -> Option<&'static str> {
         let meets = |input: &PathBuf| {

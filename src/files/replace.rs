@@ -1,7 +1,9 @@
 //! Atomic writes: files appear complete or not at all, those of one call together, and temporary ones are
 //! removed when the program is stopped.
 
+use super::leftovers::{LOCK, OLD_ENDING, REPLACED, is_held, remove_leftovers_once, temporary_name};
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -23,10 +25,13 @@ struct Written {
     path: PathBuf,
 }
 
-/// A file or folder of a random name; it is removed on drop and when a signal stops the program.
+/// A file or folder of a random name; it is removed on drop, when a signal stops the program, and where the program is killed by
+/// the next one that writes beside it.
 #[derive(Debug)]
 pub struct Temporary {
     path: PathBuf,
+    /// Locked while this process has it.
+    lock: Option<File>,
 }
 
 impl Temporary {
@@ -35,13 +40,29 @@ impl Temporary {
     /// # Errors
     /// Those of the file system.
     pub fn folder_in(folder: &Path) -> io::Result<Self> {
-        Self::make(&folder.join("beamsight"), |path| {
+        Self::make(folder, None, |path| {
             let mut builder = fs::DirBuilder::new();
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(path)
+            builder.create(path)?;
+            match File::create_new(path.join(LOCK)) {
+                // Another program has taken the folder for a leftover.
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) =>
+                {
+                    Ok(None)
+                }
+                lock => lock.map(Some),
+            }
         })
-        .map(|(folder, ())| folder)
+    }
+
+    /// A file beside another.
+    fn file_beside(path: &Path) -> io::Result<Self> {
+        let name =
+            path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Self::make(folder.unwrap_or(Path::new(".")), Some(name), |path| File::create_new(path).map(Some))
     }
 
     pub fn path(&self) -> &Path {
@@ -54,21 +75,31 @@ impl Temporary {
     /// Those of the file system; the temporary file is then removed.
     pub fn rename(self, to: &Path) -> io::Result<()> {
         let _lock = lock();
+        remove(&self.path.join(LOCK));
         fs::rename(&self.path, to)
     }
 
-    /// Moves a folder within this one to a path; a folder there is removed.
+    /// Moves a folder within this one to a path beside it. A folder there is removed if `may_go` agrees, which sees it at a path
+    /// where nobody adds to it any more.
     ///
     /// # Errors
-    /// Those of the file system; what was at the path is then still there.
-    pub fn publish(self, inside: &str, to: &Path) -> io::Result<()> {
+    /// Those of the file system and of `may_go`; what was at the path is then still there.
+    pub fn publish(
+        self,
+        inside: &str,
+        to: &Path,
+        may_go: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut all = lock();
-        let (new, old) = (self.path.join(inside), self.path.join("replaced"));
+        let (new, aside) = (self.path.join(inside), self.path.join(REPLACED));
+        let old = aside.join(to.file_name().unwrap_or_default());
         let replaces = to.symlink_metadata().is_ok();
         if replaces {
+            fs::create_dir(&aside)?;
             fs::rename(to, &old)?;
         }
-        let moved = fs::rename(&new, to);
+        let agreed = if replaces { may_go(&old) } else { Ok(()) };
+        let moved = agreed.and_then(|()| fs::rename(&new, to));
         if moved.is_err() && replaces && fs::rename(&old, to).is_err() {
             // The earlier folder is then kept where it is, rather than removed with this one.
             all.retain(|path| *path != self.path);
@@ -87,6 +118,9 @@ impl Temporary {
         let mut moved = Vec::new();
         let done = fs::read_dir(&self.path)?.try_for_each(|entry| {
             let entry = entry?;
+            if entry.file_name() == LOCK {
+                return Ok(());
+            }
             let place = to.join(entry.file_name());
             fs::rename(entry.path(), &place)?;
             moved.push(place);
@@ -98,20 +132,40 @@ impl Temporary {
         done
     }
 
-    /// Makes an entry beside `path` under a unique name.
-    fn make<T>(path: &Path, make: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<(Self, T)> {
+    /// Makes an entry in a folder under a unique name, with a lock that says that it is in use; tried again where `make` gives
+    /// none, or another program has taken it for a leftover.
+    fn make(
+        folder: &Path,
+        name: Option<&OsStr>,
+        make: impl Fn(&Path) -> io::Result<Option<File>>,
+    ) -> io::Result<Self> {
         static CALLS: AtomicU32 = AtomicU32::new(0);
-        let name =
-            path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
-        let call = CALLS.fetch_add(1, Ordering::Relaxed);
-        let own = format!(".{}.{}-{call}.tmp", name.to_string_lossy(), std::process::id());
-        let path = path.with_file_name(own);
+        remove_leftovers_once(folder);
         let mut all = lock();
-        let made = make(&path)?;
-        all.push(path.clone());
-        Ok((Self { path }, made))
+        for _ in 0..TRIES {
+            let path = folder.join(temporary_name(name, CALLS.fetch_add(1, Ordering::Relaxed)));
+            let made = make(&path);
+            if let Ok(Some(lock)) = made.as_ref()
+                && is_held(lock, &path)
+            {
+                all.push(path.clone());
+                return Ok(Self { path, lock: made? });
+            }
+            // A name that is there already is of another process of this number, ended or on another machine.
+            match made {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    remove(&path);
+                    return Err(error);
+                }
+                _ => {}
+            }
+        }
+        Err(io::Error::other("other programs take every temporary file away"))
     }
 }
+
+/// Attempts at a temporary file before another program's hold on all of them is an error.
+const TRIES: u32 = 100;
 
 impl Drop for Temporary {
     fn drop(&mut self) {
@@ -138,17 +192,6 @@ pub fn end_now(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Removes temporary folders that a killed program has left in a folder, in which no other makes any.
-pub fn remove_leftovers(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with(".beamsight.") && name.ends_with(".tmp") {
-            remove(&entry.path());
-        }
-    }
-}
-
 /// Errors are ignored: a temporary file that cannot be removed has no further remedy.
 fn remove(path: &Path) {
     let _ = match path.symlink_metadata() {
@@ -166,7 +209,8 @@ pub fn replace_file<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (temporary, file) = Temporary::make(path, |path| File::create_new(path))?;
+    let temporary = Temporary::file_beside(path)?;
+    let file = temporary.lock.as_ref().ok_or(io::ErrorKind::NotFound)?.try_clone()?;
     let mut out = BufWriter::new(file);
     write(&mut out)?;
     out.flush()?;
@@ -234,7 +278,7 @@ fn place(files: &[Written]) -> io::Result<()> {
 
 /// Gives a file that is about to be replaced a second name, so that it exists at every moment.
 fn set_aside(file: &Written) -> io::Result<Option<PathBuf>> {
-    let backup = file.temporary.path.with_extension("old.tmp");
+    let backup = file.temporary.path.with_extension(OLD_ENDING);
     match file.path.symlink_metadata() {
         Err(_) => Ok(None),
         Ok(what) if what.is_dir() => {

@@ -30,12 +30,16 @@ pub const LAYOUTS_BYTES: u64 = 4 << 20;
 pub const DEVICES_BYTES: u64 = 1 << 20;
 /// Recent cases: a few paths.
 pub const RECENT_BYTES: u64 = 1 << 20;
+/// The list of an export's files: a name and a digest for each.
+pub const MANIFEST_BYTES: u64 = 16 << 20;
 /// A file of jobs, and what a job leaves.
 pub const JOBS_BYTES: u64 = 256 << 20;
 /// The geometry beside a picture.
 pub const SIDECAR_BYTES: u64 = 1 << 20;
 /// Sessions hold drawn structures, each number of a contour on a line of its own.
 pub const SESSION_BYTES: u64 = 1 << 30;
+/// Computed doses kept beside the unsaved work of a window, all together: some ten beams of 2.5 mm in a thorax have 200 MB.
+pub const KEPT_DOSES_BYTES: u64 = 1 << 30;
 /// The view state of a session, whose form the window defines.
 pub const VIEW_BYTES: usize = 4 << 20;
 
@@ -52,6 +56,12 @@ pub const ANSWER_BYTES: u64 = 1 << 20;
 pub const ANSWERS_MOST: usize = 10_000;
 /// Associations that are received at once.
 pub const ASSOCIATIONS_MOST: usize = 8;
+/// Connections at once that have not asked for an association yet, of all addresses and of one: a peer asks in its first packet, and
+/// one that calls in vain for a newer one's sake calls again.
+pub const WAITING_MOST: usize = 64;
+pub const WAITING_OF_ADDRESS: usize = 8;
+/// Time that a connection has to ask for an association, s: a few round trips of the slowest network.
+pub const REQUEST_SECONDS: u64 = 5;
 
 /// A file that needs more memory than its size allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -38,7 +38,7 @@ pub fn open(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, metadata.len()))
 }
 
-fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
+pub(super) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
     let about = |metadata: &Metadata| {
         let kind = metadata.file_type();
         let odd = if kind.is_dir() { Some("a folder") } else { odd_kind(kind) };

@@ -154,10 +154,10 @@ impl<'a> Incoming<'a> {
         let Some(staged) = self.staged.take().filter(|_| self.objects > 0) else { return Ok(None) };
         let failed = |source| NetworkError::Folder { folder: self.into.to_owned(), source };
         let target = claim(self.into, sender).map_err(failed)?;
-        match staged.publish(STAGED, &target) {
+        match staged.publish(STAGED, &target, is_empty) {
             Ok(()) => Ok(Some(target)),
             Err(source) => {
-                // The claimed folder is empty.
+                // Removed only where it is empty.
                 let _ = fs::remove_dir(&target);
                 Err(failed(source))
             }
@@ -231,6 +231,14 @@ fn same(a: &Path, b: &Path) -> io::Result<bool> {
         if of_a[..count] != of_b[..count] {
             return Ok(false);
         }
+    }
+}
+
+/// The claimed folder is this association's own; what another program has put there is not.
+fn is_empty(claimed: &Path) -> io::Result<()> {
+    match fs::read_dir(claimed)?.next() {
+        Some(_) => Err(io::Error::other("another program has written into the new folder")),
+        None => Ok(()),
     }
 }
 

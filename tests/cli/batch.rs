@@ -105,6 +105,111 @@ fn what_is_done_is_skipped_until_something_changes() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// The reader stands first in the file; its input is made in the run, renewed in a later one, and missing where that fails.
+#[test]
+fn a_job_follows_the_one_whose_files_it_reads() {
+    let folder = folder_of("batch-order");
+    let old = mha::read(&folder.join("a.mha")).unwrap();
+    let scaled = |factor: f32| {
+        let values = old.data().iter().map(|gy| factor * gy).collect();
+        mha::write(&folder.join("b.mha"), &Volume::new(Arc::clone(old.grid()), values)).unwrap();
+    };
+    scaled(1.01);
+    // Gamma is read as if it were a dose: what it says does not matter here, only that it follows.
+    let all = ["--threshold", "0", "--max-gamma", "2", "--out", "gamma.mha"];
+    let reader = job("reader", &[&["gamma", "a.mha", "out/made/gamma.mha"][..], &all].concat());
+    let made = job("made", &[&["gamma", "a.mha", "b.mha"][..], &all].concat());
+    let file = file_of(&folder, &[reader, made]);
+    let maps =
+        || ["reader", "made"].map(|of| fs::read(folder.join("out").join(of).join("gamma.mha")).unwrap());
+    let (exit, answer) = batch(&file, &[]);
+    assert_eq!(states(&answer), [("reader", "done"), ("made", "done")], "{exit} {answer}");
+    let before = maps();
+    assert_eq!(states(&batch(&file, &[]).1), [("reader", "done before"), ("made", "done before")]);
+
+    // What the other reads is written to: both are renewed, in one run.
+    scaled(1.02);
+    assert_eq!(states(&batch(&file, &["--collect"]).1), [("reader", "not done"), ("made", "not done")]);
+    assert_eq!(states(&batch(&file, &[]).1), [("reader", "done"), ("made", "done")]);
+    let renewed = maps();
+    assert!(renewed[0] != before[0] && renewed[1] != before[1]);
+
+    // A task has both of a pair, and the reader of a job that fails is not run on what is left of an earlier one.
+    fs::write(folder.join("b.mha"), "no dose").unwrap();
+    let (exit, failed) = batch(&file, &[]);
+    assert_eq!((exit, states(&failed)), (1, vec![("reader", "not done"), ("made", "failed")]));
+    let note = failed["jobs"][0]["note"].as_str().unwrap();
+    assert!(note.contains("'made'"), "{note}");
+    scaled(1.03);
+    let both: Vec<String> = ["1/2", "2/2"]
+        .iter()
+        .flat_map(|task| {
+            let (_, answer) = batch(&file, &["--task", task]);
+            states(&answer).iter().map(|(name, state)| format!("{task} {name} {state}")).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(
+        both == ["1/2 reader done", "1/2 made done"] || both == ["2/2 reader done", "2/2 made done"],
+        "{both:?}"
+    );
+
+    // Circles, own files, and files that no job writes.
+    let of = |name: &str, reads: &str| job(name, &["gamma", reads, "a.mha", "--out", "g.mha"]);
+    let lies = [
+        of("a", "out/b/g.mha"),
+        of("b", "out/c/g.mha"),
+        of("c", "out/a/g.mha"),
+        of("d", "out/a/other.mha"),
+        of("e", "out/nobody/g.mha"),
+    ];
+    file_of(&folder, &lies);
+    let said = batch(&file, &[]).1["error"].as_str().unwrap().to_owned();
+    for words in [
+        "line 1: jobs wait for each other's files in a circle: 'a' reads 'b' reads 'c' reads 'a'",
+        "line 4: REF 'out/a/other.mha' is not there, and the job 'a' writes no such file",
+        "line 5: REF 'out/nobody/g.mha' is not there",
+    ] {
+        assert!(said.contains(words), "no '{words}' in {said}");
+    }
+    file_of(&folder, &[of("a", "out/a/g.mha")]);
+    let said = batch(&file, &[]).1["error"].as_str().unwrap().to_owned();
+    assert!(said.contains("line 1: the job 'a' reads its own files"), "{said}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// A disk that fails leaves zeros; a user leaves notes.
+#[test]
+fn a_jobs_own_files_are_told_by_what_they_hold() {
+    let folder = folder_of("batch-content");
+    let file = file_of(&folder, &[gamma("one", "3")]);
+    assert_eq!(states(&batch(&file, &[]).1), [("one", "done")]);
+    let path = folder.join("out/one/gamma.mha");
+    let (whole, modified) = (fs::read(&path).unwrap(), path.metadata().unwrap().modified().unwrap());
+    let mut zeroed = whole.clone();
+    let last = zeroed.len() - 64;
+    zeroed[last..].fill(0);
+    assert_ne!(zeroed, whole);
+    fs::write(&path, zeroed).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+    assert_eq!(states(&batch(&file, &["--collect"]).1), [("one", "not done")]);
+    assert_eq!(states(&batch(&file, &[]).1), [("one", "done")]);
+    assert_eq!(fs::read(&path).unwrap(), whole);
+
+    // What no batch has written is not removed with the folder, though the words are others now.
+    fs::write(folder.join("out/one/notes.txt"), "mine").unwrap();
+    file_of(&folder, &[gamma("one", "2")]);
+    let said = batch(&file, &[]).1["error"].as_str().unwrap().to_owned();
+    assert!(said.contains("line 1: ") && said.contains("notes.txt"), "{said}");
+    assert_eq!(fs::read_to_string(folder.join("out/one/notes.txt")).unwrap(), "mine");
+    // A file of the record's name makes no job's folder.
+    fs::create_dir_all(folder.join("out/two")).unwrap();
+    fs::write(folder.join("out/two/job.json"), "{\"name\": \"of another program\"}").unwrap();
+    file_of(&folder, &[gamma("two", "2")]);
+    let said = batch(&file, &[]).1["error"].as_str().unwrap().to_owned();
+    assert!(said.contains("is there and is no job's folder"), "{said}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn a_file_that_lies_is_refused_by_line_before_anything_runs() {
     let folder = folder_of("batch-lies");

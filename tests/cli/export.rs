@@ -137,6 +137,23 @@ fn nothing_is_replaced_unasked_and_nothing_is_left_half_written() {
     run(export(&out, &["--overwrite"]));
     std::fs::write(out.join("mine.txt"), "mine").unwrap();
     refuse(export(&out, &["--overwrite"]), &["mine.txt", "not removed"]);
+    // Names that planning systems give, and a file of another in the place of an own one.
+    let clinic = folder.join("clinic");
+    std::fs::create_dir(&clinic).unwrap();
+    for name in ["RP.1.2.3.dcm", "RS.dcm"] {
+        std::fs::write(clinic.join(name), name).unwrap();
+    }
+    refuse(export(&clinic, &["--overwrite"]), &["RP.1.2.3.dcm", "not removed"]);
+    assert_eq!(std::fs::read_to_string(clinic.join("RS.dcm")).unwrap(), "RS.dcm");
+    std::fs::remove_dir_all(&clinic).unwrap();
+    let own = folder.join("own");
+    run(export(&own, &[]));
+    std::fs::copy(out.join("RP.dcm"), own.join("RP.dcm")).unwrap();
+    refuse(export(&own, &["--overwrite"]), &["RP.dcm", "not removed"]);
+    std::fs::remove_dir_all(&own).unwrap();
+    // The list beside the objects is no object of a case.
+    let info = done(&["info", text(&out)]);
+    assert!(!info.to_string().contains(".beamsight"), "{info}");
     refuse(export(&folder.join("no/such"), &[]), &["no folder", "make it first"]);
     refuse(export(&out.join("mine.txt"), &[]), &["is a file"]);
     refused(

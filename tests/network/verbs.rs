@@ -4,7 +4,7 @@ use crate::peer::{Served, files, names, same_objects, study, until};
 use crate::synthetic::Folder;
 use dicom_dictionary_std::uids;
 use dicom_ul::association::ServerAssociationOptions;
-use dicom_ul::pdu::Pdu;
+use dicom_ul::pdu::{PDataValueType, Pdu};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
@@ -134,6 +134,38 @@ fn ctrl_c_ends_a_listener_in_order() {
     let (code, answer, told) = listening.end();
     assert_eq!((code, &answer["objects"]), (Some(0), &Value::from(0)), "{told}");
     assert!(names(&inbox.0).is_empty());
+}
+
+/// Half an object is patient data, too; a listener that runs beside keeps what it receives.
+#[test]
+fn what_a_killed_listener_leaves_goes_with_the_next_one() {
+    let inbox = Folder::new("killed");
+    let listen = || Listening::start(&["--out", inbox.0.to_str().unwrap()]);
+    let half = |listening: &Listening| {
+        let mut raw = crate::peer::Raw::associated(listening.address.parse().unwrap());
+        raw.store(uids::CT_IMAGE_STORAGE, "1.2.3.300.1");
+        raw.value(PDataValueType::Data, &[0x08, 0x00, 0x05, 0x00], false);
+        raw
+    };
+    let (mut killed, living) = (listen(), listen());
+    let _of_killed = half(&killed);
+    until("nothing is written", || names(&inbox.0).len() == 1);
+    killed.child.kill().unwrap();
+    killed.child.wait().unwrap();
+    let left = names(&inbox.0);
+    assert!(left.len() == 1 && left[0].starts_with('.'), "{left:?}");
+    let of_living = half(&living);
+    until("nothing is written", || names(&inbox.0).len() == 2);
+    let mut next = listen();
+    let there = names(&inbox.0);
+    assert!(there.len() == 1 && there != left, "{there:?} {left:?}");
+    next.child.kill().unwrap();
+    next.child.wait().unwrap();
+    drop(of_living);
+    until("the living one's is there still", || names(&inbox.0).is_empty());
+    let mut living = living;
+    living.child.kill().unwrap();
+    living.child.wait().unwrap();
 }
 
 /// A peer that takes an object and never answers.

@@ -34,6 +34,9 @@ fn found(folder: &Path) -> Option<Value> {
     }
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "dcm") {
+            continue;
+        }
         assert!(
             Command::new("dcmdump").arg("-q").arg(&path).output().unwrap().status.success(),
             "{}",

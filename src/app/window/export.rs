@@ -5,7 +5,7 @@ use crate::analysis::Engine;
 use crate::app::jobs::Answer;
 use crate::app::state::NoticeKind;
 use crate::app::state::files::Target;
-use crate::dicom::{ExportPart, is_export_file};
+use crate::dicom::ExportPart;
 use crate::files::{NewFolder, NewFolderError};
 use crate::results::{EngineChoice, ExportHow, export_case};
 use crate::worker::{Lane, Task};
@@ -29,8 +29,7 @@ impl App {
         let doses = (state.export.doses().unwrap_or_default(), state.results.settings.clone());
         let inputs = self.inputs(&target);
         let task = Task::new(format!("Exporting to {}", target.path.display()), move |control| {
-            let prepare =
-                |replaces| NewFolder::prepare(&target.path, &inputs, is_export_file, replaces, "confirm it");
+            let prepare = |replaces| NewFolder::prepare(&target.path, &inputs, replaces, "confirm it");
             let folder = match prepare(target.replaces) {
                 Err(NewFolderError::NotEmpty { .. }) => {
                     // A folder with other files is refused rather than asked about.

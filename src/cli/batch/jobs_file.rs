@@ -1,6 +1,8 @@
 //! The file of jobs, and what is wrong with it, by line, before anything runs.
 
+use super::super::outputs::Outputs;
 use super::super::{Cli, Failure, Verb, check, dose, gamma, register, signed};
+use super::order::put_in_order;
 use crate::input::{JOBS_BYTES, read_text};
 use clap::{Command, CommandFactory as _, FromArgMatches as _};
 use serde::Deserialize;
@@ -17,6 +19,12 @@ pub struct Job {
     pub words: Vec<String>,
     /// Parts that its histories are split into.
     pub parts: Option<u64>,
+    /// Jobs of the file whose files it reads, by number.
+    pub reads: Vec<usize>,
+    /// Jobs that wait for each other's files have the number of the first of them.
+    pub group: usize,
+    /// The jobs it reads from have lower ones.
+    pub level: usize,
 }
 
 impl Job {
@@ -66,7 +74,7 @@ pub fn read(path: &Path, out: &Path) -> Result<Vec<Job>, Failure> {
     }
     let mut command = signed(Cli::command());
     let mut names: HashMap<String, usize> = HashMap::new();
-    let (mut jobs, mut faults) = (Vec::new(), Vec::new());
+    let (mut parsed, mut faults) = (Vec::new(), Vec::new());
     for (line, entry) in entries {
         let known = names.insert(entry.name.to_lowercase(), line);
         let checked = match known {
@@ -76,19 +84,30 @@ pub fn read(path: &Path, out: &Path) -> Result<Vec<Job>, Failure> {
             None => checked(entry, out, &mut command),
         };
         match checked {
-            Ok(job) => jobs.push(job),
-            Err(why) => faults.push(format!("line {line}: {why}")),
+            Ok((job, files)) => parsed.push(Parsed { line, job, files }),
+            Err(why) => faults.push((line, why)),
         }
     }
+    faults.extend(put_in_order(&mut parsed, out));
     if faults.is_empty() {
-        return Ok(jobs);
+        return Ok(parsed.into_iter().map(|parsed| parsed.job).collect());
     }
+    faults.sort_by_key(|(line, _)| *line);
     let more = faults.len().saturating_sub(TOLD);
     faults.truncate(TOLD);
+    let mut told: Vec<String> = faults.into_iter().map(|(line, why)| format!("line {line}: {why}")).collect();
     if more > 0 {
-        faults.push(format!("and {more} more"));
+        told.push(format!("and {more} more"));
     }
-    Err(wrong(&format!("nothing was run:\n  {}", faults.join("\n  "))))
+    Err(wrong(&format!("nothing was run:\n  {}", told.join("\n  "))))
+}
+
+/// A job, its line, and what it reads and writes.
+#[derive(Debug)]
+pub struct Parsed {
+    pub line: usize,
+    pub job: Job,
+    pub files: Outputs,
 }
 
 fn of_toml(text: &str) -> Result<Vec<(usize, Entry)>, toml::de::Error> {
@@ -113,7 +132,7 @@ fn of_lines(text: &str) -> Result<Vec<(usize, Entry)>, String> {
     lines.map(entry).collect()
 }
 
-fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<Job, String> {
+fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<(Job, Outputs), String> {
     let Entry { name, run: words, parts } = entry;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(plain) || name.starts_with('-') {
@@ -122,9 +141,7 @@ fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<Job, Strin
         ));
     }
     let folder = out.join(&name);
-    if folder.symlink_metadata().is_ok() && !folder.join(super::record::RECORD).is_file() {
-        return Err(format!("{} is there and is no job's folder; name another", folder.display()));
-    }
+    super::record::check_own(&folder, &folder)?;
     let own =
         |word: &&String| OF_THE_BATCH.iter().find(|option| word.split('=').next() == Some(option)).copied();
     if let Some(option) = words.iter().find_map(|word| own(&word)) {
@@ -146,9 +163,6 @@ fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<Job, Strin
             return Err(format!("'{verb}' is no verb of a batch: they are dose, gamma, check, register"));
         }
     };
-    if let Some((what, path)) = outputs.missing() {
-        return Err(format!("{what} '{}' is not there", path.display()));
-    }
     let mut files: Vec<&str> = Vec::new();
     for word in with_files(&words) {
         let Word::File { name: file, .. } = word else { continue };
@@ -168,12 +182,12 @@ fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<Job, Strin
         Some(n) if !(2..=MOST_PARTS).contains(&n) => {
             Err(format!("parts are from 2 to {MOST_PARTS}, not {n}"))
         }
-        _ => Ok(Job { name, words, parts }),
+        _ => Ok((Job { name, words, parts, reads: Vec::new(), group: 0, level: 0 }, outputs)),
     }
 }
 
 /// Files of every job's folder.
-const RESERVED: [&str; 3] = ["answer.json", "log.txt", super::record::RECORD];
+pub const RESERVED: [&str; 3] = ["answer.json", "log.txt", super::record::RECORD];
 
 /// A word of a job, or an option with the file that it writes.
 #[derive(Debug, PartialEq)]

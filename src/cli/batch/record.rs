@@ -5,8 +5,9 @@ use super::unit::{TALLY, Unit};
 use super::workers::Work;
 use crate::engine::Digest;
 use crate::files::{cache_folder, replace_file};
-use crate::input::{JOBS_BYTES, read_text, stamp};
+use crate::input::{JOBS_BYTES, content_digest, read_text, stamp};
 use anyhow::Context as _;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -28,8 +29,8 @@ pub struct Record {
     program: String,
     /// All that was read, and how it stood then.
     inputs: BTreeMap<PathBuf, String>,
-    /// Files of the folder and their bytes.
-    files: BTreeMap<String, u64>,
+    /// Files of the folder and the digests of their content.
+    files: BTreeMap<String, String>,
 }
 
 /// The program, by version and content: another build may answer otherwise.
@@ -81,7 +82,9 @@ impl Record {
     pub fn close(mut self, folder: &Path) -> anyhow::Result<Self> {
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
-            self.files.insert(entry.file_name().to_string_lossy().into_owned(), entry.metadata()?.len());
+            let digest = content_digest(&entry.path())
+                .with_context(|| format!("cannot read {}", entry.path().display()))?;
+            self.files.insert(entry.file_name().to_string_lossy().into_owned(), digest);
         }
         self.write(&folder.join(RECORD))?;
         Ok(self)
@@ -115,11 +118,53 @@ fn read(path: &Path) -> Option<Record> {
 pub fn done(work: &Work<'_>, unit: &Unit<'_>) -> Option<Record> {
     let folder = unit.folder(work.out);
     let record = read(&folder.join(RECORD)).filter(|record| record.digest == unit.digest(work.program))?;
-    let as_then = |(path, then): (&PathBuf, &String)| stamp(path).as_ref() == Some(then);
-    let is_there =
-        |(name, bytes): (&String, &u64)| folder.join(name).metadata().is_ok_and(|m| m.len() == *bytes);
-    let holds = record.inputs.iter().all(as_then) && record.files.iter().all(is_there);
-    holds.then_some(record)
+    let is_whole =
+        |(name, then): (&String, &String)| content_digest(&folder.join(name)).is_ok_and(|now| now == *then);
+    (record.inputs_stand() && record.files.iter().all(is_whole)).then_some(record)
+}
+
+/// Whether all that a done unit has read stands as it did then.
+pub fn inputs_stand(work: &Work<'_>, unit: &Unit<'_>) -> bool {
+    read(&unit.folder(work.out).join(RECORD)).is_some_and(|record| record.inputs_stand())
+}
+
+impl Record {
+    fn inputs_stand(&self) -> bool {
+        self.inputs.iter().all(|(path, then)| stamp(path).as_ref() == Some(then))
+    }
+}
+
+/// The names of a record's files, of any version of the program.
+#[derive(Deserialize)]
+struct Names {
+    words: Vec<String>,
+    files: BTreeMap<String, IgnoredAny>,
+}
+
+/// Refuses to replace a folder that is there and holds anything but what a batch left; `named` is its path in words.
+///
+/// # Errors
+/// In words, with the first such file.
+pub fn check_own(folder: &Path, named: &Path) -> Result<(), String> {
+    let named = named.display();
+    if folder.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let names: Option<Names> =
+        read_text(&folder.join(RECORD), JOBS_BYTES).ok().and_then(|text| serde_json::from_str(&text).ok());
+    let Some(Names { files, .. }) = names.filter(|names| !names.words.is_empty()) else {
+        return Err(format!("{named} is there and is no job's folder; name another"));
+    };
+    let entries = std::fs::read_dir(folder).map_err(|e| format!("cannot look into {named}: {e}"))?;
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name != RECORD && !files.contains_key(&name) {
+            return Err(format!(
+                "the job's folder {named} holds {name}, which no batch has written: take it away, or name another job"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The record of a unit, or of one of its parts, that has failed by the same words and program.

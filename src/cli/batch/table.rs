@@ -62,9 +62,13 @@ impl Row {
         Self { name, verb, state, exit: None, seconds: None, device: String::new(), note }
     }
 
+    pub fn is_done(&self) -> bool {
+        matches!(self.state, State::Done | State::Before)
+    }
+
     /// Whether it is done, and its answer is one that passes.
     pub fn passes(&self) -> bool {
-        matches!(self.state, State::Done | State::Before) && self.exit == Some(0)
+        self.is_done() && self.exit == Some(0)
     }
 
     /// The row, without filling.

@@ -2,7 +2,7 @@
 
 use super::super::tell;
 use super::job::Outcome;
-use super::record::{Program, Record, failed};
+use super::record::{Program, Record, check_own, failed};
 use super::table::{Row, State};
 use super::unit::Unit;
 use crate::engine::DeviceChoice;
@@ -11,6 +11,7 @@ use crate::input::{JOBS_BYTES, beginning, read_text};
 use anyhow::Context as _;
 use std::collections::VecDeque;
 use std::fs::{File, create_dir};
+use std::io;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -100,7 +101,8 @@ fn carry_out(work: &Work<'_>, unit: &Unit<'_>, device: DeviceChoice) -> (Row, bo
             return Ok((Row::of(unit, State::Failed, &record), card_fault));
         }
         let record = record.close(&staging.path().join(NEW))?;
-        staging.publish(NEW, &unit.folder(work.out))?;
+        let folder = unit.folder(work.out);
+        staging.publish(NEW, &folder, |old| check_own(old, &folder).map_err(io::Error::other))?;
         let _ = std::fs::remove_file(failed(unit, work.out));
         Ok((Row::of(unit, State::Done, &record), false))
     });

@@ -28,9 +28,7 @@ pub use rtimage::write_radiograph;
 pub(super) use rtplan::BEAM_DOSE_SPECIFICATION_POINT;
 pub use rtplan::{plan_faults, write_plan};
 pub use rtstruct::write_structures;
-pub use set::{
-    ExportOptions, ExportPart, Exported, ExportedFile, PlanDoses, check_export, export, is_export_file,
-};
+pub use set::{ExportOptions, ExportPart, Exported, ExportedFile, PlanDoses, check_export, export};
 pub use source::StudyFacts;
 
 use crate::case::{Case, PatientInfo, new_uid};

@@ -118,12 +118,6 @@ pub struct ExportedFile {
     pub unchanged: bool,
 }
 
-/// Whether a file of that name may be one of an export.
-pub fn is_export_file(name: &str) -> bool {
-    let own = ["CT", "RS", "RP", "RD", "RI", "REG"].iter().any(|kind| name.starts_with(kind));
-    own && name.ends_with(".dcm")
-}
-
 /// Refuses, before anything is computed or written, what cannot leave.
 ///
 /// # Errors
