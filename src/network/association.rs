@@ -7,7 +7,7 @@ use super::negotiation::{
 };
 use super::wire::Wire;
 use super::{AeTitle, NetworkError};
-use crate::input::{COMMAND_BYTES, PDU_BYTES, plain};
+use crate::input::{COMMAND_BYTES, PDU_BYTES, REQUEST_SECONDS, plain};
 use dicom_ul::pdu::{
     AbortRQSource, AssociationAC, AssociationRJ, PDV_HEADER_SIZE, PDataValue, PDataValueType, Pdu,
     PresentationContextResultReason,
@@ -26,6 +26,8 @@ pub const CONTEXTS_MOST: usize = 128;
 pub struct Patience {
     /// Until it accepts the connection.
     pub connect: Duration,
+    /// Until one that has connected begins to ask for an association, and from then until it has asked.
+    pub request: Duration,
     /// Until it begins its next PDU.
     pub idle: Duration,
     /// From the first byte of a PDU to its last.
@@ -43,8 +45,8 @@ impl Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        let [connect, idle, pdu] = [10, 60, 30].map(Duration::from_secs);
-        Self { connect, idle, pdu, bytes_per_s: 1000 }
+        let [connect, request, idle, pdu] = [10, REQUEST_SECONDS, 60, 30].map(Duration::from_secs);
+        Self { connect, request, idle, pdu, bytes_per_s: 1000 }
     }
 }
 
@@ -132,11 +134,15 @@ impl<'s> Association<'s> {
     /// # Errors
     /// [`NetworkError::TurnedAway`] where the policy does not let it in; a silent or wrong peer.
     pub fn accept(wire: Wire<'s>, policy: &Policy) -> Result<Self, NetworkError> {
+        let patience = wire.patience;
         let mut association = Self::over(wire, String::new());
+        let [idle, pdu] = [patience.idle, patience.pdu].map(|time| time.min(patience.request));
+        association.wire.patience = Patience { idle, pdu, ..patience };
         let request = match association.read("its request for an association was awaited")? {
             Pdu::AssociationRQ(request) => request,
             _ => return Err(association.wire.wrong("it did not begin with a request for an association")),
         };
+        association.wire.patience = patience;
         let title = plain(&request.calling_ae_title).into_owned();
         association.wire.who = format!("{title} at {}", association.wire.who);
         association.peer = title;

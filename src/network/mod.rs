@@ -15,6 +15,7 @@ mod negotiation;
 mod receive;
 mod retrieve;
 mod store;
+mod waiting;
 mod wire;
 
 pub use ae::AeTitle;

@@ -29,8 +29,8 @@ pub struct Policy<'a> {
     pub ae: &'a AeTitle,
     /// Titles that may call; empty: any.
     pub allow: &'a [AeTitle],
-    /// There are as many associations as may be.
-    pub full: bool,
+    /// Takes one of the places for associations; `false` where none is left.
+    pub enter: &'a dyn Fn() -> bool,
 }
 
 /// Answers to the contexts that are proposed, and those that are accepted: verification and storage, each in the plainest of its
@@ -136,7 +136,8 @@ pub fn why_not(request: &AssociationRQ, policy: &Policy) -> Option<Rejection> {
     }
     let reason = AssociationRJServiceProviderPresentationReason::LocalLimitExceeded;
     let source = AssociationRJSource::ServiceProviderPresentation(reason);
-    policy.full.then(|| (Transient, source, "there are as many associations as may be at once".to_owned()))
+    (!(policy.enter)())
+        .then(|| (Transient, source, "there are as many associations as may be at once".to_owned()))
 }
 
 pub fn rejected(who: String, rejection: &AssociationRJ) -> NetworkError {

@@ -5,10 +5,12 @@ use super::association::{Association, Message, Patience};
 use super::command::{SUCCESS, Service};
 use super::incoming::Incoming;
 use super::negotiation::Policy;
+use super::waiting::Waiting;
 use super::wire::Wire;
 use super::{AeTitle, NetworkError};
 use crate::files::Temporary;
 use crate::input::{ANSWER_BYTES, ASSOCIATIONS_MOST, OBJECT_BYTES};
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -19,8 +21,6 @@ use std::time::{Duration, Instant};
 
 /// How often the listener looks whether it is to end.
 const SLICE: Duration = Duration::from_millis(20);
-/// Connections at once, with those that are only turned away.
-const CONNECTIONS_MOST: usize = 2 * ASSOCIATIONS_MOST;
 /// Status of a service that is not offered (PS3.7 C.5.23).
 const NOT_RECOGNISED: u16 = 0x0211;
 
@@ -123,6 +123,31 @@ pub struct Receiver {
     listener: TcpListener,
     address: SocketAddr,
     options: ReceiveOptions,
+    waiting: Waiting,
+    /// Associations that are open.
+    open: AtomicUsize,
+}
+
+/// A place for an association, given back when its conversation ends.
+struct Place<'a> {
+    open: &'a AtomicUsize,
+    taken: Cell<bool>,
+}
+
+impl Place<'_> {
+    fn take(&self) -> bool {
+        let more = |open: usize| (open < ASSOCIATIONS_MOST).then_some(open + 1);
+        self.taken.set(self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok());
+        self.taken.get()
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if self.taken.get() {
+            self.open.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Receiver {
@@ -138,7 +163,7 @@ impl Receiver {
         let listener = TcpListener::bind(options.bind).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        Ok(Self { listener, address, options })
+        Ok(Self { listener, address, options, waiting: Waiting::default(), open: AtomicUsize::new(0) })
     }
 
     /// Where it listens, with the port that the system chose.
@@ -157,7 +182,7 @@ impl Receiver {
         stop: &AtomicBool,
         told: &(dyn Fn(&Event) + Sync),
     ) -> Result<(), NetworkError> {
-        let (active, had_one) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let had_one = AtomicBool::new(false);
         thread::scope(|scope| {
             loop {
                 let late = until.time.is_some_and(|time| Instant::now() >= time);
@@ -173,22 +198,18 @@ impl Receiver {
                         continue;
                     }
                 };
-                let before = active.fetch_add(1, Ordering::Relaxed);
-                if before >= CONNECTIONS_MOST {
-                    active.fetch_sub(1, Ordering::Relaxed);
-                    let why = format!("{from} was cut off: there are too many connections");
-                    told(&Event::Broken { why, begun: false, dropped: 0 });
-                    continue;
-                }
-                let (active, had_one) = (&active, &had_one);
-                let converse = move || {
-                    let brought = self.converse(stream, from, before >= ASSOCIATIONS_MOST, stop, told);
-                    had_one.fetch_or(brought, Ordering::Relaxed);
-                    active.fetch_sub(1, Ordering::Relaxed);
-                };
-                let thread = thread::Builder::new().name("association".to_owned());
-                if let Err(error) = thread.spawn_scoped(scope, converse) {
-                    active.fetch_sub(1, Ordering::Relaxed);
+                let had_one = &had_one;
+                let begun = self.waiting.add(from.ip(), &stream).and_then(|number| {
+                    let converse = move || {
+                        let brought = self.converse(stream, from, number, stop, told);
+                        had_one.fetch_or(brought, Ordering::Relaxed);
+                    };
+                    let thread = thread::Builder::new().name("association".to_owned());
+                    thread.spawn_scoped(scope, converse).inspect_err(|_| {
+                        self.waiting.remove(number);
+                    })
+                });
+                if let Err(error) = begun {
                     let why = format!("{from} was cut off: {error}");
                     told(&Event::Broken { why, begun: false, dropped: 0 });
                 }
@@ -212,13 +233,20 @@ impl Receiver {
         &self,
         stream: TcpStream,
         from: SocketAddr,
-        full: bool,
+        number: u64,
         stop: &AtomicBool,
         told: &(dyn Fn(&Event) + Sync),
     ) -> bool {
         let options = &self.options;
         let mut incoming = Incoming::new(&options.into, options.object_bytes);
-        let event = match self.receive(stream, from, full, stop, &mut incoming) {
+        let place = Place { open: &self.open, taken: Cell::new(false) };
+        let received = self.receive(stream, from, (number, &place), stop, &mut incoming);
+        let makes_way = !self.waiting.remove(number) && !place.taken.get();
+        let event = match received {
+            Err(_) if makes_way => {
+                let why = format!("{} was cut off: it had asked for nothing when others called", from.ip());
+                Event::Broken { why, begun: false, dropped: 0 }
+            }
             Ok((from, folder)) if incoming.objects + incoming.refused > 0 => {
                 let (objects, refused) = (incoming.objects, incoming.refused);
                 let refusals = std::mem::take(&mut incoming.refusals);
@@ -241,7 +269,7 @@ impl Receiver {
         &self,
         stream: TcpStream,
         from: SocketAddr,
-        full: bool,
+        (number, place): (u64, &Place),
         stop: &AtomicBool,
         incoming: &mut Incoming,
     ) -> Result<(String, Option<PathBuf>), NetworkError> {
@@ -249,7 +277,8 @@ impl Receiver {
         let who = from.ip().to_string();
         let broke = |source| NetworkError::Broke { who: who.clone(), doing: "it connected", source };
         let wire = Wire::new(stream, who.clone(), options.patience, stop).map_err(broke)?;
-        let policy = Policy { ae: &options.ae, allow: &options.allow, full };
+        let enter = || place.take() && self.waiting.remove(number);
+        let policy = Policy { ae: &options.ae, allow: &options.allow, enter: &enter };
         let mut association = Association::accept(wire, &policy)?;
         while let Message::Command { context, command } = association.next("its next message was awaited")? {
             if command.is(Service::Store) {

@@ -70,6 +70,28 @@ fn drip(mut raw: Raw, bytes: &[u8]) {
     });
 }
 
+/// Anyone who reaches the port can open a connection and say nothing, or half a header.
+#[test]
+fn half_open_connections_shut_nobody_out() {
+    let served = Served::new("half-open");
+    let open = |n: usize| {
+        let mut raw = Raw::connect(served.address);
+        if n.is_multiple_of(2) {
+            raw.bytes(&[1, 0, 0]);
+        }
+        raw
+    };
+    let mut crowd: Vec<Raw> = (0..30).map(open).collect();
+    echo(&served.call(), &GO_ON).unwrap();
+    // Those that made way were told so, and an association that is open is not among them.
+    let cut_off = (0..).map(|n| served.event(n)).find(|event| matches!(event, Event::Broken { .. })).unwrap();
+    assert!(cut_off.to_string().contains("asked for nothing when others called"), "{cut_off}");
+    let held = Raw::associated(served.address);
+    crowd.extend((0..30).map(open));
+    held.release();
+    echo(&served.call(), &GO_ON).unwrap();
+}
+
 #[test]
 fn garbage_is_no_pdu() {
     let served = Served::new("garbage");
