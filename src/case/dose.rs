@@ -103,7 +103,7 @@ pub fn status_text(status: DoseStatus, caveats: &[String]) -> String {
 }
 
 /// The record of a finished job: its inputs, its device and its times.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// `path`, `cccs`, ...
     pub job: String,

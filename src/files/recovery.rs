@@ -1,13 +1,16 @@
 //! Recovery of unsaved work: each window keeps a session file of its own with a lock, which the system
 //! releases with the process. A file whose lock is free is unsaved work of an ended process.
 
+use super::kept_doses::{self, KeptDoses};
 use super::session::{self, Session, SessionError};
 use super::state_folder::private_folder;
+use crate::case::Dose;
+use crate::input::KEPT_DOSES_BYTES;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// One window's recovery file. Dropped without [`Self::end`], the file stays, as after a kill.
@@ -20,6 +23,8 @@ pub struct Keeper {
     _lock: File,
     /// Whether the window has been closed in good order; nothing is written afterwards.
     ended: Mutex<bool>,
+    /// Files taken over so far: each has a number of its own.
+    claimed: AtomicU32,
 }
 
 /// Unsaved work of an ended window, taken over by this one.
@@ -57,7 +62,8 @@ impl Keeper {
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
                 Ok(()) => {
-                    return Ok(Self { folder: folder.to_owned(), id, _lock: lock, ended: Mutex::new(false) });
+                    let (folder, ended) = (folder.to_owned(), Mutex::new(false));
+                    return Ok(Self { folder, id, _lock: lock, ended, claimed: AtomicU32::new(0) });
                 }
             }
         }
@@ -77,17 +83,49 @@ impl Keeper {
         if *ended { Ok(()) } else { session::write(&self.path(), session) }
     }
 
-    /// Removes the file: nothing is unsaved.
+    /// Keeps doses of the work beside it, by key: of `wanted` those that are given and not there yet are written, first come, as
+    /// long as all together fit into [`KEPT_DOSES_BYTES`]; those of other keys go. Without kept work there are none.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn keep_doses(&self, wanted: &[(String, Option<Arc<Dose>>)]) -> io::Result<()> {
+        let kept = KeptDoses::beside(&self.path());
+        kept.keep_only(|key| wanted.iter().any(|(wanted, _)| wanted == key));
+        let mut bytes = 0;
+        for (key, dose) in wanted {
+            let Some(dose) = dose else { continue };
+            bytes += 4 * dose.gy.data().len() as u64;
+            let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            if *ended || bytes > KEPT_DOSES_BYTES || !self.path().is_file() {
+                break;
+            }
+            kept.write(key, dose)?;
+        }
+        Ok(())
+    }
+
+    /// The doses beside work that was taken over, which become those of this window's work.
+    pub fn adopt_doses(&self, session: &Path) -> KeptDoses {
+        KeptDoses::beside(session).move_beside(&self.path());
+        KeptDoses::beside(&self.path())
+    }
+
+    /// Removes the work and its doses: nothing is unsaved.
     pub fn clear(&self) {
+        let _ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        self.remove();
+    }
+
+    fn remove(&self) {
         // A missing file is fine; one that cannot be removed is only offered once too often.
-        let _ = fs::remove_file(self.path());
+        let _ = Recoverable::remove(&self.path());
     }
 
     /// The window closes in good order: its work is saved, or discarded by the user.
     pub fn end(&self) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         *ended = true;
-        self.clear();
+        self.remove();
         let _ = fs::remove_file(self.folder.join(format!("{}.{LOCK}", self.id)));
     }
 
@@ -110,10 +148,14 @@ impl Keeper {
             let path = self.folder.join(&name);
             if unfinished || rest == LOCK {
                 let _ = fs::remove_file(path);
+            } else if rest.ends_with(kept_doses::FOLDER) && !path.with_extension(FILE).exists() {
+                KeptDoses::beside(&path).remove();
             } else if rest.ends_with(FILE) {
-                let own = self.folder.join(format!("{}.{}.{FILE}", self.id, left.len()));
+                let number = self.claimed.fetch_add(1, Ordering::Relaxed);
+                let own = self.folder.join(format!("{}.{number}.{FILE}", self.id));
                 // Two windows may reach this point: the first to move the file gets it.
                 if fs::rename(&path, &own).is_ok() {
+                    KeptDoses::beside(&path).move_beside(&own);
                     left.push(Recoverable::of(own));
                 }
             }
@@ -130,11 +172,12 @@ impl Recoverable {
         Self { path, written, case }
     }
 
-    /// Discards it.
+    /// Discards it, with its doses.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn remove(path: &Path) -> io::Result<()> {
+        KeptDoses::beside(path).remove();
         fs::remove_file(path)
     }
 }
@@ -178,6 +221,45 @@ mod tests {
         assert_eq!(last.claim_recoverable(), [], "a window that ended leaves nothing");
         last.end();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nor locks");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Windows look more than once: a killed one of many GB holds its lock for seconds.
+    #[test]
+    fn a_second_look_leaves_what_the_first_has_found_and_doses_go_with_their_work() {
+        let folder = folder("again");
+        let [first, second] = [(); 2].map(|()| Keeper::begin(&folder).unwrap());
+        let third = Keeper::begin(&folder).unwrap();
+        let doses = |path: &Path| path.with_extension(kept_doses::FOLDER);
+        for (keeper, case) in [(&first, "demo:slab"), (&second, "demo:water")] {
+            keeper.write(&work(case)).unwrap();
+            fs::create_dir(doses(&keeper.path())).unwrap();
+            fs::write(doses(&keeper.path()).join("x.dose"), case).unwrap();
+        }
+        let mut found = Vec::new();
+        for keeper in [first, second] {
+            drop(keeper);
+            found.extend(third.claim_recoverable());
+        }
+        for left in &found {
+            let case = left.case.clone().unwrap();
+            assert_eq!(session::read(&left.path).unwrap().case, case);
+            assert_eq!(fs::read_to_string(doses(&left.path).join("x.dose")).unwrap(), case);
+        }
+        // Discarded, taken over, cleared: the doses go the same way, and without work there are none.
+        Recoverable::remove(&found[0].path).unwrap();
+        assert!(!doses(&found[0].path).exists());
+        third.write(&work("demo:water")).unwrap();
+        third.adopt_doses(&found[1].path);
+        Recoverable::remove(&found[1].path).unwrap();
+        assert!(doses(&third.path()).join("x.dose").is_file());
+        third.clear();
+        fs::create_dir(doses(&third.path())).unwrap();
+        drop(third);
+        let last = Keeper::begin(&folder).unwrap();
+        assert_eq!(last.claim_recoverable(), []);
+        last.end();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "no dose of a patient stays behind");
         fs::remove_dir_all(folder).unwrap();
     }
 

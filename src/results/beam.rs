@@ -127,6 +127,11 @@ impl Query for DoseOfBeam {
         if let Some(why) = in_plan.and_then(|beam| contradiction(plan, beam, densities.ct())) {
             return Err(Failure::Here(format!("Not computed: {why}.")));
         }
+        let kept = inputs.kept_doses().filter(|_| inputs.grade() == Grade::Full);
+        if let Some(dose) = kept.and_then(|kept| kept.read(&self.key_of_content()?)) {
+            let dose = Dose { label: name.clone(), ..dose };
+            return Ok(BeamResult { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose) });
+        }
         let how = own.settings.computation();
         let mut how = Computation { device: on.unwrap_or(how.device), ..how };
         if inputs.grade() == Grade::Preview {

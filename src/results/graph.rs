@@ -3,13 +3,14 @@
 
 use crate::case::Receipt;
 use crate::engine::{Cancelled, JobControl};
+use crate::files::KeptDoses;
 use crate::worker::Lane;
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -92,6 +93,8 @@ pub struct Graph {
     settled: Condvar,
     /// Counts the drops of previews: an answer begun before the last one has outdated inputs.
     drops: AtomicU64,
+    /// Doses that were kept with recovered work.
+    kept_doses: OnceLock<KeptDoses>,
 }
 
 impl Debug for Graph {
@@ -228,6 +231,11 @@ impl Graph {
             Some(State::Running) => Found::Running,
             Some(State::Withheld) | None => Found::Nothing,
         }
+    }
+
+    /// Doses that were computed for the case before: asked for once, when the case is opened.
+    pub fn set_kept_doses(&self, doses: KeptDoses) {
+        self.kept_doses.get_or_init(|| doses);
     }
 
     /// Removes answers without a use; those being computed stay.
@@ -368,6 +376,10 @@ impl Access<'_> {
         if let Some(partial) = self.partial {
             partial(&answer);
         }
+    }
+
+    pub fn kept_doses(&self) -> Option<&KeptDoses> {
+        self.graph.kept_doses.get()
     }
 
     pub fn control(&self) -> &JobControl {

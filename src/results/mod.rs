@@ -14,6 +14,7 @@ mod gamma;
 mod graph;
 mod imaging_job;
 mod inputs;
+mod known_again;
 mod machine;
 mod monte_carlo;
 mod node;

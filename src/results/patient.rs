@@ -2,7 +2,7 @@
 
 use super::graph::{Access, Failure, Query};
 use super::inputs::{PatientInputs, Settings, patient_grid};
-use crate::analysis::{Body, GivenDensities, Ready, mask_after};
+use crate::analysis::{Body, BodyChoice, GivenDensities, Ready, mask_after};
 use crate::case::{Beam, Case, Contours, Ct, Structure, StructureSet};
 use crate::geometry::{Grid, Mask, Volume, VolumeId};
 use std::sync::Arc;
@@ -37,6 +37,15 @@ impl Densities {
 
     pub fn ct(&self) -> &Arc<Ct> {
         &self.ct
+    }
+
+    /// The structures that the densities depend on.
+    pub(super) fn counted_structures(&self) -> impl Iterator<Item = &Structure> {
+        let PatientInputs { choice, body, given, .. } = &self.inputs;
+        let is_named = |id: u64| *body == Some(id) || given.iter().any(|(contours, ..)| *contours == id);
+        // A body that is looked for in the CT leaves out others.
+        let counts = move |s: &&Structure| *choice == BodyChoice::Auto || is_named(s.contours.id());
+        self.structures.structures.iter().filter(counts)
     }
 }
 

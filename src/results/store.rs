@@ -3,6 +3,7 @@
 use super::graph::{Failure, Grade, Graph, Query};
 use super::node::Node;
 use crate::case::Receipt;
+use crate::files::KeptDoses;
 use crate::worker::{Lane, Task};
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
@@ -120,6 +121,11 @@ impl Debug for Delivery {
 }
 
 impl Results {
+    /// Doses that were computed for the case before.
+    pub fn set_kept_doses(&self, doses: KeptDoses) {
+        self.graph.set_kept_doses(doses);
+    }
+
     pub fn node<Q: Query>(&self, at: At) -> Option<&Node<Q>> {
         self.nodes.get(&(TypeId::of::<Q>(), at))?.as_any().downcast_ref()
     }

@@ -4,9 +4,11 @@ use crate::harness::{Window, folder, said, small_case, until, window};
 use beamsight::app::command::{Command, PlanAction};
 use beamsight::app::state::unsaved::Reply;
 use beamsight::app::{App, Options, Picked};
-use beamsight::case::{Case, Contour, Edit};
+use beamsight::case::{Case, Contour, Dose, Edit};
 use beamsight::dicom::Choice;
-use beamsight::files::session;
+use beamsight::files::{mha, session};
+use beamsight::geometry::Volume;
+use beamsight::results::{DoseOfBeam, Standing};
 use eframe::egui::{DroppedFile, Key, Modifiers, ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::kittest::Queryable as _;
 use std::path::{Path, PathBuf};
@@ -353,6 +355,82 @@ fn work_is_kept_at_once_and_its_looks_each_minute() {
     w.state_mut().command(Command::CentreOn(glam::DVec3::new(-5.0, 0.0, 0.0)));
     assert_eq!(kept(&mut w, 500 + 119_999), third, "and a minute later again");
     assert_ne!(looks(&kept(&mut w, 500 + 120_000)), looks(&third));
+}
+
+/// A killed window of many GB holds its lock until the system has taken all of its memory back.
+#[test]
+fn work_of_a_window_that_ends_while_the_first_page_is_on_show_is_offered() {
+    let (mut first, state) = remembering("late");
+    turn(&mut first, 40.0);
+    until_kept(&mut first, &state, 40.0);
+    let mut second = window(Options { state_folder: Some(state), ..Options::default() });
+    let (begin, passed) = (Instant::now(), Arc::new(AtomicU64::new(0)));
+    let clock = Arc::clone(&passed);
+    let time = move || begin + Duration::from_secs(clock.load(Ordering::Relaxed));
+    second.state_mut().set_clock(Arc::new(time));
+    until(&mut second, "rest", App::is_settled);
+    assert!(second.state().state.recoverable.is_empty(), "the first window lives");
+    drop(first);
+    passed.store(2, Ordering::Relaxed);
+    until(&mut second, "offer", |app| !app.state.recoverable.is_empty());
+    // A third look finds nothing more, and takes nothing away.
+    passed.store(4, Ordering::Relaxed);
+    second.run_steps(5);
+    until(&mut second, "rest", App::is_settled);
+    assert_eq!(second.state().state.recoverable.len(), 1);
+    second.get_by_label("Recover cube.mha").click();
+    until(&mut second, "case", |app| app.state.is_loaded() && app.is_settled());
+    assert_eq!(gantry(second.state().state.case()), 40.0);
+}
+
+/// The full doses of the beams, with their receipts: one that is computed again has other times.
+fn doses(w: &Window) -> Vec<Arc<Dose>> {
+    let nodes = w.state().state.results.nodes.each::<DoseOfBeam>();
+    let full = nodes.filter(|(_, node)| node.standing() == Some(Standing::Current));
+    full.filter_map(|(_, node)| Some(Arc::clone(&node.current()?.dose))).collect()
+}
+
+#[test]
+fn recovered_work_has_its_doses_where_they_answer_it() {
+    let (mut w, state) = remembering("kept_doses");
+    turn(&mut w, 33.0);
+    until_kept(&mut w, &state, 33.0);
+    let kept = |path: &Path| std::fs::read_dir(path.with_extension("doses")).into_iter().flatten().count();
+    let unsaved = state.clone();
+    until(&mut w, "kept doses", move |app| {
+        app.is_settled() && unsaved_files(&unsaved).iter().any(|path| kept(path) > 0)
+    });
+    let before = doses(&w);
+    assert!(!before.is_empty() && kept(&unsaved_files(&state)[0]) == before.len());
+    drop(w);
+
+    let recover = |state: &Path| {
+        let mut w = window(Options { state_folder: Some(state.to_owned()), ..Options::default() });
+        until(&mut w, "offer", |app| !app.state.recoverable.is_empty());
+        w.get_by_label("Recover cube.mha").click();
+        until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+        w
+    };
+    let again = recover(&state);
+    let after = doses(&again);
+    assert_eq!(after.len(), before.len());
+    for (a, b) in after.iter().zip(&before) {
+        assert_eq!((a.gy.grid(), a.gy.data(), a.status_text()), (b.gy.grid(), b.gy.data(), b.status_text()));
+        assert_eq!(a.receipt, b.receipt, "it was not computed again");
+    }
+    drop(again);
+
+    assert!(kept(&unsaved_files(&state)[0]) > 0, "it has them of its own");
+    // The images are others meanwhile: the dose is theirs, not the one that was kept.
+    let cube = std::path::absolute(folder("kept_doses").join("cube.mha")).unwrap();
+    let old = mha::read(&cube).expect("the cube");
+    let values = old.data().iter().map(|hu| hu + 20.0).collect();
+    mha::write(&cube, &Volume::new(Arc::clone(old.grid()), values)).expect("written");
+    let other = recover(&state);
+    for (a, b) in doses(&other).iter().zip(&before) {
+        assert!(a.receipt != b.receipt && a.gy.data() != b.gy.data());
+    }
+    assert_eq!(doses(&other).len(), before.len());
 }
 
 #[test]

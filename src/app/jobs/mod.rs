@@ -80,6 +80,8 @@ pub enum Answer {
     /// A session is written that holds this work, of the case with this number.
     SessionSaved(PathBuf, Box<Work>, u64),
     Remembered(Box<Remembered>),
+    /// Unsaved work of windows that have ended since the start.
+    Recoverable(Vec<Recoverable>),
     Recent(Vec<String>),
     /// Unsaved work is kept, or no longer needs to be.
     Kept,

@@ -21,6 +21,8 @@ pub enum Slot {
     Save(u64),
     /// Autosave of unsaved work.
     Autosave,
+    /// Doses kept beside it.
+    KeptDoses,
     /// Unsaved work and recent cases of earlier windows.
     Memory,
     /// The list of recent cases.
@@ -52,7 +54,12 @@ impl Slot {
     pub fn is_listed(self) -> bool {
         match self {
             Self::Result(place) => place.listed,
-            Self::Autosave | Self::Memory | Self::Recent | Self::CheckModels | Self::MachineFiles => false,
+            Self::Autosave
+            | Self::KeptDoses
+            | Self::Memory
+            | Self::Recent
+            | Self::CheckModels
+            | Self::MachineFiles => false,
             _ => true,
         }
     }

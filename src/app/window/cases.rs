@@ -84,6 +84,9 @@ impl App {
             state.notices.add(NoticeKind::Warning, remark.with_files());
         }
         state.results.reset(state.plan).into_iter().for_each(|slot| self.worker.cancel(slot));
+        if let Some(path) = &recovers {
+            state.results.nodes.set_kept_doses(self.memory.doses_of(path));
+        }
         // Structure numbers are meaningless in another case.
         state.results.settings.body = BodyChoice::default();
         state.hidden.clear();

@@ -7,10 +7,13 @@ use crate::app::state::opening::Opening;
 use crate::app::state::record::Record;
 use crate::app::state::slot::Slot;
 use crate::app::state::unsaved::Work;
-use crate::files::{Keeper, Recoverable, add_recent_case, recent_cases};
+use crate::case::Dose;
+use crate::files::{Keeper, KeptDoses, Recoverable, add_recent_case, recent_cases};
+use crate::geometry::VolumeId;
 use crate::open::CaseWord;
+use crate::results::{DoseOfBeam, Node, Standing};
 use crate::worker::Task;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,6 +21,11 @@ use std::time::{Duration, Instant};
 const AT_LEAST: Duration = Duration::from_secs(60);
 /// Shortest interval between autosaves: edits by key are faster than file writes.
 const AT_MOST: Duration = Duration::from_millis(500);
+
+/// Interval between two looks for work of windows that end while the first page is on show.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Shortest interval between two writings of computed doses.
+const DOSES_AT_MOST: Duration = Duration::from_secs(10);
 
 /// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
@@ -30,10 +38,36 @@ pub(super) struct Memory {
     /// The work submitted last.
     kept: Option<Work>,
     since: Option<Instant>,
+    /// The doses kept last, and when.
+    doses: Vec<VolumeId>,
+    doses_since: Option<Instant>,
+    /// The last look for work of other windows; one is under way.
+    looked: Option<Instant>,
+    is_looking: bool,
     /// Replaces the system clock.
     pub(super) clock: Option<Clock>,
     /// Autosave of a killed window that this window has recovered: deleted after this window's first own autosave.
     taken_up: Option<PathBuf>,
+}
+
+impl Memory {
+    fn now(&self) -> Instant {
+        self.clock.as_ref().map_or_else(Instant::now, |clock| clock())
+    }
+
+    /// The time left until an interval has passed.
+    fn left(&self, since: Option<Instant>, interval: Duration) -> Option<Duration> {
+        let passed = self.now().saturating_duration_since(since?);
+        interval.checked_sub(passed).filter(|left| !left.is_zero())
+    }
+
+    /// The doses beside recovered work, which stay with it.
+    pub(super) fn doses_of(&self, recovered: &Path) -> KeptDoses {
+        match &self.keeper {
+            Some(keeper) => keeper.adopt_doses(recovered),
+            None => KeptDoses::beside(recovered),
+        }
+    }
 }
 
 impl App {
@@ -60,11 +94,71 @@ impl App {
     pub(super) fn take_remembered(&mut self, remembered: Remembered) {
         let Remembered { keeper, recoverable, recent } = remembered;
         self.memory.keeper = Some(Arc::new(keeper));
+        self.memory.looked = Some(self.memory.now());
         self.state.recoverable = recoverable;
         // A case opened in the meantime is already in the list.
         if self.state.recent.is_empty() {
             self.state.recent = recent;
         }
+    }
+
+    /// Looks again for the work of other windows while the first page is on show: a killed one of many GB holds its lock for
+    /// seconds, in which the user may have started this one.
+    pub(super) fn look_for_recoverable(&mut self, ctx: &egui::Context) {
+        let Some(keeper) = self.memory.keeper.clone().filter(|_| !self.state.is_loaded()) else { return };
+        if self.memory.is_looking {
+            return;
+        }
+        let left = self.memory.left(self.memory.looked, LOOK_EVERY);
+        ctx.request_repaint_after(left.unwrap_or(LOOK_EVERY));
+        if left.is_some() {
+            return;
+        }
+        (self.memory.looked, self.memory.is_looking) = (Some(self.memory.now()), true);
+        let task = Task::new("Looking for unsaved work", move |_| {
+            Ok::<_, String>(Answer::Recoverable(keeper.claim_recoverable()))
+        });
+        self.worker.submit(Slot::Memory, task);
+    }
+
+    pub(super) fn take_recoverable(&mut self, found: Vec<Recoverable>) {
+        self.memory.is_looking = false;
+        self.state.recoverable.extend(found);
+    }
+
+    /// Keeps the full doses of beams beside the unsaved work, once all is computed that the case needs.
+    pub(super) fn keep_doses(&mut self, ctx: &egui::Context) {
+        let Some(keeper) = self.memory.keeper.clone() else { return };
+        if self.memory.kept.is_none() || self.worker.live_jobs() > 0 || !self.state.is_unsaved() {
+            return;
+        }
+        let nodes = self.state.results.nodes.each::<DoseOfBeam>();
+        let of_node = |(_, node): (_, &Node<DoseOfBeam>)| {
+            let is_full = node.standing() == Some(Standing::Current);
+            let dose = node.current().filter(|_| is_full).map(|result| Arc::clone(&result.dose));
+            Some((node.now()?.clone(), dose))
+        };
+        let all: Vec<(DoseOfBeam, Option<Arc<Dose>>)> = nodes.filter_map(of_node).collect();
+        let doses: Vec<VolumeId> = all.iter().filter_map(|(_, dose)| Some(dose.as_ref()?.gy.id())).collect();
+        if doses.is_empty() || doses == self.memory.doses {
+            return;
+        }
+        if let Some(left) = self.memory.left(self.memory.doses_since, DOSES_AT_MOST) {
+            ctx.request_repaint_after(left);
+            return;
+        }
+        (self.memory.doses, self.memory.doses_since) = (doses, Some(self.memory.now()));
+        let task = Task::new("Keeping doses against a crash", move |_| {
+            let keyed =
+                |(query, dose): &(DoseOfBeam, _)| Some((query.key_of_content()?, Option::clone(dose)));
+            let all: Vec<(String, Option<Arc<Dose>>)> = all.iter().filter_map(keyed).collect();
+            if let Err(why) = keeper.keep_doses(&all) {
+                // They can be computed again, and the work itself is kept.
+                tracing::warn!("computed doses are not kept against a crash: {why}");
+            }
+            Ok::<_, String>(Answer::Kept)
+        });
+        self.worker.submit(Slot::KeptDoses, task);
     }
 
     /// Submits an autosave of unsaved work: at the end of each edit, and each minute.
@@ -73,6 +167,7 @@ impl App {
         if !self.state.is_unsaved() {
             if self.memory.kept.take().is_some() {
                 self.memory.since = None;
+                self.memory.doses.clear();
                 let clear = Task::new("Clearing kept work", move |_| {
                     keeper.clear();
                     Ok::<_, String>(Answer::Kept)
@@ -83,7 +178,7 @@ impl App {
         }
         let now = Work::of(&self.state);
         let changed = self.memory.kept.as_ref() != Some(&now);
-        let time = self.memory.clock.as_ref().map_or_else(Instant::now, |clock| clock());
+        let time = self.memory.now();
         let age = self.memory.since.map_or(AT_LEAST, |since| time.saturating_duration_since(since));
         let at_rest = !ctx.input(|i| i.pointer.any_down());
         let wait = if changed && at_rest { AT_MOST } else { AT_LEAST };

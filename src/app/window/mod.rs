@@ -273,6 +273,8 @@ impl eframe::App for App {
         self.report_when_settled();
         self.watch_closing(ctx);
         self.keep_unsaved(ctx);
+        self.keep_doses(ctx);
+        self.look_for_recoverable(ctx);
         self.show_title(ctx);
     }
 

@@ -124,6 +124,7 @@ impl App {
             Answer::IsThere(target) => self.ask_to_replace(target),
             Answer::SessionSaved(path, work, of_case) => self.session_saved(path, *work, of_case),
             Answer::Remembered(remembered) => self.take_remembered(*remembered),
+            Answer::Recoverable(found) => self.take_recoverable(found),
             Answer::Recent(words) => self.state.recent = words,
             Answer::Kept => {}
             Answer::NewDose { dose, remarks, side } => self.requests().take_dose(dose, &remarks, side),
