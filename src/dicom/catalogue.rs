@@ -5,8 +5,8 @@ use super::phases::{self, Moment};
 use super::planes::NoSlice;
 use super::tree::{Named, named_in};
 use super::{DicomError, Progress};
-use crate::case::{PatientInfo, Remark};
 use crate::files::is_own_entry;
+use crate::case::{PatientInfo, Remark, Severity};
 use crate::input::{FILES_MOST, odd_kind, read_folder};
 use dicom_dictionary_std::{tags, uids};
 use glam::DVec3;
@@ -36,7 +36,7 @@ pub struct Catalogue {
     pub remarks: Vec<Remark>,
     /// Oddities of file encodings, and the files concerned.
     #[serde(skip)]
-    oddities: BTreeMap<String, Vec<String>>,
+    oddities: BTreeMap<(Severity, String), Vec<String>>,
     /// CT files without an image: truncated before it, or written without.
     #[serde(skip)]
     pub(super) imageless: Vec<PathBuf>,
@@ -251,7 +251,7 @@ fn read_headers(
 
 /// The header of one file.
 struct Header {
-    oddities: Vec<String>,
+    oddities: Vec<(Severity, String)>,
     imageless: bool,
     patient: PatientInfo,
     kind: Kind,
@@ -550,8 +550,8 @@ impl Catalogue {
                 self.not_dicom.clone(),
             ));
         }
-        for (oddity, files) in &self.oddities {
-            self.remarks.push(Remark::note(oddity.clone(), files.clone()));
+        for ((severity, oddity), files) in &self.oddities {
+            self.remarks.push(Remark { severity: *severity, message: oddity.clone(), files: files.clone() });
         }
         let imageless: Vec<String> = self.imageless.iter().map(|path| file_name(path)).collect();
         if !imageless.is_empty() {

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod catalogue;
+mod charset;
 mod codestream;
 mod contour_places;
 mod ct;

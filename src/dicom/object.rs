@@ -3,6 +3,7 @@
 use super::DicomError;
 use super::source::{self, Encoding};
 use super::walk::{PixelData, Walked, walk};
+use crate::case::Severity;
 use crate::input::{fenced, plain};
 use dicom_core::dictionary::{DataDictionary, DataDictionaryEntry};
 use dicom_core::{PrimitiveValue, Tag, value::Value};
@@ -10,6 +11,7 @@ use dicom_dictionary_std::{StandardDataDictionary, tags};
 use dicom_object::{DefaultDicomObject, FileMetaTableBuilder, InMemDicomObject};
 use dicom_transfer_syntax_registry::entries;
 use glam::DVec3;
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -30,13 +32,13 @@ pub fn open(path: &Path) -> Result<Object, DicomError> {
 
 pub use self::open as open_header;
 
-/// As [`open`], with the oddities of the file's encoding.
+/// As [`open`], with the oddities of the file's encoding, and how much each counts.
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_told(path: &Path) -> Result<(Object, Vec<String>), DicomError> {
+pub fn open_told(path: &Path) -> Result<(Object, Vec<(Severity, String)>), DicomError> {
     let broken = |reason| DicomError::Broken { path: path.to_owned(), reason };
-    let Opened { source, item, .. } = open_parts(path)?;
+    let Opened { source, item, doubts, .. } = open_parts(path)?;
     let or =
         |own: &str, tag| if own.is_empty() { item.text(tag).unwrap_or_default() } else { own.to_owned() };
     let meta = FileMetaTableBuilder::new()
@@ -44,7 +46,8 @@ pub fn open_told(path: &Path) -> Result<(Object, Vec<String>), DicomError> {
         .media_storage_sop_class_uid(or(&source.class, tags::SOP_CLASS_UID))
         .media_storage_sop_instance_uid(or(&source.instance, tags::SOP_INSTANCE_UID));
     let object = item.with_meta(meta).map_err(|e| broken(root_cause(&e)))?;
-    Ok((object, source.oddities))
+    let oddities = source.oddities.into_iter().map(|oddity| (Severity::Note, oddity));
+    Ok((object, oddities.chain(doubts.into_iter().map(|doubt| (Severity::Warning, doubt))).collect()))
 }
 
 /// A file read as far as its pixel data.
@@ -53,6 +56,8 @@ pub struct Opened {
     pub item: Item,
     /// The pixel data, whose value is next in the source.
     pub pixels: Option<PixelData>,
+    /// Doubts about letters of texts.
+    pub doubts: BTreeSet<String>,
 }
 
 /// As [`open`], with the source where its pixel data begins.
@@ -67,7 +72,7 @@ pub fn open_parts(path: &Path) -> Result<Opened, DicomError> {
         return Err(broken("it has no data set".to_owned()));
     }
     let item = parse(&walked, source.encoding).map_err(broken)?;
-    Ok(Opened { source, item, pixels: walked.pixels })
+    Ok(Opened { source, item, pixels: walked.pixels, doubts: walked.doubts })
 }
 
 /// Parses elements that were walked before.

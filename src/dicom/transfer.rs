@@ -56,7 +56,7 @@ pub fn transferable(path: &Path) -> Result<Transferable, DicomError> {
 
 /// `None`: a directory of files.
 fn read(path: &Path) -> Result<Option<Transferable>, DicomError> {
-    let Opened { mut source, item, pixels } = open_parts(path)?;
+    let Opened { mut source, item, pixels, .. } = open_parts(path)?;
     if let Some(pixels) = pixels {
         pass_pixels(&mut source.bytes, pixels).map_err(|fault| fault.of(path))?;
     }

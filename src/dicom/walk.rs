@@ -2,11 +2,13 @@
 //! reads and recurses into nested sequences; the walk hands it only lengths that fit, a bounded depth, and a
 //! bounded cost.
 
+use super::charset::{self, CharacterSet, Decoded};
 use super::source::{Bytes, Encoding, Fault, is_long};
-use crate::input::{SEQUENCE_DEPTH, check_unpacked};
+use crate::input::{SEQUENCE_DEPTH, check_unpacked, plain};
 use dicom_core::dictionary::{DataDictionary as _, DataDictionaryEntry as _};
 use dicom_core::{Tag, VR};
 use dicom_dictionary_std::{StandardDataDictionary, tags};
+use std::collections::BTreeSet;
 
 const ITEM: Tag = Tag(0xfffe, 0xe000);
 const ITEM_END: Tag = Tag(0xfffe, 0xe00d);
@@ -21,8 +23,11 @@ const VALUE_BYTES: u64 = 56;
 /// Elements of a data set before its pixels, ready for the parser.
 pub struct Walked {
     /// The elements in the encoding of the file; all sequences and items end with delimiters, private
-    /// elements are left out, and elements of unknown VR have that of the dictionary.
+    /// elements are left out, elements of unknown VR have that of the dictionary, and texts are UTF-8, which
+    /// SpecificCharacterSet says.
     pub elements: Vec<u8>,
+    /// Doubts about letters of texts.
+    pub doubts: BTreeSet<String>,
     /// The pixel data, whose value is next in the file.
     pub pixels: Option<PixelData>,
 }
@@ -41,7 +46,17 @@ pub struct PixelData {
 /// # Errors
 /// [`Fault`]: lengths that do not fit, sequences nested too deep, more elements than the file's budget holds.
 pub fn walk(bytes: &mut Bytes, encoding: Encoding) -> Result<Walked, Fault> {
-    Walk { bytes, encoding, levels: Vec::new(), out: Vec::new(), cost: 0 }.run()
+    Walk {
+        bytes,
+        encoding,
+        levels: Vec::new(),
+        out: Vec::new(),
+        cost: 0,
+        charset: CharacterSet::Default,
+        is_charset_put: false,
+        doubts: BTreeSet::new(),
+    }
+    .run()
 }
 
 /// An open sequence or item.
@@ -55,6 +70,8 @@ struct Level {
     keep: bool,
     /// A sequence of unknown VR: implicit VR little endian inside, in any outer encoding (PS3.5 6.2.2).
     implicit: bool,
+    /// An item may have a set of its own, which holds for its sequences too.
+    charset: CharacterSet,
 }
 
 struct Walk<'a> {
@@ -63,6 +80,10 @@ struct Walk<'a> {
     levels: Vec<Level>,
     out: Vec<u8>,
     cost: u64,
+    /// That of the data set.
+    charset: CharacterSet,
+    is_charset_put: bool,
+    doubts: BTreeSet<String>,
 }
 
 /// An element's header in the file.
@@ -83,7 +104,7 @@ impl Walk<'_> {
                     Some(level) => {
                         Err(Fault::Broken(format!("it ends inside the sequence {}", words(level.tag))))
                     }
-                    None => Ok(Walked { elements: self.out, pixels: None }),
+                    None => Ok(self.walked(None)),
                 };
             };
             match self.levels.last() {
@@ -92,14 +113,18 @@ impl Walk<'_> {
                     let length = (head.length != UNDEFINED).then_some(head.length);
                     let words = !matches!(head.vr, Some(VR::OB));
                     let pixels = (head.tag == tags::PIXEL_DATA).then_some(PixelData { words, length });
-                    return Ok(Walked { elements: self.out, pixels });
+                    return Ok(self.walked(pixels));
                 }
                 // Zeros that fill a file's last block.
-                None if head.tag == Tag(0, 0) => return Ok(Walked { elements: self.out, pixels: None }),
+                None if head.tag == Tag(0, 0) => return Ok(self.walked(None)),
                 _ => self.element(&head)?,
             }
             check_unpacked(self.bytes.file, self.cost).map_err(Fault::Budget)?;
         }
+    }
+
+    fn walked(self, pixels: Option<PixelData>) -> Walked {
+        Walked { elements: self.out, doubts: self.doubts, pixels }
     }
 
     /// Encoding of the next bytes.
@@ -180,6 +205,11 @@ impl Walk<'_> {
                 _ => Err(Fault::Broken(format!("element {} stands where none belongs", words(tag)))),
             };
         }
+        if self.levels.is_empty() && tag >= tags::SPECIFIC_CHARACTER_SET && !self.is_charset_put {
+            self.is_charset_put = true;
+            self.put_header(tags::SPECIFIC_CHARACTER_SET, VR::CS, charset::UTF_8.len() as u32);
+            self.out.extend(charset::UTF_8.as_bytes());
+        }
         let end = self.end_of(head)?;
         if tag == tags::PIXEL_DATA && end.is_none() {
             // Compressed pixels of an icon.
@@ -211,6 +241,12 @@ impl Walk<'_> {
             (Some(vr), _) => vr,
             (None, known) => known.filter(|&vr| vr != VR::SQ).unwrap_or(VR::UN),
         };
+        if tag == tags::SPECIFIC_CHARACTER_SET {
+            return self.character_set(length);
+        }
+        if charset::is_text(declared) {
+            return self.text(tag, declared, length);
+        }
         // The parser leaves a partial value unread, and would parse it as the next element.
         let rest = length % width(declared);
         let length = length - rest;
@@ -229,6 +265,61 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// The set of the texts that follow in the data set or item.
+    fn character_set(&mut self, length: u32) -> Result<(), Fault> {
+        let value = self.value(tags::SPECIFIC_CHARACTER_SET, length)?;
+        let (charset, unknown) = CharacterSet::of(&value);
+        match self.levels.last_mut() {
+            Some(level) => level.charset = charset,
+            None => self.charset = charset,
+        }
+        if let Some(term) = unknown {
+            let term = plain(&term).into_owned();
+            self.doubts.insert(format!("its SpecificCharacterSet '{term}' is none of the standard"));
+        }
+        Ok(())
+    }
+
+    /// A text, in UTF-8.
+    fn text(&mut self, tag: Tag, vr: VR, length: u32) -> Result<(), Fault> {
+        self.cost += ELEMENT_BYTES + u64::from(length);
+        check_unpacked(self.bytes.file, self.cost).map_err(Fault::Budget)?;
+        let mut value = self.value(tag, length)?;
+        // ASCII is the same in every set.
+        if value.iter().any(|b| *b >= 0x80 || *b == 0x1B) {
+            let charset = self.levels.last().map_or(self.charset, |level| level.charset);
+            let (text, doubt) = match charset.decode(&value, vr) {
+                Decoded::Sure(text) => (text, None),
+                Decoded::Guessed(text) => {
+                    (text, Some("letters beyond ASCII without a SpecificCharacterSet that has them"))
+                }
+                Decoded::Broken(text) => {
+                    (text, Some("bytes that its SpecificCharacterSet does not have, shown as \u{fffd}"))
+                }
+            };
+            self.doubts
+                .extend(doubt.map(|what| format!("texts have {what}: compare names with their source")));
+            self.cost += (text.len() as u64).saturating_sub(value.len() as u64);
+            value = text.into_bytes();
+            if value.len() % 2 == 1 {
+                value.push(b' ');
+            }
+        }
+        // UTF-8 may be longer than the value's own representation holds.
+        let vr = if value.len() > usize::from(u16::MAX) { VR::UT } else { vr };
+        self.put_header(tag, vr, value.len() as u32);
+        if has_values(vr) {
+            self.cost += VALUE_BYTES * value.iter().filter(|&&b| b == b'\\').count() as u64;
+        }
+        self.out.extend(value);
+        Ok(())
+    }
+
+    fn value(&mut self, tag: Tag, length: u32) -> Result<Vec<u8>, Fault> {
+        let mut value = Vec::new();
+        if self.bytes.copy(u64::from(length), &mut value)? { Ok(value) } else { Err(cut_short(tag)) }
+    }
+
     /// Private elements are not used by this program.
     fn keeps(&self, tag: Tag) -> bool {
         tag.0.is_multiple_of(2) && self.levels.last().is_none_or(|level| level.keep)
@@ -242,9 +333,10 @@ impl Walk<'_> {
         let outer = self.levels.last();
         let limit = end.or(outer.map(|level| level.limit)).unwrap_or(u64::MAX);
         let implicit = unknown || outer.is_some_and(|level| level.implicit);
+        let charset = outer.map_or(self.charset, |level| level.charset);
         // Little endian values cannot be stored among big endian ones.
         let keep = self.keeps(tag) && !(implicit && self.encoding == Encoding::ExplicitBig);
-        self.levels.push(Level { tag, item, end, limit, keep, implicit });
+        self.levels.push(Level { tag, item, end, limit, keep, implicit, charset });
         if keep {
             self.put_header(tag, VR::SQ, UNDEFINED);
         }

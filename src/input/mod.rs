@@ -19,4 +19,4 @@ pub use content::{content_digest, content_digest_of};
 pub use fence::fenced;
 pub use file::{odd_kind, open, read_cached_text, read_text};
 pub use trail::{keep_trail, read_folder, stamp, trail};
-pub use words::{beginning, plain, plain_lines};
+pub use words::{beginning, code_of, plain, plain_lines};

@@ -21,6 +21,11 @@ pub fn beginning(words: &str) -> String {
     }
 }
 
+/// A letter that cannot be shown, by its code: `<U+5C71>`.
+pub fn code_of(letter: char) -> String {
+    format!("<U+{:04X}>", u32::from(letter))
+}
+
 /// `char::is_control`: U+0000 to U+001F, and U+007F to U+009F, of which U+009B begins sequences as ESC [ does.
 fn without_controls(words: &str, instead: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
     if !words.contains(|c: char| c.is_control() && instead(c) != Some(c)) {
