@@ -1,9 +1,13 @@
 //! CASE: a folder, a file, a `.mha` volume, a session or a demo -> a case.
 
+mod dose_file;
+
+pub use dose_file::{DoseFile, DoseFileError, NotOfCase, read_dose};
+
 use crate::case::{Case, Ct, Remark, StructureSet, beyond_16_bits, derived_uid};
 use crate::dicom::{self, Belonging, Catalogue, Choice, DicomError, Progress, WriteError};
 use crate::files::demo::{self, UnknownDemo};
-use crate::files::mha::{self, MhaError};
+use crate::files::mha::{self, MhaError, Quantity};
 use crate::files::session::{self, SessionError};
 use crate::files::{Temporary, cache_folder, is_private, make_private};
 use crate::geometry::PatientPosition;
@@ -184,7 +188,7 @@ pub fn scan_first<'a>(
 }
 
 fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
-    let hu = mha::read(path)?;
+    let (hu, facts) = mha::read_as(path, Quantity::Hu)?;
     let lowest = hu.data().iter().copied().fold(f32::INFINITY, f32::min);
     let highest = hu.data().iter().copied().fold(f32::NEG_INFINITY, f32::max);
     // Air is about -1000 HU; an image without any is no CT, or cut out of the inside of a body.
@@ -203,7 +207,7 @@ fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
         remarks,
         ..Ct::unnamed(Arc::new(hu), position)
     };
-    Ok(Case { source, ct: Some(Arc::new(ct)), ..Case::default() })
+    Ok(Case { patient: facts.patient(), source, ct: Some(Arc::new(ct)), ..Case::default() })
 }
 
 /// An opened session: the restored case, and the CASE it was made on.

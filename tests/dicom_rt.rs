@@ -4,7 +4,10 @@
 mod synthetic;
 
 use beamsight::case::{Case, DoseStatus, MlcAxis, Plan, Radiation, Remark, Severity, StructureKind};
-use beamsight::dicom::{Choice, DicomError, load, read_dose, read_plan, read_structures, scan};
+use beamsight::dicom::{
+    Choice, DicomError, ExportOptions, ExportPart, PlanDoses, WriteError, export, load, read_dose, read_plan,
+    read_structures, scan,
+};
 use beamsight::geometry::PatientPosition;
 use dicom_core::{DataElement, PrimitiveValue, VR};
 use dicom_dictionary_std::tags;
@@ -142,7 +145,7 @@ fn dose_planes_ascend_whatever_the_file_does() {
                 let want: f64 = more_gy + frames[k] + 0.04;
                 assert!((f64::from(dose.gy.at(1, 1, k)) - want).abs() < 1e-4, "{planes:?} {bits} {k}");
             }
-            assert_eq!((dose.status, dose.label.as_str()), (DoseStatus::Imported, "plan dose"));
+            assert_eq!((dose.status, dose.label.as_str()), (DoseStatus::Imported, "plan dose, rd"));
         }
     }
 }
@@ -199,7 +202,8 @@ fn odd_doses_are_read_and_remarked() {
     set_items(&mut planar, tags::DVH_SEQUENCE, vec![item(&[]), item(&[])]);
     set_words(&mut planar, &[0; 6]);
     let (read, remarks) = read_dose(&folder.put("rd", &planar)).unwrap();
-    assert_eq!(read.label, "plan effective dose");
+    assert_eq!(read.label, "plan effective dose, rd");
+    assert_eq!(read.status_text(), "imported: biologically effective dose");
     for words in ["biologically effective", "zero everywhere", "2 DVHs"] {
         said(&remarks, words);
     }
@@ -334,4 +338,83 @@ fn structure_sets_with_everything_odd() {
     ] {
         said(&set.remarks, words);
     }
+}
+
+/// PS3.5 H.3.2 (Japanese), I.2 (Korean), C.12.1.1.2 of PS3.3 (Turkish): read, and written in one character set for all objects
+/// of an export.
+#[test]
+fn names_in_sets_with_code_extensions_leave_as_they_are() {
+    let japanese = b"Yamada^Tarou=\x1b$B;3ED\x1b(B^\x1b$BB@O:\x1b(B=\x1b$B$d$^$@\x1b(B^\x1b$B$?$m$&\x1b(B";
+    let korean =
+        b"Hong^Gildong=\x1b$)C\xfb\xf3^\x1b$)C\xd1\xce\xd4\xd7=\x1b$)C\xc8\xab^\x1b$)C\xb1\xe6\xb5\xbf";
+    for (set_of, bytes, name, roi_bytes, roi_name) in [
+        (
+            "\\ISO 2022 IR 87",
+            &japanese[..],
+            "Yamada^Tarou=山田^太郎=やまだ^たろう",
+            &b"\x1b$BI8E*\x1b(B"[..],
+            "標的",
+        ),
+        ("\\ISO 2022 IR 149", korean, "Hong^Gildong=洪^吉洞=홍^길동", b"\x1b$)C\xc7\xa5\xc0\xfb", "표적"),
+        ("ISO_IR 148", b"I\xfe\xfdk^Ay\xfee", "Işık^Ayşe", b"Hedef_\xfd\xfe\xfdn", "Hedef_ışın"),
+    ] {
+        let folder = Folder::new("charset");
+        let raw = |o: &mut InMemDicomObject, tag, vr, bytes: &[u8]| {
+            let mut bytes = bytes.to_vec();
+            bytes.resize(bytes.len().next_multiple_of(2), b' ');
+            o.put(DataElement::new(tag, vr, PrimitiveValue::U8(bytes.into())));
+        };
+        let stated = |mut o: InMemDicomObject| {
+            set(&mut o, tags::SPECIFIC_CHARACTER_SET, VR::CS, set_of);
+            raw(&mut o, tags::PATIENT_NAME, VR::PN, bytes);
+            o
+        };
+        for n in 0..3_u16 {
+            let slice = stated(slice(u32::from(n) + 1, 3.0 * f64::from(n), 10 * n));
+            folder.put(&format!("{n}.dcm"), &slice);
+        }
+        let mut named = roi("7", "");
+        raw(&mut named, tags::ROI_NAME, VR::LO, roi_bytes);
+        let mut set_with_name = structures();
+        set_items(&mut set_with_name, tags::STRUCTURE_SET_ROI_SEQUENCE, vec![named]);
+        folder.put("rs.dcm", &stated(set_with_name));
+        folder.put("rp.dcm", &stated(plan(vec![fixed("1", &[])])));
+        let mut case = open(&folder).unwrap();
+        assert_eq!((case.patient.name.as_str(), case.remarks.len()), (name, 0), "{:?}", case.remarks);
+        assert_eq!(case.structures.structures[0].name, roi_name);
+        // A changed plan and another structure are written anew, beside the copied CT.
+        let plan = std::sync::Arc::make_mut(&mut case.plans[0]);
+        plan.beams[0].mu += 1.0;
+        std::sync::Arc::make_mut(&mut case.structures).structures[0].colour.0[0] ^= 1;
+        let out = Folder::new("charset-out");
+        let parts = vec![ExportPart::Ct, ExportPart::Structures, ExportPart::Plan];
+        let options = ExportOptions { parts, ..ExportOptions::default() };
+        let no_doses = |_: &Case| -> Result<Vec<PlanDoses>, WriteError> { panic!("no dose is asked for") };
+        export(&out.0, &case, &options, no_doses, &|_| true).unwrap();
+        for file in ["RS.dcm", "RP.dcm"] {
+            // Another reader, which knows UTF-8.
+            let object = dicom_object::open_file(out.0.join(file)).unwrap();
+            let text = |tag| object.element(tag).unwrap().to_str().unwrap().trim_end().to_owned();
+            assert_eq!([text(tags::SPECIFIC_CHARACTER_SET), text(tags::PATIENT_NAME)], ["ISO_IR 192", name]);
+        }
+        let back = open(&out).unwrap();
+        assert_eq!(back.patient.name, name);
+        assert_eq!(back.structures.structures[0].name, roi_name);
+    }
+}
+
+/// Letters without a set that has them are guessed, and that is said as a warning.
+#[test]
+fn letters_of_no_stated_set_are_warned_of() {
+    let folder = Folder::new("charset-none");
+    for n in 0..3_u16 {
+        let mut slice = slice(u32::from(n) + 1, 3.0 * f64::from(n), 10 * n);
+        let bytes = b"M\xfcller^Eva ".to_vec();
+        slice.put(DataElement::new(tags::PATIENT_NAME, VR::PN, PrimitiveValue::U8(bytes.into())));
+        folder.put(&format!("{n}.dcm"), &slice);
+    }
+    let case = open(&folder).unwrap();
+    assert_eq!(case.patient.name, "Müller^Eva");
+    let remark = said(&case.remarks, "letters beyond ASCII");
+    assert_eq!((remark.severity, remark.files.len()), (Severity::Warning, 3));
 }

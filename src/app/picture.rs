@@ -62,6 +62,9 @@ pub fn picture(
     let (state, results) = (&app.state, &app.state.results);
     let error = state.notices.iter().find(|n| n.kind == NoticeKind::Error).map(|n| n.text.clone());
     let loaded = state.is_loaded();
+    // Nobody answers the question here.
+    let unanswered = || state.strange_doses.first().map(|of| of.why.clone());
+    let error = error.or_else(unanswered);
     // A requested X-ray that is missing is an error, too.
     if loaded && state.register.images().len() < xrays_asked {
         let unplaced = state.register.draft().map(|d| d.said());

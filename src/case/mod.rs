@@ -12,6 +12,7 @@ mod goal;
 mod metric;
 mod normalisation;
 mod palette;
+mod patient;
 mod placement;
 mod plan;
 mod planes;
@@ -35,6 +36,7 @@ pub use goal::{Bound, Goal, GoalError};
 pub use metric::{Figure, Metric, MetricError, MetricUnit};
 pub use normalisation::{Normalisation, NormalisationError, NormalisedAt, NormalisedDose};
 pub use palette::{LOOK_ALIKE, STRUCTURE_COLOURS, blind_distance, colour_distance, free_colour};
+pub use patient::PatientInfo;
 pub use placement::{Placement, opened};
 pub use plan::Plan;
 pub use planes::Mended;
@@ -45,7 +47,6 @@ pub use steps::Steps;
 pub use structure::{Contour, ReferenceError, Rgb, Structure, StructureKind, StructureSet};
 pub use uid::{derived_uid, new_uid};
 
-use serde::Serialize;
 use std::sync::Arc;
 
 /// Everything loaded for one patient. Cheap to clone: the big parts are shared.
@@ -79,6 +80,14 @@ impl Case {
         self.structures.free_number().max(self.spent_number.saturating_add(1))
     }
 
+    /// Frames of reference that the files of images and structures state; an image that is no DICOM series states none.
+    pub fn stated_frames(&self) -> impl Iterator<Item = &str> + Clone {
+        let of_ct = self.ct.as_ref().filter(|ct| !ct.plane_uids.is_empty());
+        let frames = of_ct.map(|ct| &ct.frame_of_reference_uid);
+        let frames = frames.into_iter().chain(std::iter::once(&self.structures.frame_of_reference_uid));
+        frames.map(|uid| uid.trim()).filter(|uid| !uid.is_empty())
+    }
+
     /// Why the case has no plan: the refusals of those among the files, else that there is none.
     pub fn no_plan(&self) -> String {
         match &self.refused_plans[..] {
@@ -86,13 +95,4 @@ impl Case {
             why => format!("{} has no plan that can be used: {}", self.source, why.join("; ")),
         }
     }
-}
-
-/// Name and number, as the files have them (may be empty).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct PatientInfo {
-    pub name: String,
-    pub id: String,
-    pub birth_date: String,
-    pub sex: String,
 }

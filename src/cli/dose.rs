@@ -14,6 +14,7 @@ use crate::dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dos
 use crate::engine::cccs::Quality;
 use crate::engine::mccs::{DIRECTIONS, Part, Until, Variant};
 use crate::engine::{DeviceChoice, JobControl};
+use crate::files::mha::Quantity;
 use crate::files::{replace_file, write_dose_volume};
 use crate::physics::Machine;
 use crate::results::{PlanJob, PlanResult, compute_plan};
@@ -211,12 +212,14 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let written = outputs.write(|| {
         let mut written = Vec::new();
         if let (Some(path), Some(certainty)) = (&args.histories.sigma, &result.certainty) {
-            write_dose_volume(path, "standard deviation", &certainty.sigma_gy, &result.dose)?;
+            write_dose_volume(path, Quantity::DoseDeviation, &certainty.sigma_gy, &result.dose, &case)?;
             written.push(path.clone());
         }
         if let Some((out, ending)) = ending {
             match ending {
                 "dcm" => written.extend(write_dicom(out, args, &case, &result)?),
+                "mha" => write_dose_volume(out, Quantity::Dose, &result.dose.gy, &result.dose, &case)
+                    .map(|()| written.push(out.to_owned()))?,
                 _ => write(out, ending, &result, &json).map(|()| written.push(out.to_owned()))?,
             }
         }
@@ -314,7 +317,6 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
 fn write(out: &Path, ending: &str, result: &PlanResult, json: &Value) -> anyhow::Result<()> {
     let unwritable = || format!("cannot write {}", out.display());
     match ending {
-        "mha" => write_dose_volume(out, "dose", &result.dose.gy, &result.dose)?,
         "csv" => {
             replace_file(out, |file| file.write_all(dvh_table(result).as_bytes())).with_context(unwritable)?
         }

@@ -328,7 +328,7 @@ fn subject(args: &Args, control: &JobControl) -> Result<Subject, Failure> {
         };
         return Ok(Subject {
             name: args.case.case.to_string(),
-            attenuation: Arc::new(mha::read(path)?),
+            attenuation: Arc::new(mha::read_as(path, mha::Quantity::Attenuation)?.0),
             position: args.case.position.unwrap_or_default(),
             first_beam_mm: None,
             belonging: Belonging::of(&crate::case::Case::default()),

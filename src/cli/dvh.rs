@@ -6,9 +6,10 @@ use super::scorecard::{self, Scorecard};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure, doses};
 use crate::analysis::{Dvh, DvhError, Engine, Metric, NoValue, dvh_csv, dvhs_of};
-use crate::case::{Case, Dose, Structure};
+use crate::case::{Case, Dose, Remark, Structure};
 use crate::engine::{DeviceChoice, JobControl};
 use crate::files::replace_file;
+use crate::open::read_dose;
 use crate::results::patient_grid;
 use anyhow::{Context as _, anyhow};
 use serde_json::{Map, Value, json};
@@ -115,7 +116,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     outputs.check()?;
     device.check()?;
     args.plan.check()?;
-    let file = if computes { None } else { Some(doses::read(&args.dose)?) };
+    let file = if computes { None } else { Some(read_dose(&args.dose)?) };
     let case = args.case.open()?;
     let goals = scorecard::goals_of(&case, args.goals.as_deref())?;
     let mut structures = structures(args, &case)?;
@@ -127,11 +128,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     }
     let mut remarks = Vec::new();
     let (dose, prescription) = match file {
-        Some((dose, patient)) => {
-            let name = format!("'{}'", args.dose.display());
-            doses::check_patient(args.any_patient, [&name, "the case"], [&patient, &case.patient])?;
-            doses::check_frame(&case.structures, &dose, &name)?;
-            (dose, args.plan.prescription_gy(&case)?)
+        Some(mut file) => {
+            doses::check(&mut file, &case, args.any_patient)?;
+            remarks.extend(file.remarks.iter().map(Remark::with_files));
+            (file.dose, args.plan.prescription_gy(&case)?)
         }
         None => {
             let plan = args.plan.plan(&case)?;

@@ -4,12 +4,13 @@ use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure, doses};
 use crate::analysis::{GammaReport, stricter};
-use crate::case::{Case, Dose, Structure};
+use crate::case::{Case, Dose, Remark, Structure};
 use crate::engine::gamma::{Criterion, Dims, GammaMap, GammaRequest, Normalisation, Subset, Surface};
 use crate::engine::{DeviceChoice, JobControl};
-use crate::files::{mha, replace_file};
+use crate::files::mha::{self, Facts, Quantity};
+use crate::files::replace_file;
 use crate::geometry::Mask;
-use crate::open::CaseWord;
+use crate::open::{CaseWord, read_dose};
 use crate::results::{DoseOfPlan, GammaAnswer, GammaOfPair, Graph, MaskOf, Shared};
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
@@ -159,23 +160,29 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         ));
     }
     device.check()?;
-    let [(reference, first), (evaluated, second)] =
-        [doses::read(&args.reference)?, doses::read(&args.evaluated)?];
-    let [a, b] = [&args.reference, &args.evaluated].map(|path| format!("'{}'", path.display()));
-    doses::check_patient(args.any_patient, [&a, &b], [&first, &second])?;
-    check_outs(&files, &reference)?;
+    let [mut reference, mut evaluated] = [read_dose(&args.reference)?, read_dose(&args.evaluated)?];
+    doses::check_pair([&mut reference, &mut evaluated], args.any_patient)?;
+    check_outs(&files, &reference.dose)?;
     let case = match &args.case {
         Some(word) => {
             let case = CaseArgs::of(word.clone());
             let case = case.open()?;
-            for (dose, patient) in [(&a, &first), (&b, &second)] {
-                doses::check_patient(args.any_patient, [dose, "--case"], [patient, &case.patient])?;
+            for dose in [&mut reference, &mut evaluated] {
+                doses::check(dose, &case, args.any_patient)?;
             }
-            doses::check_frame(&case.structures, &reference, "the reference dose")?;
             Some(case)
         }
         None => None,
     };
+    let remarks: Vec<String> =
+        reference.remarks.iter().chain(&evaluated.remarks).map(Remark::with_files).collect();
+    let facts = {
+        let (of_case, frame) =
+            (case.as_ref().map(|case| &case.patient), &reference.dose.frame_of_reference_uid);
+        let stated = Some(&reference.patient).filter(|patient| !patient.in_words().is_empty());
+        Facts::new(Quantity::Gamma, stated.or(of_case).unwrap_or(&reference.patient), frame)
+    };
+    let [reference, evaluated] = [reference.dose, evaluated.dose];
     let region = case.as_ref().map(|case| region(args, case)).transpose()?.flatten();
     let on_reference = |structure: &Structure| MaskOf::on(&reference.gy, structure);
     let criterion = Criterion { dose_percent: args.dose, dta_mm: args.dta, local: args.local };
@@ -205,11 +212,12 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let structures: Vec<(&str, &Mask)> = masks.iter().map(|(name, mask)| (name.as_str(), &**mask)).collect();
     let report =
         GammaReport::new([&labels[0], &labels[1]], &request, &result, args.structure.as_deref(), &structures);
-    let json = as_json(&report, args)?;
+    let json = as_json(&report, args, &remarks)?;
     let mut text = format!("{report}\n");
+    remarks.iter().for_each(|remark| _ = writeln!(text, "note: {remark}"));
     let map = result.maps.first().ok_or_else(|| anyhow!("gamma answered no criterion"))?;
     outputs.write(|| {
-        files.iter().try_for_each(|(path, ending)| write(path, ending, args, &request, map, &json))
+        files.iter().try_for_each(|(path, ending)| write(path, ending, args, &request, (map, &facts), &json))
     })?;
     for (path, _) in files {
         let _ = writeln!(text, "written to {}", path.display());
@@ -250,7 +258,7 @@ fn prescription(case: Option<&Case>) -> anyhow::Result<f64> {
 }
 
 /// The report, with the figures of the requested criterion at the top.
-fn as_json(report: &GammaReport, args: &Args) -> anyhow::Result<Value> {
+fn as_json(report: &GammaReport, args: &Args, remarks: &[String]) -> anyhow::Result<Value> {
     let mut json = serde_json::to_value(report)?;
     let criteria = json.as_object_mut().and_then(|all| all.remove("criteria"));
     let mut criteria = match criteria {
@@ -260,6 +268,7 @@ fn as_json(report: &GammaReport, args: &Args) -> anyhow::Result<Value> {
     if let (Some(all), Some(Value::Object(first))) = (json.as_object_mut(), criteria.next()) {
         all.extend(first);
         all.insert("stricter".to_owned(), criteria.next().unwrap_or_default());
+        all.insert("remarks".to_owned(), json!(remarks));
         all.insert("out".to_owned(), json!(args.out));
     }
     Ok(json)
@@ -270,14 +279,14 @@ fn write(
     ending: &str,
     args: &Args,
     request: &GammaRequest,
-    map: &GammaMap,
+    (map, facts): (&GammaMap, &Facts),
     json: &Value,
 ) -> anyhow::Result<()> {
     let signed = args.signed.then(|| map.signed(request));
     let gamma = signed.as_ref().unwrap_or(&map.gamma);
     let unwritable = || format!("cannot write {}", path.display());
     match ending {
-        "mha" => mha::write(path, gamma)?,
+        "mha" => mha::write_with(path, gamma, facts)?,
         "csv" => {
             replace_file(path, |file| write_points(file, request, gamma.data())).with_context(unwritable)?
         }

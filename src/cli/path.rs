@@ -6,7 +6,7 @@ use super::{Answer, Failure};
 use crate::case::{Case, Ct};
 use crate::engine::path::{DepthMap, PathRequest, trace};
 use crate::engine::{DeviceChoice, JobControl};
-use crate::files::mha;
+use crate::files::mha::{self, Facts, Quantity};
 use crate::geometry::{BeamFrame, Grid};
 use crate::physics::{HuTable, Patient};
 use anyhow::anyhow;
@@ -74,7 +74,11 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let at_isocentre = depth.trilinear(isocentre);
     let largest = depth.data().iter().copied().fold(0.0, f32::max);
     if let Some(out) = &args.out {
-        outputs.write(|| Ok(mha::write(out, &depth)?))?;
+        outputs.write(|| {
+            let frame = case.stated_frames().next().unwrap_or_default();
+            let facts = Facts::new(Quantity::RadiologicalDepth, &case.patient, frame);
+            Ok(mha::write_with(out, &depth, &facts)?)
+        })?;
     }
     let angles = format!("gantry {}, couch {}, {}", args.source.gantry, args.source.couch, ct.position);
     let mut text = format!(

@@ -500,7 +500,7 @@ impl Assembly {
                 self.remarks.extend(remarks);
                 dose.caveats.extend(self.accept(catalogue, entry, "dose"));
                 if !entry.references.is_empty() && !entry.references.iter().any(known) {
-                    let message = format!("the plan of the {} is not among the files", dose.label);
+                    let message = format!("the plan of '{}' is not among the files", dose.label);
                     self.remarks.push(Remark::note(message, vec![file_name(&entry.path)]));
                 }
                 let dose = Arc::new(dose);
@@ -535,7 +535,7 @@ fn remark_places(mut case: Case) -> Case {
     }
     for dose in &case.doses {
         if !inside(dose.gy.grid().middle_mm()) {
-            let message = format!("the middle of the {} lies outside the CT", dose.label);
+            let message = format!("the middle of '{}' lies outside the CT", dose.label);
             remarks.push(Remark::warning(message, Vec::new()));
         }
     }

@@ -51,12 +51,19 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
     let dose = Dose {
         gy: Arc::new(Volume::new(Arc::new(grid), gy)),
         status: DoseStatus::Imported,
-        label: label_of(&object),
+        label: format!("{}, {}", label_of(&object), file_name(path)),
         frame_of_reference_uid: frame_of(&object),
         receipt: None,
-        caveats: Vec::new(),
+        caveats: if is_effective(&object) { vec![EFFECTIVE.to_owned()] } else { Vec::new() },
     };
     Ok((dose, remarks))
+}
+
+/// The caveat of a dose whose gray are weighted: it is not compared with a physical one in silence.
+const EFFECTIVE: &str = "biologically effective dose";
+
+fn is_effective(object: &Object) -> bool {
+    object.text(tags::DOSE_TYPE).as_deref() == Some("EFFECTIVE")
 }
 
 /// Beyond any dose of radiotherapy, Gy: the DoseGridScaling is in other units.
@@ -137,8 +144,7 @@ fn check_kind(object: &Object, path: &Path) -> Result<(), DicomError> {
 
 /// The DoseSummationType in words.
 fn label_of(object: &Object) -> String {
-    let effective = object.text(tags::DOSE_TYPE).as_deref() == Some("EFFECTIVE");
-    let kind = if effective { "effective dose" } else { "dose" };
+    let kind = if is_effective(object) { "effective dose" } else { "dose" };
     let of = match object.text(tags::DOSE_SUMMATION_TYPE).as_deref() {
         Some("PLAN") => "plan".to_owned(),
         Some("BEAM") => match beam_number(object) {

@@ -1,8 +1,8 @@
 //! A dose as a `.mha` volume in Gy with its status, so that a partial dose or a preview is still one when it
 //! is read again.
 
-use super::mha::{self, MhaError};
-use crate::case::{Dose, DoseStatus};
+use super::mha::{self, Facts, MhaError, Quantity};
+use crate::case::{Case, Dose, DoseStatus};
 use crate::geometry::Volume;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +12,8 @@ use thiserror::Error;
 const MARK: &str = "Beamsight: ";
 /// End of the status: no status and no caveat contains it.
 const END: &str = " | ";
+/// The word for a standard deviation after the status.
+const DEVIATION: &str = "standard deviation";
 
 /// Why a volume is no dose.
 #[derive(Debug, Error)]
@@ -20,38 +22,53 @@ pub enum DoseVolumeError {
     Mha(#[from] MhaError),
     #[error("'{path}' has values down to {lowest}: this is no dose in Gy; is it a CT?")]
     NoDose { path: PathBuf, lowest: f32 },
+    #[error("'{path}' holds the standard deviation of a dose, not a dose; name the file of --out")]
+    Deviation { path: PathBuf },
 }
 
-/// Writes a volume that belongs to a dose (`what`: the dose itself, its standard deviation) with the dose's
-/// status.
+/// Writes a volume that belongs to a dose (the dose itself, its standard deviation) with the dose's status, its patient and
+/// its frame of reference.
 ///
 /// # Errors
 /// [`MhaError`].
-pub fn write_dose_volume(path: &Path, what: &str, volume: &Volume<f32>, dose: &Dose) -> Result<(), MhaError> {
+pub fn write_dose_volume(
+    path: &Path,
+    quantity: Quantity,
+    volume: &Volume<f32>,
+    dose: &Dose,
+    case: &Case,
+) -> Result<(), MhaError> {
+    let what = if quantity == Quantity::DoseDeviation { DEVIATION } else { "dose" };
     let comment =
         format!("{MARK}{}{END}{what} in Gy of '{}', not for clinical use", dose.status_text(), dose.label);
-    mha::write_with_comment(path, volume, &comment)
+    let frame = case.stated_frames().next().unwrap_or_default();
+    mha::write_with(path, volume, &Facts { comment, ..Facts::new(quantity, &case.patient, frame) })
 }
 
-/// Reads a dose in Gy: imported, or of its own status where that is worse.
+/// Reads a dose in Gy: imported, or of its own status where that is worse. With what its header states.
 ///
 /// # Errors
 /// [`DoseVolumeError`].
-pub fn read_dose_volume(path: &Path) -> Result<Dose, DoseVolumeError> {
-    let (gy, comment) = mha::read_with_comment(path)?;
+pub fn read_dose_volume(path: &Path) -> Result<(Dose, Facts), DoseVolumeError> {
+    let (gy, facts) = mha::read_as(path, Quantity::Dose)?;
     let lowest = gy.data().iter().copied().fold(f32::INFINITY, f32::min);
     if lowest < -100.0 {
         return Err(DoseVolumeError::NoDose { path: path.to_owned(), lowest });
     }
-    let (own, caveats) = worth_of(&comment);
-    Ok(Dose {
+    if facts.comment.starts_with(MARK) && facts.comment.contains(&format!("{END}{DEVIATION} ")) {
+        // Written before headers stated the quantity.
+        return Err(DoseVolumeError::Deviation { path: path.to_owned() });
+    }
+    let (own, caveats) = worth_of(&facts.comment);
+    let dose = Dose {
         gy: Arc::new(gy),
         status: DoseStatus::Imported.worst(own),
-        label: path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
-        frame_of_reference_uid: String::new(),
+        label: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+        frame_of_reference_uid: facts.frame_of_reference_uid.clone(),
         receipt: None,
         caveats,
-    })
+    };
+    Ok((dose, facts))
 }
 
 /// The dose status in a comment; final for another program's volume.
@@ -67,6 +84,7 @@ fn worth_of(comment: &str) -> (DoseStatus, Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::PatientInfo;
     use crate::geometry::Grid;
     use glam::DVec3;
 
@@ -84,8 +102,8 @@ mod tests {
                 receipt: None,
                 caveats: caveats.iter().map(|c| (*c).to_owned()).collect(),
             };
-            write_dose_volume(&path, "dose", &dose.gy, &dose).expect("written");
-            read_dose_volume(&path).expect("read").status_text()
+            write_dose_volume(&path, Quantity::Dose, &dose.gy, &dose, &Case::default()).expect("written");
+            read_dose_volume(&path).expect("read").0.status_text()
         };
         assert_eq!(read_back(DoseStatus::Final, &[]), "imported");
         assert_eq!(read_back(DoseStatus::Final, &["bolus"]), "imported: bolus");
@@ -96,7 +114,39 @@ mod tests {
         );
         assert_eq!(read_back(DoseStatus::Preview, &[&"long ".repeat(60)]).split(':').next(), Some("preview"));
         mha::write(&path, &gy).expect("written");
-        assert_eq!(read_dose_volume(&path).expect("read").status_text(), "imported");
+        assert_eq!(read_dose_volume(&path).expect("read").0.status_text(), "imported");
+        std::fs::remove_file(&path).expect("removed");
+    }
+
+    /// A deviation or a depth has numbers of the size of a dose: only the header tells them apart.
+    #[test]
+    fn a_volume_states_its_quantity_patient_and_frame() {
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::splat(2.0), [3, 3, 3]).expect("a grid");
+        let volume = Volume::new(Arc::new(grid), vec![60.0; 27]);
+        let path = std::env::temp_dir().join(format!("beamsight-facts-{}.mha", std::process::id()));
+        let patient =
+            PatientInfo {
+                id: "P 1".to_owned(), name: "山田^太郎\n".to_owned(), ..PatientInfo::default()
+            };
+        let facts = Facts::new(Quantity::Dose, &patient, "1.2.3");
+        mha::write_with(&path, &volume, &facts).expect("written");
+        let (dose, stated) = read_dose_volume(&path).expect("read");
+        assert_eq!((dose.frame_of_reference_uid.as_str(), stated.patient_id.as_str()), ("1.2.3", "P 1"));
+        assert_eq!(stated.patient_name, "山田^太郎");
+        for (quantity, says) in [
+            (Quantity::RadiologicalDepth, "radiological depth in mm"),
+            (Quantity::DoseDeviation, "standard deviation"),
+            (Quantity::Gamma, "gamma index"),
+            (Quantity::Hu, "CT number"),
+        ] {
+            mha::write_with(&path, &volume, &Facts::new(quantity, &patient, "")).expect("written");
+            let why = read_dose_volume(&path).unwrap_err().to_string();
+            assert!(why.contains(says) && why.contains("not the absorbed dose in Gy"), "{why}");
+        }
+        let old = "Beamsight: final | standard deviation in Gy of 'Plan', not for clinical use";
+        let old = Facts { comment: old.to_owned(), ..Facts::default() };
+        mha::write_with(&path, &volume, &old).expect("written");
+        assert!(read_dose_volume(&path).unwrap_err().to_string().contains("standard deviation"));
         std::fs::remove_file(&path).expect("removed");
     }
 }

@@ -1,5 +1,9 @@
 //! MetaImage volumes (`.mha`): header and data in one file. Positions are patient LPS, mm, as ITK writes them.
 
+mod facts;
+
+pub use facts::{Facts, Quantity};
+
 use super::replace_file;
 use crate::geometry::{Grid, GridError, Volume};
 use crate::input::{self, OverBudget, check_unpacked};
@@ -31,6 +35,8 @@ pub enum MhaError {
     Write { path: PathBuf, source: io::Error },
     #[error("'{path}' cannot be written: a .mha file has one plane spacing, and these planes are uneven")]
     Uneven { path: PathBuf },
+    #[error("'{path}' holds the {found}, as its header says, not the {wanted}; name another file")]
+    OtherQuantity { path: PathBuf, found: String, wanted: Quantity },
 }
 
 /// Stored type of a voxel.
@@ -70,18 +76,26 @@ const PART_BYTES: usize = 4 << 20;
 /// [`MhaError`]: a malformed header, numbers that form no grid (NaN or zero spacing), sizes that do not agree
 /// with the file (found before any allocation).
 pub fn read(path: &Path) -> Result<Volume<f32>, MhaError> {
-    Ok(read_with_comment(path)?.0)
+    read_any(path, None).map(|(volume, _)| volume)
 }
 
-/// As [`read`], with the header's comment; empty where there is none.
+/// As [`read`], of a quantity: a file that states another is refused before its voxels are read. With what the header states.
 ///
 /// # Errors
-/// As [`read`].
-pub fn read_with_comment(path: &Path) -> Result<(Volume<f32>, String), MhaError> {
+/// As [`read`]; [`MhaError::OtherQuantity`].
+pub fn read_as(path: &Path, quantity: Quantity) -> Result<(Volume<f32>, Facts), MhaError> {
+    read_any(path, Some(quantity))
+}
+
+fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts), MhaError> {
     let io_error = |source| MhaError::Read { path: path.to_owned(), source };
     let (file, length) = input::open(path).map_err(io_error)?;
     let mut reader = BufReader::new(file);
     let fields = header_fields(&mut reader).map_err(|e| e.named(path))?;
+    let facts = Facts::read(|key| fields.text(key));
+    if let Some((wanted, found)) = wanted.and_then(|wanted| Some((wanted, facts.contradicts(wanted)?))) {
+        return Err(MhaError::OtherQuantity { path: path.to_owned(), found, wanted });
+    }
     let header =
         Header::new(&fields).map_err(|problem| MhaError::Header { path: path.to_owned(), problem })?;
     let (grid, reversed) = header.grid().map_err(|e| e.named(path))?;
@@ -121,29 +135,23 @@ pub fn read_with_comment(path: &Path) -> Result<(Volume<f32>, String), MhaError>
         let problem = format!("voxel {n} is {}; every voxel must be a finite number", values[n]);
         return Err(MhaError::Header { path: path.to_owned(), problem });
     }
-    let comment = fields.text("Comment").unwrap_or_default().to_owned();
-    Ok((Volume::new(Arc::new(grid), values), comment))
+    Ok((Volume::new(Arc::new(grid), values), facts))
 }
 
-/// Writes a volume as 32-bit floats, uncompressed.
+/// Writes a volume as 32-bit floats, uncompressed, that states nothing of itself beside its grid.
 ///
 /// # Errors
 /// [`MhaError::Uneven`] where the planes are uneven, [`MhaError::Write`] from the file system.
 pub fn write(path: &Path, volume: &Volume<f32>) -> Result<(), MhaError> {
-    write_with_comment(path, volume, "")
+    write_with(path, volume, &Facts::default())
 }
 
-/// Other programs keep a comment in a buffer of 255 bytes.
-const LONGEST_COMMENT: usize = 200;
-
-/// As [`write()`], with a comment line in the header.
+/// As [`write()`], with what it is and whose.
 ///
 /// # Errors
 /// As [`write()`].
-pub fn write_with_comment(path: &Path, volume: &Volume<f32>, comment: &str) -> Result<(), MhaError> {
-    let plain = |c: &char| c.is_ascii() && !c.is_ascii_control();
-    let comment: String = comment.chars().filter(plain).take(LONGEST_COMMENT).collect();
-    let comment = if comment.is_empty() { comment } else { format!("Comment = {comment}\n") };
+pub fn write_with(path: &Path, volume: &Volume<f32>, facts: &Facts) -> Result<(), MhaError> {
+    let facts = facts.lines();
     let grid = volume.grid();
     let dz = grid.even_plane_spacing_mm().ok_or_else(|| MhaError::Uneven { path: path.to_owned() })?;
     let [nx, ny, nz] = grid.size();
@@ -151,7 +159,7 @@ pub fn write_with_comment(path: &Path, volume: &Volume<f32>, comment: &str) -> R
     let o = grid.origin_mm();
     let axes: Vec<String> = grid.axes().iter().map(|a| format!("{} {} {}", a.x, a.y, a.z)).collect();
     let header = format!(
-        "ObjectType = Image\nNDims = 3\n{comment}BinaryData = True\nBinaryDataByteOrderMSB = False\nCompressedData = False\n\
+        "ObjectType = Image\nNDims = 3\n{facts}BinaryData = True\nBinaryDataByteOrderMSB = False\nCompressedData = False\n\
          TransformMatrix = {}\nOffset = {} {} {}\nCenterOfRotation = 0 0 0\nAnatomicalOrientation = RAI\n\
          ElementSpacing = {dx} {dy} {dz}\nDimSize = {nx} {ny} {nz}\nElementType = MET_FLOAT\nElementDataFile = LOCAL\n",
         axes.join(" "),

@@ -195,3 +195,52 @@ fn goals_of_a_template_are_held_against_the_dose() {
         &["quantec-thorax", "no-such-template"],
     );
 }
+
+/// A depth in mm has numbers of the size of a dose; a dose of another phantom has its frame and its patient.
+#[test]
+fn other_quantities_and_doses_of_others_are_refused() {
+    let folder = scratch("dvh-identity");
+    let depth = folder.join("depth.mha");
+    let made = beamsight(&["path", "demo:water", "--out", text(&depth)]);
+    assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
+    let why = ["depth.mha", "radiological depth in mm", "not the absorbed dose in Gy"];
+    refused(&["dvh", "demo:water", "--dose", text(&depth)], &why);
+    refused(&["gamma", text(&depth), text(&depth)], &why);
+    refused(&["info", text(&depth)], &["radiological depth", "not the CT number"]);
+
+    let dose = folder.join("dose.mha");
+    let quick = ["--grid", "10", "--quality", "fast", "--out", text(&dose)];
+    let made = beamsight(&[&["dose", "demo:water"][..], &quick].concat());
+    assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
+    let own = dvh(&["--dose", text(&dose), "--structure", "PTV"]);
+    assert_eq!(
+        (&own["dose"], own["remarks"].as_array().map(Vec::len)),
+        (&"dose.mha".into(), Some(0)),
+        "{own}"
+    );
+    refused(&["dvh", "demo:thorax", "--dose", text(&dose)], &["dose.mha", "frame of reference"]);
+    // Another patient in the same frame.
+    let bytes = fs::read(&dose).unwrap();
+    let header = String::from_utf8_lossy(&bytes[..600]).into_owned();
+    assert!(
+        header.contains("PatientID = DEMO-WATER\n")
+            && header.contains("Quantity = absorbed dose\nUnit = Gy\n")
+    );
+    let at = bytes.windows(10).position(|w| w == b"DEMO-WATER").unwrap();
+    let mut other = bytes.clone();
+    other[at..at + 10].copy_from_slice(b"DEMO-OTHER");
+    let other_path = folder.join("other.mha");
+    fs::write(&other_path, other).unwrap();
+    let words = ["dvh", "demo:water", "--dose", text(&other_path)];
+    refused(&words, &["other.mha", "DEMO-OTHER", "DEMO-WATER", "--any-patient"]);
+    refused(&["gamma", text(&dose), text(&other_path)], &["other.mha", "DEMO-OTHER", "--any-patient"]);
+    let taken = dvh(&["--dose", text(&other_path), "--structure", "PTV", "--any-patient"]);
+    let caveats = taken["caveats"].to_string();
+    assert!(caveats.contains("dose of another patient") && caveats.contains("DEMO-OTHER"), "{caveats}");
+    // A file that says nothing is taken as what it is asked for, and that is said.
+    let silent = gradient(&folder, DVec3::ZERO);
+    let said = dvh(&["--dose", text(&silent), "--structure", "PTV"]);
+    let remarks = said["remarks"].to_string();
+    assert!(remarks.contains("says nothing of its quantity, patient, frame of reference"), "{remarks}");
+    fs::remove_dir_all(folder).unwrap();
+}

@@ -172,7 +172,7 @@ fn doses_of_dicom_files() {
     let relative = folder.put_as("relative.dcm", &relative, uids::EXPLICIT_VR_LITTLE_ENDIAN);
     let same = json_of(&beamsight(&["gamma", text(&plain), text(&plain), "--threshold", "0", "--json"]));
     assert_eq!((&same["pass_rate_percent"], &same["max"]), (&100.0.into(), &0.0.into()), "{same}");
-    refused(&["gamma", text(&plain), text(&other)], &["frames of reference", "1.2.3.999"]);
+    refused(&["gamma", text(&plain), text(&other)], &["frame of reference", "1.2.3.999"]);
     refused(&["gamma", text(&plain), text(&relative)], &["relative.dcm", "relative"]);
     // Two patients are refused without the option.
     let mut other = synthetic::dose(16, &planes);

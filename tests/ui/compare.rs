@@ -9,8 +9,9 @@ use beamsight::app::state::Workspace;
 use beamsight::app::state::compare::{Layout, Side, Source};
 use beamsight::app::state::display::DoseReference;
 use beamsight::app::state::results::Freshness;
-use beamsight::app::{App, CompareOptions, DoseWord, Options};
-use beamsight::case::{Dose, DoseStatus, Edit, History, Plan};
+use beamsight::app::{App, CompareOptions, DoseWord, Options, Picked};
+use beamsight::case::{Dose, DoseStatus, Edit, History, PatientInfo, Plan};
+use beamsight::files::mha::{self, Facts, Quantity};
 use beamsight::geometry::{Grid, Volume};
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Key, Pos2, Rect, vec2};
@@ -433,4 +434,51 @@ fn the_compare_page_looks_as_it_did() {
     until(&mut w, "gamma", |app| pass_rate(app).is_some() && app.is_settled());
     w.run_steps(4);
     w.snapshot("compare");
+}
+
+/// A dose of another patient becomes one of the case only after an answer, which it says from then on.
+#[test]
+fn a_dose_of_another_patient_is_asked_about() {
+    let case = Some("demo:water".to_owned());
+    let mut w =
+        window(Options { case, workspace: Workspace::Compare, grid_mm: Some(10.0), ..Options::default() });
+    until(&mut w, "case", |app| app.state.is_loaded());
+    let case = w.state().state.case().clone();
+    let grid = Grid::axis_aligned(DVec3::splat(-20.0), DVec3::splat(10.0), [5, 5, 5]).unwrap();
+    let volume = Volume::new(Arc::new(grid), vec![1.0; 125]);
+    let write = |name: &str, id: &str, frame: &str| {
+        let path = folder("compare-identity").join(name);
+        let patient = PatientInfo { id: id.to_owned(), ..PatientInfo::default() };
+        mha::write_with(&path, &volume, &Facts::new(Quantity::Dose, &patient, frame)).unwrap();
+        path
+    };
+    let frame = case.stated_frames().next().unwrap().to_owned();
+    let pick = |w: &mut Window, path: std::path::PathBuf| {
+        w.state_mut().set_dialog(Arc::new(move |_| Picked::Path(path.clone())));
+        w.get_by_label("Open dose…").click();
+        w.run_steps(2);
+    };
+    let doses = |app: &App| app.state.case().doses.len();
+    let other = write("other.mha", "SOMEBODY ELSE", &frame);
+    for (button, count) in [("Leave it out", 0), ("They are one patient: show it", 1)] {
+        pick(&mut w, other.clone());
+        until(&mut w, "question", |app| !app.state.strange_doses.is_empty());
+        assert_eq!(
+            w.query_all_by_label_contains("'other.mha' is a dose of the patient SOMEBODY ELSE").count(),
+            1
+        );
+        w.get_by_label(button).click();
+        until(&mut w, "answer", |app| app.state.strange_doses.is_empty());
+        assert_eq!(doses(w.state()), count);
+    }
+    let dose = w.state().state.case().doses[0].clone();
+    assert_eq!(dose.label, "other.mha");
+    assert!(dose.status_text().contains("dose of another patient, SOMEBODY ELSE, accepted"));
+    // Another frame has no answer; the case's own dose needs none.
+    pick(&mut w, write("frame.mha", &case.patient.id, "1.2.3"));
+    until(&mut w, "refusal", |app| app.state.notices.iter().any(|n| n.text.contains("frame.mha")));
+    assert!(said(&w).contains("frame of reference 1.2.3"), "{}", said(&w));
+    pick(&mut w, write("own.mha", &case.patient.id, &frame));
+    until(&mut w, "dose", |app| app.state.case().doses.len() == 2);
+    assert!(!said(&w).contains("own.mha"), "{}", said(&w));
 }

@@ -45,6 +45,8 @@ pub enum Command {
     ShowReferences(bool),
     /// Answers whose objects of a folder are opened.
     ReplyPatients(PatientReply),
+    /// Answers whether the first dose of another patient is shown.
+    ReplyDose(bool),
     /// Opens a file dialog, then uses the chosen file or folder as `FileAction` states.
     Pick(FileAction),
     /// Saves the session to its last file, else asks for a file.

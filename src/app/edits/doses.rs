@@ -3,9 +3,11 @@
 use crate::analysis::combined;
 use crate::app::jobs::{Answer, Requests, open};
 use crate::app::state::compare::{Side, Source};
+use crate::app::state::opening::StrangeDose;
 use crate::app::state::slot::Slot;
 use crate::app::state::{NoticeKind, Selection};
 use crate::case::{Case, Dose, Edit, Remark, Severity, Structure};
+use crate::open::{DoseFile, NotOfCase, read_dose};
 use crate::physics::HuTable;
 use crate::worker::Task;
 use std::path::PathBuf;
@@ -28,7 +30,7 @@ impl Requests<'_> {
     /// Reads a dose from a file into the case, for a side of the comparison if one is named.
     pub fn open_dose(&mut self, path: PathBuf, side: Option<Side>) {
         let task = Task::new(format!("Opening dose {}", path.display()), move |_| {
-            open::read_dose(&path).map(|(dose, remarks)| Answer::NewDose { dose, remarks, side })
+            read_dose(&path).map(|file| Answer::DoseRead(Box::new(file), side))
         });
         self.submit_dose(task);
     }
@@ -41,7 +43,7 @@ impl Requests<'_> {
         let label = made_label(self.state.case(), [&a.label, &b.label], weights);
         let task = Task::new(label.clone(), move |_| {
             let made = combined(&label, &a, &b, weights);
-            made.map(|dose| Answer::NewDose { dose: Arc::new(dose), remarks: Vec::new(), side: None })
+            made.map(|dose| Answer::NewDose(Arc::new(dose)))
         });
         self.submit_dose(task);
     }
@@ -51,11 +53,38 @@ impl Requests<'_> {
         self.worker.submit(Slot::NewDose(self.worker.submitted()), task);
     }
 
-    /// Adds a dose to the case, for the named side of the comparison, else for an empty side.
-    pub fn take_dose(&mut self, dose: Arc<Dose>, remarks: &[Remark], side: Option<Side>) {
-        for remark in remarks.iter().filter(|r| r.severity == Severity::Warning) {
+    /// Adds a dose of a file that belongs to the case; of another patient's the user is asked first.
+    pub fn take_dose_file(&mut self, mut file: DoseFile, side: Option<Side>) {
+        match file.check(self.state.case()) {
+            Ok(()) => self.add_dose_file(file, side),
+            Err(why @ NotOfCase::Frame { .. }) => {
+                self.state.notices.add(NoticeKind::Error, format!("Not opened: {why}."));
+            }
+            Err(why) => self.state.strange_doses.push(StrangeDose { file, side, why: why.to_string() }),
+        }
+    }
+
+    /// Opens a dose of another patient as its user answers, or leaves it out.
+    pub fn answer_strange_dose(&mut self, accepted: bool) {
+        if self.state.strange_doses.is_empty() {
+            return;
+        }
+        let StrangeDose { mut file, side, .. } = self.state.strange_doses.remove(0);
+        if accepted {
+            file.accept();
+            self.add_dose_file(file, side);
+        }
+    }
+
+    fn add_dose_file(&mut self, file: DoseFile, side: Option<Side>) {
+        for remark in file.remarks.iter().filter(|r| r.severity == Severity::Warning) {
             self.state.notices.add(NoticeKind::Warning, remark.with_files());
         }
+        self.take_dose(Arc::new(file.dose), side);
+    }
+
+    /// Adds a dose to the case, for the named side of the comparison, else for an empty side.
+    pub fn take_dose(&mut self, dose: Arc<Dose>, side: Option<Side>) {
         let index = self.state.case().doses.len();
         self.state.edit(Edit::AddDose(dose), None);
         let sides = &mut self.state.compare.sides;

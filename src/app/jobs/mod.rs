@@ -32,6 +32,7 @@ use crate::analysis::second_check::MachineUse;
 use crate::case::{Contours, DensityOverride, Dose, Remark, Structure};
 use crate::dicom::Exported;
 use crate::files::{GoalTemplate, Keeper, Recoverable};
+use crate::open::DoseFile;
 use crate::physics::{HuTable, MachineContents};
 use crate::results::Delivery;
 use crate::worker;
@@ -90,12 +91,10 @@ pub enum Answer {
     Goals(Box<GoalTemplate>),
     /// A result of the current case.
     Result(Delivery),
-    /// A dose for the case: read from a file, or made of others.
-    NewDose {
-        dose: Arc<Dose>,
-        remarks: Vec<Remark>,
-        side: Option<Side>,
-    },
+    /// A dose from a file, for a side of the comparison if one is named.
+    DoseRead(Box<DoseFile>, Option<Side>),
+    /// A dose made of others of the case.
+    NewDose(Arc<Dose>),
     /// The body found in the CT, with its remark.
     Body(Structure, Remark),
     /// What the CT shows outside the body, its volume in cm3, and the density it was asked for with.

@@ -3,30 +3,18 @@
 use crate::analysis::{BodyChoice, BodyWord, body_from_ct, body_of};
 use crate::app::state::opening::{Folder, Opened, Opening, Origin, PatientQuestion, SeriesLine};
 use crate::app::state::record::Record;
-use crate::case::{Case, Ct, Dose, Remark, Structure, StructureSet};
+use crate::case::{Case, Ct, Remark, Structure, StructureSet};
 use crate::dicom::{self, Catalogue, DicomError};
 use crate::engine::JobControl;
+use crate::files::plan_toml;
 use crate::files::session::Session;
-use crate::files::{plan_toml, read_dose_volume};
 use crate::open::{CaseWord, OpenOptions, OpenedSession, chosen_objects, open_session, scan_first};
-use std::path::Path;
 use std::sync::Arc;
 
 /// Finds the body in a CT.
 pub fn body(ct: &Ct, set: &StructureSet, control: &JobControl) -> Result<(Structure, Remark), String> {
     let found = body_from_ct(ct, set, control).map_err(|e| e.to_string())?;
     found.ok_or_else(|| "nothing in this CT is dense enough to be a body".to_owned())
-}
-
-/// A dose from a file: RTDOSE, or a `.mha` volume in Gy.
-pub fn read_dose(path: &Path) -> Result<(Arc<Dose>, Vec<Remark>), String> {
-    let is_mha = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("mha"));
-    if !is_mha {
-        let (dose, remarks) = dicom::read_dose(path).map_err(|e| e.to_string())?;
-        return Ok((Arc::new(dose), remarks));
-    }
-    let dose = read_dose_volume(path).map_err(|e| e.to_string())?;
-    Ok((Arc::new(dose), Vec::new()))
 }
 
 /// What opening comes to.

@@ -1,4 +1,5 @@
-//! Questions about objects of several patient IDs: whose of a folder are opened, and whether an X-ray is of the case's patient.
+//! Questions about objects of several patient IDs: whose of a folder are opened, and whether an X-ray or a dose is of the
+//! case's patient.
 
 use crate::app::command::{Command, Commands, RegisterAction};
 use crate::app::state::State;
@@ -11,19 +12,27 @@ const WIDTH: f32 = 520.0;
 pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     folder(ctx, state, commands);
     xray(ctx, state, commands);
+    dose(ctx, state, commands);
 }
 
-/// Whether an X-ray of another patient ID is of the case's patient.
-fn xray(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    let Some(of) = state.register.strange.first() else { return };
-    let modal = egui::Modal::new(egui::Id::unique("strange x-ray")).show(ctx, |ui| {
+/// Whether a dose of another patient is of the case's patient.
+fn dose(ctx: &egui::Context, state: &State, commands: &mut Commands) {
+    let Some(of) = state.strange_doses.first() else { return };
+    let text = "To answer yes is to say that both are one patient. If they are not, its DVHs, goals and gamma are of one patient's \
+                dose in another's body. The dose says the answer wherever it is shown.";
+    let answer =
+        asked(ctx, "strange dose", "Is this dose of the same patient?", &format!("{}.", of.why), text);
+    commands.extend(answer.map(Command::ReplyDose));
+}
+
+/// A question about one object of another patient; leaving it out has the focus.
+fn asked(ctx: &egui::Context, id: &str, heading: &str, what: &str, warning: &str) -> Option<bool> {
+    let modal = egui::Modal::new(egui::Id::unique(id)).show(ctx, |ui| {
         ui.set_width(WIDTH);
-        ui.heading("Is this X-ray of the same patient?");
-        ui.label(format!("{} is of the patient ID {}, the CT of {}.", of.label, of.theirs, of.ours));
+        ui.heading(heading);
+        ui.add(Label::new(theme::spelled(ui.ctx(), what)).wrap());
         ui.add_space(6.0);
-        let text = "To answer yes is to say that both IDs are one patient. If they are not, a pose found here is of one patient \
-                    before the X-ray of another. The answer is kept in the session; the registration and exports say it.";
-        ui.add(Label::new(RichText::new(text).color(theme::of(ui).warning)).wrap());
+        ui.add(Label::new(RichText::new(warning).color(theme::of(ui).warning)).wrap());
         ui.add_space(8.0);
         ui.horizontal(|ui| {
             let no = ui.button("Leave it out");
@@ -35,10 +44,17 @@ fn xray(ctx: &egui::Context, state: &State, commands: &mut Commands) {
         })
         .inner
     });
-    let escaped = modal.should_close().then_some(false);
-    if let Some(accepted) = modal.inner.or(escaped) {
-        commands.push(Command::Register(RegisterAction::IsOfPatient(accepted)));
-    }
+    modal.inner.or(modal.should_close().then_some(false))
+}
+
+/// Whether an X-ray of another patient ID is of the case's patient.
+fn xray(ctx: &egui::Context, state: &State, commands: &mut Commands) {
+    let Some(of) = state.register.strange.first() else { return };
+    let what = format!("{} is of the patient ID {}, the CT of {}.", of.label, of.theirs, of.ours);
+    let text = "To answer yes is to say that both IDs are one patient. If they are not, a pose found here is of one patient \
+                before the X-ray of another. The answer is kept in the session; the registration and exports say it.";
+    let answer = asked(ctx, "strange x-ray", "Is this X-ray of the same patient?", &what, text);
+    commands.extend(answer.map(|accepted| Command::Register(RegisterAction::IsOfPatient(accepted))));
 }
 
 fn folder(ctx: &egui::Context, state: &State, commands: &mut Commands) {
@@ -51,7 +67,7 @@ fn folder(ctx: &egui::Context, state: &State, commands: &mut Commands) {
         ui.add_space(4.0);
         let mut reply = None;
         for (n, of) in question.patients.iter().enumerate() {
-            let who = who(&of.patient.name, &of.patient.id);
+            let who = theme::spelled(ui.ctx(), &who(&of.patient.name, &of.patient.id)).into_owned();
             ui.horizontal(|ui| {
                 let button = ui.add_enabled(of.alone.is_some(), egui::Button::new(format!("Open {who} alone")));
                 if button.clicked() {

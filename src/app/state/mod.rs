@@ -43,7 +43,7 @@ use machine_files::MachineFiles;
 use machine_fit::MachineFit;
 use measure::Measures;
 use network::Network;
-use opening::{Folder, Origin, PatientQuestion};
+use opening::{Folder, Origin, PatientQuestion, StrangeDose};
 use plans::PlanTools;
 use register::Register;
 use results::CaseResults;
@@ -64,6 +64,8 @@ pub struct State {
     pub saved: Option<Work>,
     /// The open question whose objects of a folder are opened, if any.
     pub patients: Option<Box<PatientQuestion>>,
+    /// Doses of files that state another patient, until the user has answered for them.
+    pub strange_doses: Vec<StrangeDose>,
     /// What belongs to what in the folder is on show.
     pub references_open: bool,
     /// The open question about unsaved work, if any.
@@ -126,6 +128,7 @@ impl Default for State {
             origin: None,
             saved: None,
             patients: None,
+            strange_doses: Vec::new(),
             references_open: false,
             question: None,
             replacing: Vec::new(),
@@ -171,6 +174,12 @@ impl Default for State {
 impl State {
     pub fn case(&self) -> &Case {
         self.history.case()
+    }
+
+    /// The patient's name and ID as far as the files state them, else the source of the case.
+    pub fn who(&self) -> String {
+        let who = self.case().patient.in_words();
+        if who.is_empty() { self.case().source.clone() } else { who }
     }
 
     /// The folder of the case, where it is one of DICOM.

@@ -1,10 +1,11 @@
 //! Cases to be opened, and the origin of the current one.
 
+use super::compare::Side;
 use super::record::Record;
 use crate::analysis::BodyChoice;
 use crate::case::{Case, PatientInfo, StructureSet};
 use crate::dicom::{Catalogue, Choice, Entry, Tree};
-use crate::open::CaseWord;
+use crate::open::{CaseWord, DoseFile};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -40,6 +41,16 @@ pub struct PatientToOpen {
     pub holds: String,
     /// Opens the patient's own objects alone; `None` where there is nothing to be shown by itself.
     pub alone: Option<Choice>,
+}
+
+/// A dose of a file that states another patient than the case: the user is asked whether it is shown.
+#[derive(Debug)]
+pub struct StrangeDose {
+    pub file: DoseFile,
+    /// The side of the comparison that it is for, if one was named.
+    pub side: Option<Side>,
+    /// The file, its patient and that of the case, in a sentence.
+    pub why: String,
 }
 
 /// The user's answer.

@@ -115,6 +115,7 @@ impl App {
                     self.begin_opening(opening);
                 }
             }
+            Command::ReplyDose(accepted) => self.requests().answer_strange_dose(accepted),
             Command::Recompute => state.results.forget_failures(),
             Command::Pick(ask) => self.pick(ask),
             Command::OpenHuTable(path) => self.requests().open_hu_table(path),

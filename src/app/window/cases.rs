@@ -74,6 +74,7 @@ impl App {
         self.cases += 1;
         // Pending files belong to the previous case.
         self.state.replacing.clear();
+        self.state.strange_doses.clear();
         self.state.report_waits = None;
         self.close_check();
         let remembered =

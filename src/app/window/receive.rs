@@ -127,7 +127,8 @@ impl App {
             Answer::Recoverable(found) => self.take_recoverable(found),
             Answer::Recent(words) => self.state.recent = words,
             Answer::Kept => {}
-            Answer::NewDose { dose, remarks, side } => self.requests().take_dose(dose, &remarks, side),
+            Answer::DoseRead(file, side) => self.requests().take_dose_file(*file, side),
+            Answer::NewDose(dose) => self.requests().take_dose(dose, None),
             Answer::HuTable(table) => self.requests().take_hu_table(table),
             Answer::Goals(template) => self.state.add_template(&template),
             Answer::Body(structure, remark) => self.requests().take_body(structure, remark),

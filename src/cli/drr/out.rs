@@ -4,7 +4,8 @@ use super::Args;
 use crate::case::{PixelMeaning, Radiograph};
 use crate::dicom::{Belonging, write_radiograph};
 use crate::engine::drr::{Drr, Region};
-use crate::files::{mha, replace_file};
+use crate::files::mha::{self, Facts, Quantity};
+use crate::files::replace_file;
 use crate::geometry::{Grid, ImagingSetup, Projection, Volume};
 use anyhow::{Context as _, anyhow};
 use std::io;
@@ -65,7 +66,12 @@ pub fn write(path: &Path, image: &Radiograph, args: &Args, belonging: &Belonging
                 &[0.0],
             );
             let grid = grid.context("the pixels' rows and columns are not at right angles: write .png")?;
-            mha::write(path, &Volume::new(Arc::new(grid), image.values.to_vec()))?;
+            let quantity = match image.meaning {
+                PixelMeaning::Transmission => Quantity::Transmission,
+                _ => Quantity::AttenuationIntegral,
+            };
+            let facts = Facts::new(quantity, &belonging.patient, &belonging.frame_of_reference_uid);
+            mha::write_with(path, &Volume::new(Arc::new(grid), image.values.to_vec()), &facts)?;
         }
         Some("dcm") => write_radiograph(path, image, belonging)?,
         _ => png(path, image, args)?,

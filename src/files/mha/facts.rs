@@ -1,0 +1,121 @@
+//! What a volume's header states of it beside its grid: quantity, unit, patient and frame of reference. MetaImage has no
+//! fields for these; other readers pass over ones that they do not know.
+
+use crate::case::PatientInfo;
+use std::fmt;
+
+/// What the numbers of a volume are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    Hu,
+    Attenuation,
+    Dose,
+    DoseDeviation,
+    Gamma,
+    RadiologicalDepth,
+    AttenuationIntegral,
+    Transmission,
+}
+
+impl Quantity {
+    /// Its name and its unit, as they stand in the header.
+    fn words(self) -> [&'static str; 2] {
+        match self {
+            Self::Hu => ["CT number", "HU"],
+            Self::Attenuation => ["linear attenuation coefficient", "1/mm"],
+            Self::Dose => ["absorbed dose", "Gy"],
+            Self::DoseDeviation => ["standard deviation of the absorbed dose", "Gy"],
+            Self::Gamma => ["gamma index", "1"],
+            Self::RadiologicalDepth => ["radiological depth", "mm of water"],
+            Self::AttenuationIntegral => ["line integral of the linear attenuation coefficient", "1"],
+            Self::Transmission => ["transmission", "1"],
+        }
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [name, unit] = self.words();
+        write!(f, "{name} in {unit}")
+    }
+}
+
+/// What a header states; empty where it states nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    pub comment: String,
+    pub quantity: String,
+    pub unit: String,
+    pub patient_id: String,
+    pub patient_name: String,
+    pub frame_of_reference_uid: String,
+}
+
+/// Other programs keep a value in a buffer of 255 bytes.
+const LONGEST_VALUE: usize = 200;
+
+impl Facts {
+    pub fn new(quantity: Quantity, patient: &PatientInfo, frame_of_reference_uid: &str) -> Self {
+        let [name, unit] = quantity.words();
+        Self {
+            comment: String::new(),
+            quantity: name.to_owned(),
+            unit: unit.to_owned(),
+            patient_id: patient.id.clone(),
+            patient_name: patient.name.clone(),
+            frame_of_reference_uid: frame_of_reference_uid.to_owned(),
+        }
+    }
+
+    pub fn patient(&self) -> PatientInfo {
+        PatientInfo { name: self.patient_name.clone(), id: self.patient_id.clone(), ..PatientInfo::default() }
+    }
+
+    /// The quantity that is stated where it is another one; nothing stated is no contradiction.
+    pub(super) fn contradicts(&self, wanted: Quantity) -> Option<String> {
+        let [name, unit] = wanted.words();
+        let is = |stated: &str, wanted: &str| stated.is_empty() || stated.eq_ignore_ascii_case(wanted);
+        if is(&self.quantity, name) && is(&self.unit, unit) {
+            return None;
+        }
+        let quantity = if self.quantity.is_empty() { "a quantity" } else { &self.quantity };
+        Some(if self.unit.is_empty() { quantity.to_owned() } else { format!("{quantity} in {}", self.unit) })
+    }
+
+    /// The keys of the header, each with its value.
+    fn keys(&mut self) -> [(&'static str, &mut String); 6] {
+        [
+            ("Comment", &mut self.comment),
+            ("Quantity", &mut self.quantity),
+            ("Unit", &mut self.unit),
+            ("PatientID", &mut self.patient_id),
+            ("PatientName", &mut self.patient_name),
+            ("FrameOfReferenceUID", &mut self.frame_of_reference_uid),
+        ]
+    }
+
+    /// Those that `text` has of the keys.
+    pub(super) fn read<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Self {
+        let mut facts = Self::default();
+        for (key, value) in facts.keys() {
+            *value = text(key).unwrap_or_default().to_owned();
+        }
+        facts
+    }
+
+    /// The lines of the header.
+    pub(super) fn lines(&self) -> String {
+        let mut facts = self.clone();
+        // A comment of other programs is ASCII.
+        facts.comment.retain(|c| c.is_ascii());
+        let mut lines = String::new();
+        for (key, value) in facts.keys() {
+            let mut value: String = value.chars().filter(|c| !c.is_control()).collect();
+            value.truncate(value.floor_char_boundary(LONGEST_VALUE));
+            if !value.trim().is_empty() {
+                lines += &format!("{key} = {}\n", value.trim());
+            }
+        }
+        lines
+    }
+}
