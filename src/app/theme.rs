@@ -2,10 +2,12 @@
 
 use crate::case::{DoseStatus, Rgb};
 use crate::files::ThemeChoice;
+use crate::input::code_of;
 use egui::{
     Color32, CornerRadius, FontFamily, FontId, Frame, Margin, Rect, Stroke, StrokeKind, TextStyle, Ui,
     Visuals, vec2,
 };
+use std::borrow::Cow;
 
 /// The colours of panels in one theme.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -174,6 +176,29 @@ pub fn choose(ctx: &egui::Context, choice: ThemeChoice) {
         ctx.set_theme(preference);
         ctx.request_repaint();
     }
+}
+
+/// A text in which letters that no font of the window has are spelled by their code, `<U+5C71>`: the box or question mark in
+/// their place would be the same for every name.
+pub fn spelled<'a>(ctx: &egui::Context, text: &'a str) -> Cow<'a, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let font = FontId::new(13.0, FontFamily::Proportional);
+    ctx.fonts_mut(|fonts| {
+        if fonts.has_glyphs(&font, text) {
+            return Cow::Borrowed(text);
+        }
+        let mut spelled = String::new();
+        for c in text.chars() {
+            if c.is_whitespace() || fonts.has_glyph(&font, c) {
+                spelled.push(c)
+            } else {
+                spelled += &code_of(c)
+            }
+        }
+        Cow::Owned(spelled)
+    })
 }
 
 /// The visuals of a theme: those of egui in the colours of the palette.

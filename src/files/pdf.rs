@@ -1,10 +1,16 @@
 //! Small PDF documents: A4 pages with text, lines, boxes and pictures. Text is set in Helvetica, which every
-//! reader has; characters outside its encoding (WinAnsi, PDF 32000-1, annex D) are transliterated or become
-//! `?`.
+//! reader has; one with letters outside its encoding (WinAnsi, PDF 32000-1, annex D) in a font of its own. Letters that
+//! this lacks too stand as their code: the letter in their place must be that of no other name.
 
+mod font;
+
+use crate::input::code_of;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use font::FACE;
+use pdf_writer::types::TextRenderingMode;
 use pdf_writer::{Content, Filter, Finish as _, Name, Pdf, Rect, Ref, Str, TextStr};
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
 /// Width and height of a page, points of 1/72 inch.
@@ -32,12 +38,19 @@ pub struct Document {
     title: String,
     pages: Vec<Content>,
     images: Vec<Image>,
+    /// Glyphs of the font of its own, with their letters.
+    glyphs: BTreeMap<u16, char>,
 }
 
 impl Document {
     /// A document with one empty page.
     pub fn new(title: &str) -> Self {
-        Self { title: title.to_owned(), pages: vec![Content::new()], images: Vec::new() }
+        Self {
+            title: title.to_owned(),
+            pages: vec![Content::new()],
+            images: Vec::new(),
+            glyphs: BTreeMap::new(),
+        }
     }
 
     /// Begins another page.
@@ -55,13 +68,32 @@ impl Document {
 
     /// Text from `x` on, its base line at `y`.
     pub fn text(&mut self, x: f32, y: f32, what: &str, how: Type) {
-        let bytes = win_ansi(what);
+        let set = Set::of(what);
+        if let Set::Glyphs(glyphs) = &set {
+            self.glyphs.extend(glyphs.iter().copied());
+        }
         let content = self.page();
         fill(content, how.colour);
         content.begin_text();
-        content.set_font(if how.bold { BOLD } else { REGULAR }, how.size);
-        content.next_line(x, A4[1] - y);
-        content.show(Str(&bytes));
+        match set {
+            Set::WinAnsi(bytes) => {
+                content.set_font(if how.bold { BOLD } else { REGULAR }, how.size);
+                content.next_line(x, A4[1] - y).show(Str(&bytes));
+            }
+            Set::Glyphs(glyphs) => {
+                let bytes: Vec<u8> = glyphs.iter().flat_map(|(glyph, _)| glyph.to_be_bytes()).collect();
+                content.set_font(OWN, how.size);
+                if how.bold {
+                    // The font is light: an outline makes it bold.
+                    let [r, g, b] = how.colour.map(|c| f32::from(c) / 255.0);
+                    content.set_stroke_rgb(r, g, b).set_line_width(0.04 * how.size);
+                    content.set_dash_pattern(Vec::new(), 0.0);
+                    content.set_text_rendering_mode(TextRenderingMode::FillStroke);
+                }
+                content.next_line(x, A4[1] - y).show(Str(&bytes));
+                content.set_text_rendering_mode(TextRenderingMode::Fill);
+            }
+        }
         content.end_text();
     }
 
@@ -113,6 +145,7 @@ impl Document {
         let content_ref = |n: usize| Ref::new(7 + 2 * n as i32);
         let count = self.pages.len();
         let image_ref = |n: usize| Ref::new(6 + 2 * count as i32 + n as i32);
+        let own = (!self.glyphs.is_empty()).then(|| image_ref(self.images.len()));
         let mut pdf = Pdf::new();
         pdf.catalog(catalog).pages(tree);
         pdf.document_info(info).title(TextStr(&self.title)).producer(TextStr("Beamsight"));
@@ -125,7 +158,10 @@ impl Document {
             let mut page = pdf.page(page_ref(n));
             page.parent(tree).media_box(Rect::new(0.0, 0.0, A4[0], A4[1])).contents(content_ref(n));
             let mut resources = page.resources();
-            resources.fonts().pair(REGULAR, regular).pair(BOLD, bold);
+            let mut fonts = resources.fonts();
+            fonts.pair(REGULAR, regular).pair(BOLD, bold);
+            own.into_iter().for_each(|own| _ = fonts.pair(OWN, own));
+            fonts.finish();
             let mut objects = resources.x_objects();
             for image in 0..self.images.len() {
                 objects.pair(Name(format!("I{image}").as_bytes()), image_ref(image));
@@ -143,12 +179,41 @@ impl Document {
             object.color_space().device_rgb();
             object.filter(Filter::FlateDecode);
         }
+        if let (Some(own), Some(face)) = (own, &*FACE) {
+            face.embed(&mut pdf, own, &self.glyphs);
+        }
         pdf.finish()
     }
 }
 
 const REGULAR: Name<'static> = Name(b"R");
 const BOLD: Name<'static> = Name(b"B");
+const OWN: Name<'static> = Name(b"O");
+
+/// A text in codes of the font that has all of its letters.
+enum Set {
+    WinAnsi(Vec<u8>),
+    /// Glyphs of the font of the document's own, each with its letter.
+    Glyphs(Vec<(u16, char)>),
+}
+
+impl Set {
+    fn of(text: &str) -> Self {
+        if let Some(bytes) = text.chars().map(win_ansi).collect::<Option<Vec<_>>>() {
+            return Self::WinAnsi(bytes.concat());
+        }
+        let glyph = |c: char| FACE.as_ref().and_then(|face| face.glyph(c)).map(|glyph| (glyph, c));
+        let mut glyphs = Vec::new();
+        for c in text.chars() {
+            match (glyph(c), win_ansi(c)) {
+                (Some(known), _) => glyphs.push(known),
+                (None, Some(bytes)) => glyphs.extend(bytes.iter().filter_map(|b| glyph(char::from(*b)))),
+                (None, None) => glyphs.extend(code_of(c).chars().filter_map(glyph)),
+            }
+        }
+        Self::Glyphs(glyphs)
+    }
+}
 
 fn fill(content: &mut Content, colour: [u8; 3]) {
     let [r, g, b] = colour.map(|c| f32::from(c) / 255.0);
@@ -162,25 +227,21 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// Text in the encoding of the fonts.
-fn win_ansi(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            ' '..='~' | '\u{a0}'..='\u{ff}' => bytes.push(c as u32 as u8),
-            '…' => bytes.push(0x85),
-            '–' => bytes.push(0x96),
-            '—' => bytes.push(0x97),
-            '’' => bytes.push(0x92),
-            '−' => bytes.push(b'-'),
-            '≤' => bytes.extend(b"<="),
-            '≥' => bytes.extend(b">="),
-            'γ' => bytes.extend(b"gamma"),
-            '→' => bytes.extend(b"->"),
-            _ => bytes.push(b'?'),
-        }
-    }
-    bytes
+/// A letter in the encoding of Helvetica; `None` where it has none for it.
+fn win_ansi(letter: char) -> Option<Vec<u8>> {
+    Some(match letter {
+        ' '..='~' | '\u{a0}'..='\u{ff}' => vec![letter as u32 as u8],
+        '…' => vec![0x85],
+        '–' => vec![0x96],
+        '—' => vec![0x97],
+        '’' => vec![0x92],
+        '−' => vec![b'-'],
+        '≤' => b"<=".to_vec(),
+        '≥' => b">=".to_vec(),
+        'γ' => b"gamma".to_vec(),
+        '→' => b"->".to_vec(),
+        _ => return None,
+    })
 }
 
 /// Width of a text, points.
@@ -189,9 +250,18 @@ pub fn width(text: &str, how: Type) -> f32 {
         b' '..=b'~' => HELVETICA[usize::from(byte - b' ')],
         _ => 556,
     };
-    let sum: u32 = win_ansi(text).into_iter().map(|b| u32::from(of(b))).sum();
-    // Bold runs some 6 % wider.
-    sum as f32 / 1000.0 * how.size * if how.bold { 1.06 } else { 1.0 }
+    let thousandths = match Set::of(text) {
+        // Bold runs some 6 % wider.
+        Set::WinAnsi(bytes) => {
+            let sum: u32 = bytes.into_iter().map(|b| u32::from(of(b))).sum();
+            sum as f32 * if how.bold { 1.06 } else { 1.0 }
+        }
+        Set::Glyphs(glyphs) => {
+            let advance = |(glyph, _)| FACE.as_ref().map_or(0.0, |face| face.advance(glyph));
+            glyphs.into_iter().map(advance).sum()
+        }
+    };
+    thousandths / 1000.0 * how.size
 }
 
 /// Advance of the characters from space to tilde, thousandths of the size (Adobe's metrics of Helvetica).
@@ -211,7 +281,16 @@ mod tests {
 
     #[test]
     fn text_is_written_in_the_encoding_of_the_font() {
-        assert_eq!(win_ansi("γ ≤ 1 cm³ é −2 → 3 Ω"), b"gamma <= 1 cm\xb3 \xe9 -2 -> 3 ?");
+        let Set::WinAnsi(bytes) = Set::of("γ ≤ 1 cm³ é −2 → 3") else { panic!("Helvetica has it") };
+        assert_eq!(bytes, b"gamma <= 1 cm\xb3 \xe9 -2 -> 3");
+        let letters = |text| match Set::of(text) {
+            Set::Glyphs(glyphs) => glyphs.into_iter().map(|(_, letter)| letter).collect::<String>(),
+            Set::WinAnsi(_) => panic!("Helvetica does not have it"),
+        };
+        for name in ["Łukasz", "Иванова, Анна", "Διονύσιος", "Işık, Ayşe"] {
+            assert_eq!(letters(name), name);
+        }
+        assert_eq!(letters("山 → 1"), "<U+5C71> -> 1");
         // All digits have one width, so that columns align.
         assert!((width("0123456789", PLAIN) - 55.6).abs() < 1e-3);
         assert!(width("iii", PLAIN) < width("WWW", PLAIN));
@@ -232,6 +311,7 @@ mod tests {
         let find = |what: &[u8]| bytes.windows(what.len()).filter(|w| *w == what).count();
         assert!(bytes.starts_with(b"%PDF-1.") && find(b"%%EOF") == 1);
         assert_eq!([find(b"/Type /Page\n"), find(b"/Subtype /Image")], [2, 1]);
+        assert_eq!(find(b"/FontFile2"), 0);
         // Every object is at its offset in the table.
         let text = String::from_utf8_lossy(&bytes);
         let start: usize =
@@ -244,6 +324,17 @@ mod tests {
         for (n, line) in table.lines().skip(2).enumerate().filter(|(_, l)| l.contains(" n")) {
             let offset: usize = line[..10].parse().unwrap();
             assert!(at(offset).starts_with(format!("{n} 0 obj").as_bytes()), "object {n}");
+        }
+    }
+
+    #[test]
+    fn letters_beyond_latin_1_bring_their_font() {
+        let mut document = Document::new("Łukasz");
+        document.text(50.0, 60.0, "Łukasz Иванов", Type { bold: true, ..PLAIN });
+        let bytes = document.finish();
+        let find = |what: &[u8]| bytes.windows(what.len()).any(|w| w == what);
+        for what in [&b"/FontFile2"[..], b"/Identity-H", b"/ToUnicode", b"<011E> <0141>"] {
+            assert!(find(what), "{}", String::from_utf8_lossy(what));
         }
     }
 }

@@ -110,3 +110,19 @@ fn the_first_page_looks_as_it_did() {
     w.run_steps(4);
     w.snapshot("first_page");
 }
+
+/// The patient is named in the title and on screen at every width, also where the bar has no room: 640 points are 1024 pixels
+/// at the scale 1.6.
+#[test]
+fn the_patient_is_always_named() {
+    let mut w = window(Options { case: Some("demo:water".to_owned()), ..Options::default() });
+    until(&mut w, "case", |app| app.state.is_loaded());
+    let who = "Demo, water  (DEMO-WATER)";
+    assert!(w.state().title().contains(&format!("{who} - demo:water")), "{}", w.state().title());
+    for width in [2560.0, 1400.0, 1024.0, 640.0] {
+        w.set_size(eframe::egui::vec2(width, 760.0));
+        w.run_steps(4);
+        let shown = w.get_by_label(who).rect();
+        assert!(shown.left() >= 0.0 && shown.right() <= width && shown.width() > 100.0, "{width}: {shown:?}");
+    }
+}

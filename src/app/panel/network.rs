@@ -187,7 +187,8 @@ fn found(ui: &mut Ui, network: &Network, free: bool, actions: &mut Vec<NetworkAc
                         actions.extend([NetworkAction::Search(search), NetworkAction::Find]);
                     }
                 }
-                ui.add(egui::Label::new(words(m, is_series)).extend()).on_hover_text(uid);
+                ui.add(egui::Label::new(theme::spelled(ui.ctx(), &words(m, is_series))).extend())
+                    .on_hover_text(uid);
                 ui.end_row();
             }
         });

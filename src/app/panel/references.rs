@@ -26,7 +26,8 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
             let area = ScrollArea::vertical().auto_shrink([false, true]).max_height(height);
             area.show(ui, |ui| {
                 for branch in &folder.tree.patients {
-                    section(ui, &format!("Patient {}", who(&branch.patient.name, &branch.patient.id)));
+                    let who = who(&branch.patient.name, &branch.patient.id);
+                    section(ui, &format!("Patient {}", theme::spelled(ui.ctx(), &who)));
                     branch.studies.iter().for_each(|study| study_ui(ui, state, folder, study, commands));
                 }
             });

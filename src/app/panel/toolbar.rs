@@ -12,7 +12,7 @@ use crate::app::theme;
 use crate::dicom::ExportPart;
 use crate::files::ThemeChoice;
 use crate::files::demo::DEMOS;
-use egui::{Align, Button, Layout, Ui};
+use egui::{Align, Button, Color32, Layout, Ui};
 use std::path::PathBuf;
 
 /// Text typed into the bar's menus.
@@ -26,6 +26,9 @@ pub struct Drafts {
 }
 
 pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
+    let who = state.who();
+    let shown = egui::RichText::new(theme::spelled(ui.ctx(), &who)).strong();
+    let mut has_room = true;
     ui.horizontal(|ui| {
         open_menu(ui, state, drafts, commands);
         save_menu(ui, state, drafts, commands);
@@ -43,7 +46,6 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
             super::measure::menu(ui, state, commands);
             window_level(ui, state, commands);
         }
-        let room = ui.available_width();
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if ui.button("About").clicked() {
                 commands.push(Command::About(true));
@@ -51,13 +53,23 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
             theme_menu(ui, state, commands);
             super::log::menu(ui, state, commands);
             ui.colored_label(theme::of(ui).warning, egui::RichText::new("Not for clinical use").small());
-            if room > 260.0 {
+            // Identity is never cut short for want of room: it has a line of its own then.
+            let font = egui::TextStyle::Body.resolve(ui.style());
+            let galley = ui.painter().layout_no_wrap(shown.text().to_owned(), font, Color32::PLACEHOLDER);
+            has_room = galley.size().x + ROOM_AROUND_IDENTITY <= ui.available_width();
+            if has_room {
                 ui.separator();
-                ui.add(egui::Label::new(who(state)).truncate());
+                ui.add(egui::Label::new(shown.clone()).truncate()).on_hover_text(&who);
             }
         });
     });
+    if !has_room {
+        ui.add(egui::Label::new(shown).wrap()).on_hover_text(&who);
+    }
 }
+
+/// Points that the separator before the patient's name takes.
+const ROOM_AROUND_IDENTITY: f32 = 24.0;
 
 /// The choice of theme.
 fn theme_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -71,29 +83,6 @@ fn theme_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
     menu.response
         .on_hover_text("Dark or light panels; images and plots are dark in both. Kept from run to run");
-}
-
-/// Name and identifier of the patient, as far as the files state them.
-fn who(state: &State) -> String {
-    let patient = &state.case().patient;
-    match (person(&patient.name).as_str(), patient.id.trim()) {
-        ("", "") => state.case().source.clone(),
-        (name, "") => name.to_owned(),
-        ("", id) => id.to_owned(),
-        (name, id) if name == id => name.to_owned(),
-        (name, id) => format!("{name}  ({id})"),
-    }
-}
-
-/// A readable name: DICOM separates its parts by carets (PS3.5, 6.2.1.2: family, given, middle, prefix, suffix).
-fn person(name: &str) -> String {
-    let parts: Vec<&str> = name.split('^').map(str::trim).collect();
-    let rest = parts.iter().skip(1).filter(|p| !p.is_empty()).copied().collect::<Vec<_>>().join(" ");
-    match (parts[0], rest.as_str()) {
-        (family, "") => family.to_owned(),
-        ("", rest) => rest.to_owned(),
-        (family, rest) => format!("{family}, {rest}"),
-    }
 }
 
 fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
@@ -296,25 +285,6 @@ fn presets(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let hint = format!("Width {} HU, level {} HU (key {})", window.width_hu, window.level_hu, index + 1);
         if ui.add(button).on_hover_text(hint).clicked() {
             commands.push(Command::Window(window));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::person;
-
-    #[test]
-    fn names_are_read_without_carets() {
-        for (name, want) in [
-            ("Demo^thorax", "Demo, thorax"),
-            ("Fantom^Test^^^", "Fantom, Test"),
-            ("Doe^Jane^Q^Dr", "Doe, Jane Q Dr"),
-            ("LUNG1-001", "LUNG1-001"),
-            ("^Only", "Only"),
-            ("", ""),
-        ] {
-            assert_eq!(person(name), want);
         }
     }
 }

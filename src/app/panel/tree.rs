@@ -102,7 +102,8 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
             None => detail,
         };
         let selected = state.selection == Selection::Structure(structure.number);
-        let response = row(&structure.name, &detail, selected).weak(!shown).show(ui, 38.0, |ui| {
+        let name = theme::spelled(ui.ctx(), &structure.name);
+        let response = row(&name, &detail, selected).weak(!shown).show(ui, 38.0, |ui| {
             let mut on = shown;
             let switch = ui.add(Checkbox::without_text(&mut on));
             let name = format!("Show {}", structure.name);

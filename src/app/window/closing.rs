@@ -11,11 +11,15 @@ use std::path::PathBuf;
 /// The window's title without a case.
 const TITLE: &str = "Beamsight (not for clinical use)";
 
-/// The title: the case, with a star if there is unsaved work.
+/// The title: the patient and the case, with a star if there is unsaved work.
 fn title(state: &State) -> String {
     let Some(origin) = state.origin.as_ref().filter(|_| state.is_loaded()) else { return TITLE.to_owned() };
     let star = if state.is_unsaved() { "* " } else { "" };
-    format!("{star}{} - {TITLE}", origin.name())
+    let who = match state.case().patient.in_words() {
+        who if who.is_empty() => who,
+        who => format!("{who} - "),
+    };
+    format!("{star}{who}{} - {TITLE}", origin.name())
 }
 
 impl App {
