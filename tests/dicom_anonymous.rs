@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use synthetic::{Folder, fixed, item, plan, refer_to_images, roi, set, set_items, slice, structures};
 
 /// What is planted in the files, at several depths.
-const IDENTIFYING: [&str; 16] = [
+const IDENTIFYING: [&str; 21] = [
     "Beeblebrox",
     "Zaphod",
     "QX-778812",
@@ -39,7 +39,15 @@ const IDENTIFYING: [&str; 16] = [
     "overlaytext",
     "Arthur",
     "20310406",
+    "Showa-17",
+    "ORDER-881",
+    "ORDER-882",
+    "vogsphere.example",
+    "Linac-Betelgeuse",
 ];
+
+/// Of a table of codes.
+const VERSION: &str = "20040115";
 
 const PARTS: [ExportPart; 3] = [ExportPart::Ct, ExportPart::Structures, ExportPart::Plan];
 
@@ -134,6 +142,14 @@ fn identified(mut o: InMemDicomObject) -> InMemDicomObject {
         (private, VR::LO, "secretvalue"),
         (Tag(0x6000, 0x0022), VR::LO, "overlaytext"),
         (Tag(0x6000, 0x4000), VR::LT, "overlaytext"),
+        (tags::PATIENT_BIRTH_DATE_IN_ALTERNATIVE_CALENDAR, VR::LO, "Showa-17-06-11"),
+        (tags::PATIENT_DEATH_DATE_IN_ALTERNATIVE_CALENDAR, VR::LO, "Showa-17-06-12"),
+        (Tag(0x0040, 0x1006), VR::SH, "ORDER-881"),
+        (Tag(0x0040, 0x2007), VR::SH, "ORDER-882"),
+        (tags::RETRIEVE_URL, VR::UR, "https://vogsphere.example/1"),
+        (tags::RADIATION_MACHINE_NAME, VR::SH, "Linac-Betelgeuse"),
+        (tags::DEVICE_ID, VR::LO, "Linac-Betelgeuse"),
+        (tags::BURNED_IN_ANNOTATION, VR::CS, "YES"),
     ] {
         set(&mut o, tag, vr, value);
     }
@@ -144,6 +160,7 @@ fn identified(mut o: InMemDicomObject) -> InMemDicomObject {
         (Tag(0x0011, 0x0010), VR::LO, "ACME"),
         (Tag(0x0011, 0x1001), VR::LO, "secretvalue"),
         (tags::CODE_MEANING, VR::LO, "seen by Prefect"),
+        (tags::CONTEXT_GROUP_VERSION, VR::DT, VERSION),
     ]);
     let mut outer = item(&[(tags::REFERENCED_SOP_CLASS_UID, VR::UI, uids::CT_IMAGE_STORAGE)]);
     set(&mut outer, tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, "1.2.3.300.2");
@@ -201,7 +218,7 @@ fn no_byte_of_what_identifies_is_left() {
     let (_source, case) = patient();
     for how in [Anonymise::default(), Anonymise { shift_days: Some(-10) }] {
         let out = exported(&case, how);
-        let (mut own, mut referenced) = (BTreeSet::new(), BTreeSet::new());
+        let (mut own, mut referenced, mut versions) = (BTreeSet::new(), BTreeSet::new(), 0);
         for path in files(&out.0) {
             let bytes = std::fs::read(&path).unwrap();
             for word in IDENTIFYING {
@@ -211,6 +228,11 @@ fn no_byte_of_what_identifies_is_left() {
             own.insert(text(&object, tags::SOP_INSTANCE_UID));
             every(&object, &mut |element| {
                 assert_eq!(element.tag().group() % 2, 0, "{}", element.tag());
+                if element.tag() == tags::CONTEXT_GROUP_VERSION && how.shift_days.is_some() {
+                    // A version is no date of a patient's.
+                    assert_eq!(element.to_str().unwrap().trim(), VERSION);
+                    versions += 1;
+                }
                 if element.tag() == tags::REFERENCED_SOP_INSTANCE_UID {
                     referenced.insert(element.to_str().unwrap().trim_matches('\0').to_owned());
                 }
@@ -228,8 +250,27 @@ fn no_byte_of_what_identifies_is_left() {
             assert_eq!([said(tags::STUDY_DATE), said(tags::STUDY_TIME)], dates);
             assert_eq!(said(tags::PATIENT_BIRTH_DATE), "");
         }
+        assert_eq!(versions > 0, how.shift_days.is_some());
         assert!(referenced.len() > 3 && referenced.is_subset(&own), "{referenced:?} {own:?}");
     }
+}
+
+/// Files that say that their pixels show text are named.
+#[test]
+fn burned_in_annotations_name_their_files() {
+    let (_source, case) = patient();
+    let out = Folder::new("burned-in");
+    let parts = vec![ExportPart::Ct, ExportPart::Plan];
+    let options = ExportOptions { parts, anonymise: Some(Anonymise::default()), ..ExportOptions::default() };
+    let written = export(&out.0, &case, &options, no_doses, &|_| true).unwrap();
+    let named = written.remarks.iter().find(|remark| remark.contains("BurnedInAnnotation"));
+    let named = named.unwrap_or_else(|| panic!("{:?}", written.remarks));
+    assert!(named.starts_with("CT0001.dcm and "), "{named}");
+    let demo = beamsight::files::demo::build("tg119").unwrap();
+    let out = Folder::new("burned-in-not");
+    let options = ExportOptions { parts: vec![ExportPart::Structures], ..options };
+    let written = export(&out.0, &demo, &options, no_doses, &|_| true).unwrap();
+    assert!(written.remarks.iter().all(|remark| !remark.contains("BurnedInAnnotation")));
 }
 
 /// Images and geometry as they were, references among them too; names of the field stay and the others become numbers.

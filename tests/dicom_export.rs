@@ -227,6 +227,63 @@ fn changed_structures_leave_beside_those_that_were_not() {
 }
 
 /// Each refusal names what it is about, and leaves no file.
+/// Systems choose plans by their labels of 16 letters.
+#[test]
+fn plans_of_one_export_have_labels_of_their_own() {
+    let mut case = demo::build("water").unwrap();
+    let names = ["Left breast tangents, open", "Left breast tangents, wedge", "Boost", "Boost"];
+    let plan = Plan::clone(&case.plans[0]);
+    case.plans = names
+        .iter()
+        .map(|name| Arc::new(Plan { name: (*name).to_owned(), uid: None, ..plan.clone() }))
+        .collect();
+    let folder = fresh("labels");
+    exported(&folder, &case, &[ExportPart::Plan]).unwrap();
+    let labels: Vec<[String; 2]> = (1..=4)
+        .map(|n| {
+            let path = folder.join(format!("RP-{n}.dcm"));
+            assert_conforms(&path);
+            assert_eq!(read_plan(&path, None).unwrap().name, names[n - 1]);
+            let object = object(&path);
+            [text(&object, tags::RT_PLAN_LABEL), text(&object, tags::RT_PLAN_NAME)]
+        })
+        .collect();
+    let wanted = ["Left breast tang", "Left breast ta-2", "Boost", "Boost-2"];
+    assert_eq!(labels.iter().map(|[label, _]| label.as_str()).collect::<Vec<_>>(), wanted);
+    // Opened again and exported with one plan changed, each keeps its own.
+    let again = load(&scan(&folder, &|_| true).unwrap(), Default::default(), &|_| true).unwrap();
+    assert_eq!(again.plans.len(), 4, "{:?}", again.remarks);
+    let changed = edited(&again, |plan| plan.beams[0].mu += 1.0);
+    let second = fresh("labels-again");
+    exported(&second, &changed, &[ExportPart::Plan]).unwrap();
+    let mut kept: Vec<String> =
+        (1..=4).map(|n| text(&object(&second.join(format!("RP-{n}.dcm"))), tags::RT_PLAN_LABEL)).collect();
+    kept.sort();
+    let mut all = wanted.map(str::to_owned);
+    all.sort();
+    assert_eq!(kept, all);
+    [folder, second].into_iter().for_each(|folder| std::fs::remove_dir_all(folder).unwrap());
+}
+
+/// An image that is no DICOM series states no patient, and systems refuse or mix objects of none.
+#[test]
+fn an_image_without_a_patient_leaves_as_one_of_its_own() {
+    let folder = fresh("nameless");
+    let path = folder.join("head 3.mha");
+    let ct = demo::build("water").unwrap().ct.unwrap();
+    beamsight::files::mha::write(&path, &ct.hu).unwrap();
+    let word = beamsight::open::CaseWord::of_path(path);
+    let case = beamsight::open::open(&word, Default::default(), &|_| true).unwrap();
+    assert_eq!(case.patient, Default::default());
+    let out = fresh("nameless-out");
+    let written = exported(&out, &case, &[ExportPart::Ct]).unwrap();
+    let patient = beamsight::dicom::read_patient(&out.join("CT0001.dcm")).unwrap();
+    assert_eq!(patient.name, "head 3");
+    assert!(patient.id.starts_with("BEAMSIGHT-"), "{patient:?}");
+    assert!(written.remarks.iter().any(|remark| remark.contains("head 3") && remark.contains(&patient.id)));
+    [folder, out].into_iter().for_each(|folder| std::fs::remove_dir_all(folder).unwrap());
+}
+
 #[test]
 fn what_cannot_leave_is_refused_by_name() {
     let Some(case) = open("oncentra-phantom") else { return };

@@ -61,7 +61,7 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
     }
     // A label has 16 characters at most: the name is longer where it begins with the label.
     let (label, long) = (object.text(tags::RT_PLAN_LABEL), object.text(tags::RT_PLAN_NAME));
-    let long = long.filter(|long| label.as_ref().is_none_or(|label| long.starts_with(label.as_str())));
+    let long = long.filter(|long| label.as_ref().is_none_or(|label| is_beginning(label, long)));
     let name = long.or(label).unwrap_or_else(|| file_name(path));
     let mut plan = Plan {
         machine: main_machine(&read),
@@ -83,6 +83,16 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
     }
     plan.remarks = notes.into_remarks();
     Ok(plan)
+}
+
+/// Whether a label is the beginning of a name, or one that an export has numbered because another plan begins likewise.
+fn is_beginning(label: &str, name: &str) -> bool {
+    let numbered = || {
+        let (beginning, number) = label.rsplit_once('-')?;
+        let is_cut = label.chars().count() == 16 || name.trim() == beginning;
+        Some(is_cut && number.parse::<u32>().is_ok() && name.starts_with(beginning))
+    };
+    name.starts_with(label) || numbered().unwrap_or(false)
 }
 
 /// The plan's attributes that apply to all its beams.

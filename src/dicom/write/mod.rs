@@ -31,7 +31,7 @@ pub use rtstruct::write_structures;
 pub use set::{ExportOptions, ExportPart, Exported, ExportedFile, PlanDoses, check_export, export};
 pub use source::StudyFacts;
 
-use crate::case::{Case, PatientInfo, new_uid};
+use crate::case::{Case, PatientInfo, derived_uid, new_uid};
 use crate::dicom::DicomError;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -70,6 +70,8 @@ pub struct Belonging {
     pub source_plan_uid: Option<String>,
     /// Number of the plan's fraction group where it is not 1.
     pub fraction_group: Option<u32>,
+    /// The label of a plan, where that of its name is another plan's.
+    pub plan_label: Option<String>,
 }
 
 impl Belonging {
@@ -81,7 +83,7 @@ impl Belonging {
             |ct| ct.frame_of_reference_uid.clone(),
         );
         Self {
-            patient: case.patient.clone(),
+            patient: patient_of(case),
             study: StudyFacts {
                 uid: ct.map(|ct| ct.study_uid.clone()).filter(|uid| !uid.is_empty()).unwrap_or_else(new_uid),
                 ..StudyFacts::default()
@@ -91,8 +93,31 @@ impl Belonging {
             plan_uid: case.plans.first().and_then(|p| p.uid.clone()),
             source_plan_uid: None,
             fraction_group: None,
+            plan_label: None,
         }
     }
+}
+
+/// The patient of a case. Objects of an image that is no DICOM series, and that states none, bear the image's name: systems
+/// refuse an empty name, or put all such objects into one patient.
+fn patient_of(case: &Case) -> PatientInfo {
+    let patient = case.patient.clone();
+    let Some(ct) = case.ct.as_ref().filter(|ct| ct.files.is_empty() && ct.plane_uids.is_empty()) else {
+        return patient;
+    };
+    if !patient.name.trim().is_empty() {
+        return patient;
+    }
+    let id = match patient.id.trim() {
+        "" => {
+            let uid = derived_uid(&format!("{} patient", case.source));
+            format!("BEAMSIGHT-{}", &uid[uid.len().saturating_sub(10)..])
+        }
+        id => id.to_owned(),
+    };
+    let stem = data_set::shortened(ct.description.trim(), 40).replace(['^', '='], " ");
+    let name = if stem.is_empty() { id.clone() } else { stem };
+    PatientInfo { name, id, ..patient }
 }
 
 #[cfg(test)]

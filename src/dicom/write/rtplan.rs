@@ -117,7 +117,8 @@ pub(super) fn heading(plan: &Plan, belonging: &Belonging) -> DataSet {
     set.text(tags::FRAME_OF_REFERENCE_UID, &belonging.frame_of_reference_uid);
     set.text(tags::POSITION_REFERENCE_INDICATOR, "");
     set.whole(tags::INSTANCE_NUMBER, 1);
-    set.text(tags::RT_PLAN_LABEL, &shortened(&plan.name, 16));
+    let label = belonging.plan_label.as_deref().unwrap_or(&plan.name);
+    set.text(tags::RT_PLAN_LABEL, &shortened(label, 16));
     set.text(tags::RT_PLAN_NAME, &shortened(&plan.name, 64));
     set.text(tags::RT_PLAN_DATE, &date);
     set.text(tags::RT_PLAN_TIME, &time);

@@ -170,8 +170,9 @@ pub fn write_plan_from(
         }
     }
     if plan.name == source.read.name {
-        for tag in [tags::RT_PLAN_LABEL, tags::RT_PLAN_NAME] {
-            source.object.get(tag).into_iter().for_each(|element| set.carry(element));
+        source.object.get(tags::RT_PLAN_NAME).into_iter().for_each(|element| set.carry(element));
+        if belonging.plan_label.is_none() {
+            source.object.get(tags::RT_PLAN_LABEL).into_iter().for_each(|element| set.carry(element));
         }
     }
     let description = source.object.text(tags::RT_PLAN_DESCRIPTION).unwrap_or_default();

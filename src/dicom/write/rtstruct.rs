@@ -131,7 +131,8 @@ fn roi(structure: &Structure, carried: &Carried, belonging: &Belonging) -> DataS
     let mut item = carried.roi.map_or_else(DataSet::new, DataSet::from);
     item.whole(tags::ROI_NUMBER, i64::from(structure.number));
     item.text(tags::REFERENCED_FRAME_OF_REFERENCE_UID, &belonging.frame_of_reference_uid);
-    if carried.read.is_none_or(|read| read.name != structure.name) {
+    // Structures of one name in the file were told apart.
+    if item.as_item().text(tags::ROI_NAME).is_none_or(|name| name != structure.name) {
         item.text(tags::ROI_NAME, &shortened(&structure.name, 64));
     }
     if !carried.is_drawn_as_read(structure) {

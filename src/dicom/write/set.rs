@@ -5,6 +5,7 @@ mod read_back;
 mod xrays;
 
 use super::anonymise::{ANONYMISED, Anonymise, anonymise};
+use super::data_set::shortened;
 use super::rtplan_source::write_plan_from;
 use super::rtstruct::write_structures_from;
 use super::source::{PlanSource, StructureSource, StudyFacts};
@@ -12,7 +13,7 @@ use super::{
     Belonging, DoseBits, DoseFile, DoseOf, Imaging, WriteError, plan_as_written, plan_faults,
     structures_as_written, write_ct, write_dose_file, write_plan,
 };
-use crate::case::{BeamDose, Case, Ct, Dose, Plan, beyond_16_bits, new_uid};
+use crate::case::{BeamDose, Case, Ct, Dose, Plan, Sources, beyond_16_bits, new_uid};
 use crate::dicom::object::{Attributes as _, open};
 use crate::dicom::{Progress, read_ct, scan};
 use crate::files::replace_file;
@@ -214,6 +215,8 @@ struct Set<'a> {
     exported: Exported,
     /// The plans as they were written.
     plans: Vec<Plan>,
+    /// The label of each plan of the case, each only once.
+    labels: Vec<String>,
     progress: Progress<'a>,
 }
 
@@ -239,6 +242,16 @@ impl<'a> Set<'a> {
                 *plan = Arc::new(plan_as_written(plan));
             }
         }
+        let named = Belonging::of(&case).patient;
+        let (mut exported, plans) = (Exported::default(), Vec::new());
+        if named != case.patient && options.anonymise.is_none() {
+            exported.remarks.push(format!(
+                "{} states no patient: the objects are written for the patient {}",
+                case.source,
+                named.in_words()
+            ));
+        }
+        case.patient = named;
         let own_images = options.has(ExportPart::Ct);
         if let Some(ct) = case.ct.as_mut().filter(|ct| ct.plane_uids.is_empty() && own_images) {
             name_planes(Arc::make_mut(ct));
@@ -252,8 +265,8 @@ impl<'a> Set<'a> {
                 belonging.study = study;
             }
         }
-        let (exported, plans) = (Exported::default(), Vec::new());
-        Ok(Self { folder, case, belonging, options, exported, plans, progress })
+        let labels = if options.has(ExportPart::Plan) { plan_labels(&case, &sources)? } else { Vec::new() };
+        Ok(Self { folder, case, belonging, options, exported, plans, labels, progress })
     }
 
     fn add(&mut self, name: impl Into<String>, what: impl Into<String>, unchanged: bool) -> PathBuf {
@@ -294,9 +307,16 @@ impl<'a> Set<'a> {
 
     /// Makes all files anonymous; the CT is read back, the others are afterwards.
     fn anonymise(&mut self, how: Anonymise) -> Result<(), WriteError> {
-        anonymise(self.folder, &self.exported.files, how, self.progress)?;
+        let showing = anonymise(self.folder, &self.exported.files, how, self.progress)?;
         self.exported.files.iter_mut().for_each(|file| file.unchanged = false);
         self.remark(ANONYMISED);
+        if let Some((first, rest)) = showing.split_first() {
+            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            self.remark(format!(
+                "{first}{more} say that text is burned into their pixels, or that these show a face \
+                 (BurnedInAnnotation, RecognizableVisualFeatures YES): the pixels stay as they are; look at them before they leave"
+            ));
+        }
         let Some(ct) = self.case.ct.clone().filter(|_| self.options.has(ExportPart::Ct)) else {
             return Ok(());
         };
@@ -359,6 +379,7 @@ impl<'a> Set<'a> {
             let of = doses.get(n);
             let tail = if several { format!("-{}", n + 1) } else { String::new() };
             let plan = of.map_or(&**plan, |of| &of.plan);
+            self.belonging.plan_label = self.labels.get(n).cloned();
             self.write_plan(plan, of, &tail)?;
         }
         Ok(())
@@ -442,6 +463,36 @@ impl<'a> Set<'a> {
         Ok(())
     }
 }
+
+/// A label for each plan, of 16 letters: that of its file where it still has its name, else the beginning of its name, with a
+/// number where another plan has it.
+fn plan_labels(case: &Case, sources: &Sources) -> Result<Vec<String>, WriteError> {
+    let mut labels: Vec<Option<String>> = Vec::new();
+    for plan in &case.plans {
+        let source = sources.of_plan(plan).filter(|source| source.read.name == plan.name);
+        let label = source.map(|source| open(&source.path).map_err(WriteError::Source)).transpose()?;
+        labels.push(label.and_then(|object| object.text(tags::RT_PLAN_LABEL)));
+    }
+    // Labels of files come first: a file that leaves unchanged keeps its own.
+    let is_taken = |all: &[Option<String>], n: usize, label: &str| {
+        let others = all.iter().enumerate().filter(|(other, _)| *other != n);
+        others.into_iter().any(|(_, of)| of.as_deref().is_some_and(|of| of.eq_ignore_ascii_case(label)))
+    };
+    for n in 0..labels.len() {
+        let own = labels[n].take().filter(|label| !is_taken(&labels[..n], n, label));
+        let name = shortened(&case.plans[n].name, LABEL_LETTERS);
+        let numbered = |number: usize| {
+            let tail = format!("-{number}");
+            shortened(name.trim_end(), LABEL_LETTERS - tail.len()) + &tail
+        };
+        let mut candidates = std::iter::once(name.clone()).chain((2..).map(numbered));
+        labels[n] = own.or_else(|| candidates.find(|label| !is_taken(&labels, n, label)));
+    }
+    Ok(labels.into_iter().flatten().collect())
+}
+
+/// Most letters of a label (SH, PS3.5 6.2).
+const LABEL_LETTERS: usize = 16;
 
 fn plane_name(number: usize) -> String {
     format!("CT{number:04}.dcm")

@@ -71,6 +71,7 @@ fn belonging() -> Belonging {
         plan_uid: Some(new_uid()),
         source_plan_uid: None,
         fraction_group: None,
+        plan_label: None,
     }
 }
 

@@ -48,19 +48,42 @@ const OF_THE_STANDARD: &str = "1.2.840.10008.";
 const CLASSES: [Tag; 3] =
     [tags::SOP_CLASS_UID, tags::REFERENCED_SOP_CLASS_UID, tags::ORIGINAL_SPECIALIZED_SOP_CLASS_UID];
 
-/// Free texts that the table does not list, and that name or describe what a user typed.
-const MORE_REMOVED: [Tag; 2] = [tags::RT_IMAGE_NAME, tags::RT_IMAGE_DESCRIPTION];
-
-/// Dates of the patient's life, which no option retains.
-const OF_LIFE: [Tag; 5] = [
-    tags::PATIENT_BIRTH_DATE,
-    tags::PATIENT_BIRTH_TIME,
+/// What the table does not list, and that names a patient, an order or a device, or describes what a user typed. The retired
+/// ones are still written.
+const MORE_REMOVED: [Tag; 20] = [
+    tags::RT_IMAGE_NAME,
+    tags::RT_IMAGE_DESCRIPTION,
     tags::PATIENT_BIRTH_DATE_IN_ALTERNATIVE_CALENDAR,
     tags::PATIENT_DEATH_DATE_IN_ALTERNATIVE_CALENDAR,
-    tags::LAST_MENSTRUAL_DATE,
+    tags::PATIENT_ALTERNATIVE_CALENDAR,
+    tags::ISSUER_OF_PATIENT_ID_QUALIFIERS_SEQUENCE,
+    tags::SOURCE_PATIENT_GROUP_IDENTIFICATION_SEQUENCE,
+    tags::GROUP_OF_PATIENTS_IDENTIFICATION_SEQUENCE,
+    tags::BREED_REGISTRATION_SEQUENCE,
+    tags::ISSUER_OF_ACCESSION_NUMBER_SEQUENCE,
+    tags::ORDER_PLACER_IDENTIFIER_SEQUENCE,
+    tags::ORDER_FILLER_IDENTIFIER_SEQUENCE,
+    tags::ASSIGNING_FACILITY_SEQUENCE,
+    tags::DEVICE_ID,
+    tags::NTP_SOURCE_ADDRESS,
+    // Numbers of the order of a procedure, and of an imaging service: their placer's and their filler's.
+    Tag(0x0040, 0x1006),
+    Tag(0x0040, 0x1007),
+    Tag(0x0040, 0x2006),
+    Tag(0x0040, 0x2007),
+    Tag(0x0040, 0x1060),
 ];
 
-/// Makes the files of an export anonymous, in their folder.
+/// Versions of tables of codes: dates, and nobody's.
+const VERSIONS: [Tag; 2] = [tags::CONTEXT_GROUP_VERSION, tags::CONTEXT_GROUP_LOCAL_VERSION];
+
+/// URLs that are codes or tables of codes; others lead to where an object was.
+const URLS_OF_CODES: [Tag; 2] = [tags::CODING_SCHEME_URL, tags::URN_CODE_VALUE];
+
+/// Dates of the patient's life, which no option retains.
+const OF_LIFE: [Tag; 3] = [tags::PATIENT_BIRTH_DATE, tags::PATIENT_BIRTH_TIME, tags::LAST_MENSTRUAL_DATE];
+
+/// Makes the files of an export anonymous, in their folder. The names of those that say that their pixels show who it is.
 ///
 /// # Errors
 /// [`WriteError`]; what was rewritten by then remains, so the folder is a temporary one.
@@ -69,10 +92,19 @@ pub fn anonymise(
     files: &[ExportedFile],
     how: Anonymise,
     progress: Progress,
-) -> Result<(), WriteError> {
+) -> Result<Vec<String>, WriteError> {
     let headers = |file: &ExportedFile| open(&folder.join(&file.name)).map(Object::into_inner);
-    let read = files.par_iter().map(|file| headers(file).map(|header| identity_words(&header)));
-    let words = read.try_reduce(IdentityWords::default, |a, b| Ok(a.with(b))).map_err(WriteError::Source)?;
+    let shows = |header: &Item| {
+        let tags = [tags::BURNED_IN_ANNOTATION, tags::RECOGNIZABLE_VISUAL_FEATURES];
+        tags.into_iter().any(|tag| header.text(tag).is_some_and(|text| text.eq_ignore_ascii_case("YES")))
+    };
+    let read = files.par_iter().map(|file| {
+        let header = headers(file)?;
+        Ok((identity_words(&header), shows(&header).then(|| file.name.clone())))
+    });
+    let read: Vec<_> = read.collect::<Result<_, DicomError>>().map_err(WriteError::Source)?;
+    let (words, showing): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+    let words = words.into_iter().fold(IdentityWords::default(), IdentityWords::with);
     let uid = new_uid();
     let veil = Veil {
         how,
@@ -87,7 +119,8 @@ pub fn anonymise(
         veil.rewrite(&path)?;
         let count = done.fetch_add(1, Ordering::Relaxed) + 1;
         if progress(count as f32 / files.len() as f32) { Ok(()) } else { Err(WriteError::Cancelled) }
-    })
+    })?;
+    Ok(showing.into_iter().flatten().collect())
 }
 
 /// What becomes of an attribute.
@@ -213,7 +246,10 @@ impl Veil {
                 put(PrimitiveValue::from(self.patient.as_str()))
             }
             // The name of a machine model that ships with the program is nobody's machine.
-            Action::Empty if tag == tags::TREATMENT_MACHINE_NAME && is_shipped(&element.to_str().ok()?) => {
+            Action::Empty
+                if [tags::TREATMENT_MACHINE_NAME, tags::RADIATION_MACHINE_NAME].contains(&tag)
+                    && is_shipped(&element.to_str().ok()?) =>
+            {
                 Some(element.clone())
             }
             Action::Empty => put(PrimitiveValue::Empty),
@@ -264,8 +300,11 @@ impl Veil {
         if group % 2 == 1 || group < 8 || repeating || group > 0x7FE0 || element == 0 || vr == VR::UN {
             return Action::Remove;
         }
-        if MORE_REMOVED.contains(&tag) {
+        if MORE_REMOVED.contains(&tag) || (vr == VR::UR && !URLS_OF_CODES.contains(&tag)) {
             return Action::Remove;
+        }
+        if self.how.shift_days.is_some() && VERSIONS.contains(&tag) {
+            return Action::Keep;
         }
         let is_date = matches!(vr, VR::DA | VR::DT);
         if self.how.shift_days.is_some() && (is_date || vr == VR::TM) && !OF_LIFE.contains(&tag) {
@@ -295,6 +334,7 @@ impl Veil {
             None if is_date || vr == VR::TM => Action::Remove,
             None if vr == VR::PN => Action::Empty,
             None if tag == tags::RT_IMAGE_LABEL => Action::Dummy,
+            None if tag == tags::RADIATION_MACHINE_NAME => Action::Empty,
             // Paragraphs that somebody wrote.
             None if matches!(vr, VR::LT | VR::ST | VR::UT) => Action::Remove,
             None => Action::Keep,

@@ -7,7 +7,7 @@ use dicom_dictionary_std::tags;
 use std::collections::BTreeSet;
 
 /// Numbers and places of a patient, beside the names of persons.
-const IDENTIFYING: [Tag; 12] = [
+const IDENTIFYING: [Tag; 17] = [
     tags::PATIENT_ID,
     // Retired, and still written: other patient IDs.
     Tag(0x0010, 0x1000),
@@ -21,6 +21,11 @@ const IDENTIFYING: [Tag; 12] = [
     tags::PATIENT_ADDRESS,
     tags::STATION_NAME,
     tags::DEVICE_SERIAL_NUMBER,
+    tags::DEVICE_ID,
+    tags::PLACER_ORDER_NUMBER_IMAGING_SERVICE_REQUEST,
+    tags::FILLER_ORDER_NUMBER_IMAGING_SERVICE_REQUEST,
+    Tag(0x0040, 0x1006),
+    Tag(0x0040, 0x1007),
 ];
 
 /// Shorter words are in too many texts.

@@ -2,10 +2,11 @@
 
 use super::{PlanDoses, Set};
 use crate::case::{Beam, ControlPoint, Dose, Placement, Plan, Radiograph, StructureSet};
+use crate::dicom::write::data_set::shortened;
 use crate::dicom::write::rtplan::SAME_ENERGY_MV;
 use crate::dicom::{
-    DoseBits, Registration, WriteError, read_dose, read_plan, read_radiograph, read_registration,
-    read_structures,
+    DoseBits, Registration, WriteError, read_dose, read_patient, read_plan, read_radiograph,
+    read_registration, read_structures,
 };
 use crate::geometry::{PatientPosition, Projection};
 use std::path::Path;
@@ -19,12 +20,28 @@ pub(super) fn check(set: &mut Set<'_>, doses: &[PlanDoses]) -> Result<(), WriteE
     let mut all_doses =
         doses.iter().flat_map(|of| of.dose.iter().chain(of.beams.iter().map(|(_, dose)| dose)));
     let mut drrs = set.options.imaging.iter().flat_map(|imaging| &imaging.drrs);
+    let names = set.options.anonymise.is_none();
+    let mut patient = names.then(|| set.belonging.patient.clone());
     for file in &set.exported.files {
         let path = set.folder.join(&file.name);
+        // A file that was not changed may spell its patient otherwise; those that are written do not.
+        if !file.unchanged {
+            let read = read_patient(&path).map_err(WriteError::Source)?;
+            let written = patient.get_or_insert_with(|| read.clone());
+            if [&read.name, &read.id] != [written.name.trim(), written.id.trim()] {
+                return Err(WriteError::Refused(format!(
+                    "{} ({}) would be read as of the patient {} and not of {}; nothing is exported",
+                    file.what,
+                    file.name,
+                    read.in_words(),
+                    written.in_words()
+                )));
+            }
+        }
         let found = match &file.name[..2] {
-            "RS" => structures(&path, &set.case.structures, &mut remarks)?,
+            "RS" => structures(&path, &set.case.structures, names, &mut remarks)?,
             "RP" => match plans.next() {
-                Some(written) => plan(&path, written, position, &mut remarks)?,
+                Some(written) => plan(&path, written, (position, names), &mut remarks)?,
                 None => None,
             },
             "RD" => match all_doses.next() {
@@ -57,6 +74,7 @@ pub(super) fn check(set: &mut Set<'_>, doses: &[PlanDoses]) -> Result<(), WriteE
 fn structures(
     path: &Path,
     written: &StructureSet,
+    names: bool,
     remarks: &mut Vec<String>,
 ) -> Result<Option<String>, WriteError> {
     let read = read_structures(path).map_err(WriteError::Source)?;
@@ -65,6 +83,9 @@ fn structures(
         let Some(back) = read.by_number(structure.number) else {
             return Ok(Some(format!("structure '{name}' is missing")));
         };
+        if names && !is_same_name(name, &back.name) {
+            return Ok(Some(format!("structure '{name}' is called '{}'", back.name)));
+        }
         let points = |s: &crate::case::Structure| -> Vec<_> {
             s.contours.iter().map(|contour| contour.points_mm.clone()).collect()
         };
@@ -85,10 +106,13 @@ fn structures(
 fn plan(
     path: &Path,
     written: &Plan,
-    position: Option<PatientPosition>,
+    (position, names): (Option<PatientPosition>, bool),
     remarks: &mut Vec<String>,
 ) -> Result<Option<String>, WriteError> {
     let read = read_plan(path, position).map_err(WriteError::Source)?;
+    if names && !is_same_name(&written.name, &read.name) {
+        return Ok(Some(format!("its name ('{}')", read.name)));
+    }
     if (read.fractions, read.position) != (written.fractions, written.position) {
         return Ok(Some("fractions or position of the patient".to_owned()));
     }
@@ -100,6 +124,9 @@ fn plan(
         let Some(back) = read.beams.iter().find(|back| back.number == beam.number) else {
             return Ok(Some(format!("beam '{}' is missing", beam.name)));
         };
+        if names && !is_same_name(&beam.name, &back.name) {
+            return Ok(Some(format!("beam '{}' is called '{}'", beam.name, back.name)));
+        }
         if let Some(what) = difference(beam, back) {
             return Ok(Some(format!("beam '{}': {what}", beam.name)));
         }
@@ -113,6 +140,13 @@ fn plan(
     }
     let treated = read.beams.iter().filter(|beam| beam.is_switched_on()).count();
     Ok((treated != leaving().count()).then(|| format!("it has {treated} beams that are delivered")))
+}
+
+/// Whether a name is read as it was written, as far as its attribute holds it. A name that was left empty is one of the
+/// reader's.
+fn is_same_name(written: &str, read: &str) -> bool {
+    let kept = shortened(written, 64);
+    kept.trim().is_empty() || kept.trim() == shortened(read, 64).trim()
 }
 
 /// The first parameter in which a beam that was read back differs.
