@@ -208,7 +208,11 @@ fn extended(bytes: &[u8], vr: VR, first: (Low, High), only: High) -> Decoded {
                     }
                     continue;
                 }
-                None => None,
+                // A control character, which names are shown without.
+                None => {
+                    broken = true;
+                    Some(char::from(ESC))
+                }
             },
             (0x21..=0x7E, Some(second @ 0x21..=0x7E)) if low != Low::Ascii => {
                 rest = &after[1..];
@@ -376,6 +380,7 @@ mod tests {
             decoded("\\ISO 2022 IR 87", b"\x1b$B\x7f\x1b(B", VR::LO),
             Decoded::Sure("\u{7f}".to_owned())
         );
+        assert_eq!(decoded("", b"\x1b[31mRED", VR::PN), Decoded::Broken("\x1b[31mRED".to_owned()));
         assert_eq!(CharacterSet::of(b"ISO_IR 999").1.as_deref(), Some("ISO_IR 999"));
         assert_eq!(CharacterSet::of(b"\\ISO 2022 IR 87 ").1, None);
     }
