@@ -4,8 +4,8 @@ use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::quality;
 use super::{Answer, Failure, tell, words};
 use crate::analysis::machine_fit::{
-    COLUMNS, CurveReport, FitJob, FitSettings, FittedMachine, LOCAL, Report, Sampling, TankFiles, Work,
-    compare_files, parameter_line, tolerances, write_report,
+    COLUMNS, CurveReport, FitJob, FitSettings, FittedMachine, LOCAL, Report, Sampling, TankFiles, Verdict,
+    Work, compare_files, parameter_line, tolerances, write_report,
 };
 use crate::engine::cccs::Quality;
 use crate::engine::{DeviceChoice, JobControl};
@@ -67,8 +67,9 @@ struct DataArgs {
 #[command(
     after_help = "Spectrum, off-axis curve and softening, focal and extra-focal source and electrons are adjusted; what the data leave open \
 stays as in the starting machine, and the file says so. A dose per MU beside the output factors becomes the calibration. \
-Curves and output factors that do not agree within published tolerances are named, and the exit code is 1; the file is \
-written all the same and says it too. Parameters to --fix: spectrum-slope, spectrum-filter, off-axis-50, off-axis-100, \
+Curves, output factors and dose per MU that do not agree within published tolerances, and parameters that stop at the end of \
+their range, are named, and the exit code is 1; the file is written all the same and says it too. What no data test is said to be \
+not tested. Parameters to --fix: spectrum-slope, spectrum-filter, off-axis-50, off-axis-100, \
 off-axis-150, off-axis-200, softening, focal-x, focal-y, extra-focal-share, extra-focal-sigma, electron-share, \
 electron-falloff, electron-sigma. The forms of the files stand in the guide.\n\n\
 Examples:\n  \
@@ -94,8 +95,8 @@ struct FitArgs {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Measured data that a machine was not fitted to say how good it is. Exit code 1 where a curve or an output factor does not \
-agree within published tolerances.\n\n\
+    after_help = "Measured data that a machine was not fitted to say how good it is. Exit code 1 where a curve, an output factor or the dose \
+per MU does not agree within published tolerances, 3 where the data test nothing.\n\n\
 Examples:\n  \
 beamsight machine check my.toml --pdd pdd-10.csv --profiles profiles-10.csv --output-factors of.csv\n  \
 beamsight machine check generic-6mv --pdd scans.mcc --profiles scans.mcc --json"
@@ -159,7 +160,7 @@ fn run_fit(args: &FitArgs, device: DeviceChoice) -> Result<Answer, Failure> {
     });
     tell_report(&mut said, &mut json, report, &read.remarks, &args.data);
     let _ = writeln!(said, "written to {}", args.out.display());
-    verdict(report.is_within(), Answer { json, text: said })
+    ended(report, Answer { json, text: said })
 }
 
 fn run_check(args: &CheckArgs, device: DeviceChoice) -> Result<Answer, Failure> {
@@ -171,11 +172,15 @@ fn run_check(args: &CheckArgs, device: DeviceChoice) -> Result<Answer, Failure> 
     outputs.write(|| args.data.write_reports(&args.machine, &report))?;
     let (mut said, mut json) = (format!("{}\n", args.machine), json!({ "machine": args.machine }));
     tell_report(&mut said, &mut json, &report, &read.remarks, &args.data);
-    verdict(report.is_within(), Answer { json, text: said })
+    ended(&report, Answer { json, text: said })
 }
 
-fn verdict(is_within: bool, answer: Answer) -> Result<Answer, Failure> {
-    if is_within { Ok(answer) } else { Err(Failure::Checks(answer)) }
+fn ended(report: &Report, answer: Answer) -> Result<Answer, Failure> {
+    match report.verdict() {
+        Verdict::Within | Verdict::WithinWhereTested => Ok(answer),
+        Verdict::NotTested => Err(Failure::NotJudged(answer)),
+        Verdict::Outside => Err(Failure::Checks(answer)),
+    }
 }
 
 impl DataArgs {
@@ -230,11 +235,17 @@ fn tell_report(said: &mut String, json: &mut Value, report: &Report, remarks: &[
     report.output_factors.iter().for_each(|f| {
         let _ = writeln!(said, "{}", f.words());
     });
-    let outside = report.outside();
+    if let Some(calibration) = &report.calibration {
+        let _ = writeln!(said, "{}", calibration.words());
+    }
+    let (outside, not_tested) = (report.outside(), report.not_tested());
     let _ = writeln!(said, "tolerances: {}", tolerances());
-    let _ = writeln!(said, "{}", report.verdict());
+    let _ = writeln!(said, "{}", report.verdict_words());
     outside.iter().for_each(|line| {
         let _ = writeln!(said, "OUTSIDE: {line}");
+    });
+    not_tested.iter().for_each(|line| {
+        let _ = writeln!(said, "NOT TESTED: {line}");
     });
     remarks.iter().for_each(|remark| {
         let _ = writeln!(said, "remark: {remark}");
@@ -245,6 +256,9 @@ fn tell_report(said: &mut String, json: &mut Value, report: &Report, remarks: &[
     if let Some(all) = json.as_object_mut() {
         all.insert("curves".to_owned(), json!(report.curves));
         all.insert("output_factors".to_owned(), json!(report.output_factors));
+        all.insert("calibration".to_owned(), json!(report.calibration));
+        all.insert("verdict".to_owned(), json!(report.verdict()));
+        all.insert("not_tested".to_owned(), json!(not_tested));
         all.insert("tolerances".to_owned(), json!(tolerances()));
         all.insert("within_tolerance".to_owned(), json!(report.is_within()));
         all.insert("outside".to_owned(), json!(outside));

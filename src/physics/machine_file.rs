@@ -62,6 +62,10 @@ pub enum MachineContents {
 /// A generic machine's name with this ending is that machine with HD120 leaves.
 const HD120: &str = "-hd120";
 
+/// Dose per MU at the calibration's place, Gy. Monitors are set to about 0.01 Gy per MU at reference conditions (AAPM TG-51, IAEA
+/// TRS-398); the range leaves room for places far deeper and farther, and none for a dose per 10 or 100 MU.
+const GY_PER_MU: [f64; 2] = [1e-4, 0.05];
+
 impl Machine {
     /// Names of the machines that come with the program; the first is the default.
     pub fn shipped() -> Vec<String> {
@@ -203,7 +207,7 @@ impl Machine {
             }
             check.range("calibration.ssd_mm", ssd_mm, 0.5 * self.sad_mm, 2.0 * self.sad_mm)?;
             check.range("calibration.depth_mm", depth_mm, 1.0, 300.0)?;
-            check.range("calibration.gy_per_mu", gy_per_mu, 1e-6, 1.0)?;
+            check.range("calibration.gy_per_mu", gy_per_mu, GY_PER_MU[0], GY_PER_MU[1])?;
         }
         Ok(())
     }

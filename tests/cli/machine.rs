@@ -77,6 +77,48 @@ fn a_fit_writes_a_machine_that_loads() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// The calibration is compared, and data that test nothing are not "within". At the machine's own calibration its dose per MU is
+/// that of its file.
+#[test]
+fn a_calibration_is_compared_and_data_that_test_nothing_are_not_judged() {
+    let folder = scratch("machine-calibration");
+    let of = |name: &str, gy_per_mu: Option<f64>| {
+        let path = folder.join(name);
+        let own = gy_per_mu.map_or(String::new(), |gy| format!("# gy_per_mu: {gy}\n"));
+        let head = "# ssd_mm: 1000\n# depth_mm: 15\n# reference_mm: 100\n";
+        fs::write(&path, format!("{head}{own}100,100,1.0\n")).unwrap();
+        path
+    };
+    let check = |path: &std::path::Path| {
+        let words = ["machine", "check", "generic-6mv", "--output-factors", text(path), "--quality", "fast"];
+        let output = beamsight(&[&words[..], &["--device", "cpu", "--json"]].concat());
+        (output.status.code(), json_of(&output))
+    };
+    let (code, json) = check(&of("right.csv", Some(0.01)));
+    assert_eq!((code, json["verdict"].as_str()), (Some(0), Some("within-where-tested")), "{json}");
+    assert!(json["calibration"]["difference_percent"].as_f64().unwrap().abs() < 0.5, "{json}");
+    let tenfold = of("tenfold.csv", Some(0.1));
+    let (code, json) = check(&tenfold);
+    assert_eq!((code, json["verdict"].as_str()), (Some(1), Some("outside")), "{json}");
+    let off = json["calibration"]["difference_percent"].as_f64().unwrap();
+    assert!((off + 90.0).abs() < 0.1, "{off}");
+    let (code, json) = check(&of("nothing.csv", None));
+    assert_eq!((code, json["verdict"].as_str()), (Some(3), Some("not-tested")), "{json}");
+    assert_eq!(json["within_tolerance"], false);
+    // A fit adopts no dose per MU of another unit.
+    let out = folder.join("my.toml");
+    let fit = |path: &std::path::Path, says: &[&str]| {
+        refused(
+            &["machine", "fit", "--output-factors", text(path), "--out", text(&out), "--device", "cpu"],
+            says,
+        );
+    };
+    fit(&tenfold, &["gy_per_mu", "0.1 is not possible"]);
+    fit(&of("threefold.csv", Some(0.03)), &["times the", "generic-6mv", "unit"]);
+    assert!(!out.exists());
+    fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn bad_files_are_named_and_nothing_is_written() {
     let folder = scratch("machine-bad");

@@ -177,8 +177,13 @@ fn altered_numbers_are_found_again() {
     let read = Machine::parse(&text, "my.toml").unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert!((read.spectrum.mean_energy_mev() / got - 1.0).abs() < 1e-4);
     assert_eq!(read.calibration, found.machine.calibration);
-    for words in ["tank.csv (CRC-32 01234567", "All are within", "nothing was measured", "fixed by the user"]
-    {
+    for words in [
+        "tank.csv (CRC-32 01234567",
+        "Verdict: within tolerance where tested",
+        "NOT TESTED: absolute calibration",
+        "nothing was measured",
+        "fixed by the user",
+    ] {
         assert!(text.contains(words), "no '{words}' in\n{text}");
     }
     // Without a measured dose for a monitor unit the calibration is the starting machine's, and has no remark.
@@ -242,6 +247,34 @@ fn a_measured_dose_for_a_monitor_unit_is_found_again() {
         assert!((got / want - 1.0).abs() < within, "{depth_mm} mm: {got} Gy, not {want}");
     }
     assert!((tank.at(0.0, DEPTH_MM) / GY_PER_MU - 1.0).abs() < 0.003, "{}", tank.at(0.0, DEPTH_MM));
+}
+
+/// Without output factors those of the start hold: the head scatter stays, though profiles have tails of another one. A number
+/// whose truth lies beyond its range is told as a failure.
+#[test]
+fn what_was_not_measured_stays_and_the_end_of_a_range_is_a_failure() {
+    let start = Machine::resolve("generic-6mv").unwrap();
+    let truth =
+        Machine { focal_sigma_mm: [6.0, 0.5], ..start.adjusted(&[(Parameter::ExtraFocalShare, 0.2)]) };
+    let data = TankData { factors: None, ..measured(&truth, &[60.0]) };
+    let fitted = [Parameter::FocalX, Parameter::ExtraFocalShare, Parameter::ExtraFocalSigma];
+    let fixed: Vec<Parameter> = Parameter::ALL.into_iter().filter(|p| !fitted.contains(p)).collect();
+    let found = fit(&start, &data, &fixed, &SETTINGS, &work()).unwrap();
+    for parameter in [Parameter::ExtraFocalShare, Parameter::ExtraFocalSigma] {
+        let left = of(&found, parameter);
+        assert_eq!((left.standing, left.value), (Standing::NotMeasured, left.start), "{left:?}");
+    }
+    let factor = |machine: &Machine| {
+        Tank::new(machine, 60.0).at(0.0, DEPTH_MM) / Tank::new(machine, 100.0).at(0.0, DEPTH_MM)
+    };
+    let [got, want] = [&found.machine, &*start].map(factor);
+    assert!((got / want - 1.0).abs() < 0.005, "{got}, {want}");
+    assert_eq!(
+        of(&found, Parameter::FocalX).standing,
+        Standing::AtBound,
+        "{:?}",
+        of(&found, Parameter::FocalX)
+    );
 }
 
 #[test]

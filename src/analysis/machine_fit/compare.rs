@@ -1,8 +1,10 @@
 //! Measured against computed: normalisation, regions, differences, distance to agreement, verdicts.
 
 use super::TankData;
+use super::coverage::{Coverage, Part};
 use super::tank::Layout;
 use crate::files::measured::{MeasuredCurve, Scan, ScanAxis};
+use crate::physics::{Calibration, Machine};
 use serde::Serialize;
 
 /// Tolerances. High dose, penumbra and tail: AAPM MPPG 5.b (Geurts et al., J. Appl. Clin. Med. Phys. 23, e13641 (2022)), tests
@@ -12,6 +14,9 @@ pub const PENUMBRA_MM: f64 = 2.0;
 pub const TAIL_PERCENT: f64 = 3.0;
 pub const BUILD_UP_MM: f64 = 2.0;
 pub const BUILD_UP_PERCENT: f64 = 10.0;
+/// Dose per MU where the machine is calibrated: AAPM TG-53 (Fraass et al., Med. Phys. 25, 1773 (1998)), table 4-4, absolute dose at
+/// the normalisation point; AAPM MPPG 5.b, test 5.2. In another field or at another depth the high dose's tolerance holds.
+pub const CALIBRATION_PERCENT: f64 = 0.5;
 /// Half width of the penumbra about the edge of the field, and the end of the tail beyond it, mm.
 const EDGE_MM: f64 = 10.0;
 const TAIL_MM: f64 = 50.0;
@@ -25,7 +30,8 @@ const REACH_MM: f64 = 20.0;
 pub fn tolerances() -> String {
     format!(
         "{HIGH_DOSE_PERCENT} % of the local dose, {PENUMBRA_MM} mm or {HIGH_DOSE_PERCENT} % in the penumbra, {TAIL_PERCENT} % of the axis in the tail up to \
-         {TAIL_MM} mm from the edge (AAPM MPPG 5.b, 2022); {BUILD_UP_MM} mm or {BUILD_UP_PERCENT} % in the build-up (Venselaar 2001, IAEA TRS-430)"
+         {TAIL_MM} mm from the edge (AAPM MPPG 5.b, 2022); {BUILD_UP_MM} mm or {BUILD_UP_PERCENT} % in the build-up (Venselaar 2001, IAEA \
+         TRS-430); {CALIBRATION_PERCENT} % of the dose per MU where the machine is calibrated (AAPM TG-53), {HIGH_DOSE_PERCENT} % elsewhere"
     )
 }
 
@@ -63,6 +69,7 @@ pub struct Prepared {
     pub slope: Vec<f64>,
     /// Where measured and computed agree on average.
     window: Vec<usize>,
+    coverage: Coverage,
 }
 
 impl Prepared {
@@ -106,7 +113,8 @@ impl Prepared {
         };
         let regions = position_mm.iter().map(|at| region(*at)).collect();
         let slope = slopes(&position_mm, &measured);
-        Self { label: curve.label(), position_mm, measured, regions, slope, window }
+        let coverage = Coverage::of(curve, &window, maximum_mm, sad_mm);
+        Self { label: curve.label(), position_mm, measured, regions, slope, window, coverage }
     }
 
     /// Computed doses in the percent of the measured ones.
@@ -162,6 +170,9 @@ pub struct PointReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CurveReport {
     pub label: String,
+    pub part: Part,
+    /// Why agreement with the curve says nothing of the machine.
+    pub tests_nothing: Option<String>,
     /// Mean, root of the mean square and greatest (with its sign) of computed less measured, percent of the normalisation, all
     /// regions.
     pub mean_percent: f64,
@@ -187,54 +198,83 @@ pub struct FactorReport {
     pub measured: f64,
     pub computed: f64,
     pub difference_percent: f64,
+    /// `None` for the reference field, whose factor is 1 in any machine.
+    pub within: Option<bool>,
+}
+
+/// The dose per MU compared.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CalibrationReport {
+    pub field_mm: [f64; 2],
+    pub ssd_mm: f64,
+    pub depth_mm: f64,
+    /// Gy per MU.
+    pub measured: f64,
+    pub computed: f64,
+    pub difference_percent: f64,
+    pub tolerance_percent: f64,
     pub within: bool,
 }
 
 /// All data compared with a machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     pub curves: Vec<CurveReport>,
     pub output_factors: Vec<FactorReport>,
+    pub calibration: Option<CalibrationReport>,
+    /// Of a fit: numbers that ended at the end of their range, in words.
+    pub at_bound: Vec<String>,
 }
 
 impl Report {
-    pub fn new(data: &TankData, layout: &Layout, prepared: &[Prepared], doses: &[f64]) -> Self {
+    pub fn new(
+        data: &TankData,
+        machine: &Machine,
+        layout: &Layout,
+        prepared: &[Prepared],
+        doses: &[f64],
+    ) -> Self {
         let curves = prepared
             .iter()
             .zip(&layout.curves)
             .map(|(p, range)| compared(p, &p.percent(&doses[range.clone()])));
         let reference = doses.get(layout.reference).copied().unwrap_or(0.0);
+        let reference_mm = data.factors.as_ref().map(|f| f.reference_mm);
         let factors = data.factors.iter().flat_map(|f| &f.factors).zip(&doses[layout.factors.clone()]);
         let factors = factors.map(|(factor, dose)| {
             let computed = if reference > 0.0 { dose / reference } else { 0.0 };
             let difference_percent = 100.0 * (computed / factor.factor - 1.0);
+            let tests = Some(factor.field_mm) != reference_mm;
             FactorReport {
                 field_mm: factor.field_mm,
                 measured: factor.factor,
                 computed,
                 difference_percent,
-                within: difference_percent.abs() <= HIGH_DOSE_PERCENT,
+                within: tests.then_some(difference_percent.abs() <= HIGH_DOSE_PERCENT),
             }
         });
-        Self { curves: curves.collect(), output_factors: factors.collect() }
-    }
-
-    pub fn is_within(&self) -> bool {
-        self.outside().is_empty()
-    }
-
-    /// What lies outside its tolerance or has none, by name.
-    pub fn outside(&self) -> Vec<String> {
-        let curves = self.curves.iter().filter_map(CurveReport::fault);
-        let factor = |f: &FactorReport| format!("{}: {:+.2} %", f.label(), f.difference_percent);
-        curves.chain(self.output_factors.iter().filter(|f| !f.within).map(factor)).collect()
-    }
-
-    /// The verdict in words.
-    pub fn verdict(&self) -> String {
-        match self.outside().len() {
-            0 => "all within tolerance".to_owned(),
-            n => format!("{n} of {} NOT within tolerance", self.curves.len() + self.output_factors.len()),
+        let calibration = data.factors.as_ref().and_then(|factors| {
+            let measured = factors.gy_per_mu?;
+            let difference_percent = 100.0 * (reference / measured - 1.0);
+            let is_calibrated_there = matches!(machine.calibration, Calibration::Reference { field_mm, ssd_mm, depth_mm, .. }
+                if (field_mm, ssd_mm, depth_mm) == (factors.reference_mm, factors.ssd_mm, factors.depth_mm));
+            let tolerance_percent = if is_calibrated_there { CALIBRATION_PERCENT } else { HIGH_DOSE_PERCENT };
+            Some(CalibrationReport {
+                field_mm: factors.reference_mm,
+                ssd_mm: factors.ssd_mm,
+                depth_mm: factors.depth_mm,
+                measured,
+                computed: reference,
+                difference_percent,
+                tolerance_percent,
+                within: difference_percent.abs() <= tolerance_percent,
+            })
+        });
+        Self {
+            curves: curves.collect(),
+            output_factors: factors.collect(),
+            calibration,
+            at_bound: Vec::new(),
         }
     }
 }
@@ -263,11 +303,8 @@ impl CurveReport {
     pub fn fault(&self) -> Option<String> {
         let regions: Vec<&str> = self.outside_in.iter().map(|r| r.word()).collect();
         let Self { label, outside, judged, .. } = self;
-        match (*outside, *judged) {
-            (0, 0) => Some(format!("{label}: not judged, no point has a tolerance")),
-            (0, _) => None,
-            _ => Some(format!("{label}: {outside} of {judged} points outside, in {}", regions.join(", "))),
-        }
+        (*outside > 0)
+            .then(|| format!("{label}: {outside} of {judged} points outside, in {}", regions.join(", ")))
     }
 }
 
@@ -288,9 +325,22 @@ impl FactorReport {
     /// The factor with its values in words.
     pub fn words(&self) -> String {
         let Self { measured, computed, difference_percent, .. } = self;
+        let tests = if self.within.is_none() { " (the reference itself: tests nothing)" } else { "" };
         format!(
-            "{}: measured {measured:.4}, computed {computed:.4}, {difference_percent:+.2} %",
+            "{}: measured {measured:.4}, computed {computed:.4}, {difference_percent:+.2} %{tests}",
             self.label()
+        )
+    }
+}
+
+impl CalibrationReport {
+    /// The dose per MU with where it is, in words.
+    pub fn words(&self) -> String {
+        let Self { field_mm: [x, y], ssd_mm, depth_mm, measured, computed, difference_percent, .. } = self;
+        format!(
+            "dose per MU {x} x {y} mm, SSD {ssd_mm}, depth {depth_mm}: measured {measured:.5} Gy, computed {computed:.5} Gy, \
+             {difference_percent:+.2} % (tolerance {} %)",
+            self.tolerance_percent
         )
     }
 }
@@ -304,14 +354,17 @@ fn compared(curve: &Prepared, computed: &[f64]) -> CurveReport {
     let larger = |a: f64, b: f64| if b.abs() > a.abs() { b } else { a };
     let regions = [Region::BuildUp, Region::HighDose, Region::Penumbra, Region::Tail];
     let is_outside = |p: &&PointReport| p.within == Some(false);
+    let judged = points.iter().filter(|p| p.within.is_some()).count();
     CurveReport {
         label: curve.label.clone(),
+        part: curve.coverage.part,
+        tests_nothing: curve.coverage.tests_nothing(judged),
         mean_percent: points.iter().map(difference).sum::<f64>() / count,
         rms_percent: (points.iter().map(|p| difference(p).powi(2)).sum::<f64>() / count).sqrt(),
         greatest_percent: points.iter().map(difference).fold(0.0, larger),
         high_dose_percent: of(Region::HighDose).map(local).reduce(larger),
         dta_mm: of(Region::Penumbra).chain(of(Region::BuildUp)).filter_map(|p| p.dta_mm).reduce(f64::max),
-        judged: points.iter().filter(|p| p.within.is_some()).count(),
+        judged,
         outside: points.iter().filter(is_outside).count(),
         outside_in: regions.into_iter().filter(|r| of(*r).any(|p| p.within == Some(false))).collect(),
         points,

@@ -43,12 +43,11 @@ fn head(provenance: &Provenance, report: Option<&Report>) -> Vec<String> {
         for f in &report.output_factors {
             lines.push(format!("  {}: {:+.2} %", f.label(), f.difference_percent));
         }
+        lines.extend(report.calibration.iter().map(|c| format!("  {}", c.words())));
         lines.push(format!("Tolerances: {}.", tolerances()));
-        lines.push(if report.is_within() {
-            "All are within.".to_owned()
-        } else {
-            "NOT all are within them, as said above.".to_owned()
-        });
+        lines.push(format!("Verdict: {}.", report.verdict_words()));
+        lines.extend(report.at_bound.iter().map(|line| format!("  NOT FITTED: {line}")));
+        lines.extend(report.not_tested().iter().map(|line| format!("  NOT TESTED: {line}")));
     }
     lines
 }
@@ -93,6 +92,20 @@ pub fn line(p: &FittedParameter) -> String {
     let why = p.standing.words();
     let colon = if why.is_empty() { "" } else { ": " };
     format!("  {word} {:.4}{uncertainty}{unit}{was}{colon}{why}", p.value)
+}
+
+/// Why a number that stopped at the end of its range is not fitted.
+pub fn at_bound(p: &FittedParameter) -> Option<String> {
+    let allowed = p.parameter.allowed();
+    (p.standing == Standing::AtBound).then(|| {
+        format!(
+            "{} stopped at {:.4}, the end of its range ({} to {}): the data ask for more, and what follows from it is not known",
+            p.parameter.word(),
+            p.value,
+            allowed.low,
+            allowed.high
+        )
+    })
 }
 
 impl Standing {

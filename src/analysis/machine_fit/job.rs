@@ -1,5 +1,6 @@
 //! A fit and a comparison from files to answer: what the verb and the window ask alike.
 
+use super::file::at_bound;
 use super::{
     Fit, FitError, FitSettings, Provenance, Report, Sampling, TankData, Work, compare, fit, machine_text,
 };
@@ -106,6 +107,7 @@ impl FitJob {
         let machine = Machine::parse(&machine_text(&fit, &provenance, None), "of the fit")?;
         let control = &work.control.child();
         let report = compare(&machine, &read.data, &settings.last, &Work { control, ..*work })?;
+        let report = Report { at_bound: fit.parameters.iter().filter_map(at_bound).collect(), ..report };
         Ok(FittedMachine { fit, report, read, provenance })
     }
 }

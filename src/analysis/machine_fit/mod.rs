@@ -9,6 +9,7 @@
 //! What the data leave open stays where the starting machine has it ([`Parameter::allowed`]).
 
 mod compare;
+mod coverage;
 mod file;
 mod job;
 mod model;
@@ -18,7 +19,10 @@ mod solve;
 mod steps;
 mod tank;
 
-pub use compare::{COLUMNS, CurveReport, FactorReport, LOCAL, PointReport, Region, Report, tolerances};
+pub use compare::{
+    COLUMNS, CalibrationReport, CurveReport, FactorReport, LOCAL, PointReport, Region, Report, tolerances,
+};
+pub use coverage::{Part, Verdict};
 pub use file::{Provenance, line as parameter_line, machine_text};
 pub use job::{FitJob, FittedMachine, TankFiles, TankRead, compare_files};
 pub use points::write_report;
@@ -39,6 +43,10 @@ const LEAST_GAIN: f64 = 0.01;
 /// Parameters of which the data say less than this part of what is believed stay where they are.
 const LEAST_KNOWLEDGE: f64 = 0.2;
 
+/// A measured dose per MU so many times that of the starting machine, or so small a part of it, is of another unit. Conventions
+/// of the monitor, 1 cGy at the depth of the maximum or at 10 cm, differ by 1.6 at 6 MV.
+const MOST_CALIBRATION_RATIO: f64 = 2.0;
+
 /// Why there is no fit.
 #[derive(Debug, Error)]
 pub enum FitError {
@@ -58,6 +66,11 @@ pub enum FitError {
         "the machine '{0}' has no calibration in MU, and so neither output factors nor electrons; start from another"
     )]
     Uncalibrated(String),
+    #[error(
+        "the measured dose per MU ({measured} Gy, gy_per_mu of the output factors) is {ratio:.3} times the {computed:.5} Gy of the machine \
+         '{start}' there: look at its unit (Gy for one MU) and place; where it is right, start from a machine that is calibrated near it"
+    )]
+    Calibration { measured: f64, computed: f64, ratio: f64, start: String },
     #[error(
         "the fit did not come to an end: {0}; fix a parameter with --fix, or start from a machine nearer to the data"
     )]
@@ -165,6 +178,11 @@ pub struct Fit {
 }
 
 impl TankData {
+    /// Whether a factor was measured of a field other than the reference.
+    fn has_factors(&self) -> bool {
+        self.factors.as_ref().is_some_and(|own| own.factors.iter().any(|f| f.field_mm != own.reference_mm))
+    }
+
     fn check(&self, machine: &Machine) -> Result<(), FitError> {
         if self.curves.is_empty() && self.factors.is_none() {
             return Err(FitError::NoData);
@@ -203,7 +221,7 @@ pub fn compare(
     let layout = Layout::new(data, &machine.calibration);
     (work.tell)(&format!("comparing at {} quality: {} doses", sampling.quality.word(), layout.setups.len()));
     let doses = layout.doses(machine, sampling, &|_| true, work.device, work.control)?;
-    Ok(Report::new(data, &layout, &data.prepared(machine.sad_mm), &doses))
+    Ok(Report::new(data, machine, &layout, &data.prepared(machine.sad_mm), &doses))
 }
 
 /// Fits a machine to measured data, all but the parameters that are fixed.
@@ -282,6 +300,9 @@ pub fn fit(
 }
 
 /// The machine with the measured calibration and the same dose of electrons: their share is of the dose at the calibration depth.
+///
+/// # Errors
+/// [`FitError::Calibration`]: the measured dose per MU is of another unit than the starting machine's.
 fn carried_over(
     start: &Machine,
     data: &TankData,
@@ -297,6 +318,17 @@ fn carried_over(
     let layout = Layout::new(&own, &start.calibration);
     let doses = layout.doses(start, &settings.fine, &|_| true, work.device, &work.control.child())?;
     let (before, after) = (layout.calibration.map_or(0.0, |at| doses[at]), doses[layout.reference]);
+    if let Some(measured) = data.factors.as_ref().and_then(|f| f.gy_per_mu) {
+        let ratio = measured / after;
+        if !(MOST_CALIBRATION_RATIO.recip()..=MOST_CALIBRATION_RATIO).contains(&ratio) {
+            return Err(FitError::Calibration {
+                measured,
+                computed: after,
+                ratio,
+                start: start.name.clone(),
+            });
+        }
+    }
     let factor = before * ssd(start).powi(2) / (after * ssd(&machine).powi(2));
     if let Some(electrons) = machine.electrons.as_mut().filter(|_| factor.is_finite()) {
         electrons.surface_share *= factor;
@@ -319,7 +351,8 @@ fn standings(start: &Machine, data: &TankData, fixed: &[Parameter]) -> Vec<(Para
         Parameter::Softening => widest >= 50.0,
         Parameter::FocalX => widest > 0.0 && profiles(ScanAxis::Crossline).next().is_some(),
         Parameter::FocalY => profiles(ScanAxis::Inline).next().is_some(),
-        Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => data.factors.is_some() || widest > 0.0,
+        // Tails of profiles alone would move the output factors, which nothing then holds.
+        Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => data.has_factors(),
         Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => depths,
         _ => parameter.node_mm().is_some_and(|node| widest >= node - 25.0),
     };

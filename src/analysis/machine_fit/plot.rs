@@ -1,6 +1,6 @@
 //! Measured and computed curves with their differences, drawn as PDF pages.
 
-use super::compare::{CurveReport, FactorReport, PointReport, Report, tolerances};
+use super::compare::{CalibrationReport, CurveReport, FactorReport, PointReport, Report, tolerances};
 use crate::files::pdf::{A4, Document, Type};
 
 const MARGIN: f32 = 40.0;
@@ -39,7 +39,12 @@ pub fn report_pdf(title: &str, report: &Report) -> Vec<u8> {
         Type { colour: COMPUTED, ..SMALL },
     );
     let mut y = MARGIN + 58.0;
-    for line in report.output_factors.iter().map(FactorReport::words) {
+    let not_tested = report.not_tested().into_iter().map(|line| format!("NOT TESTED: {line}"));
+    let not_fitted = report.at_bound.iter().map(|line| format!("NOT FITTED: {line}"));
+    let verdict = std::iter::once(format!("Verdict: {}", report.verdict_words()));
+    let factors = report.output_factors.iter().map(FactorReport::words);
+    let calibration = report.calibration.iter().map(CalibrationReport::words);
+    for line in verdict.chain(not_fitted).chain(not_tested).chain(calibration).chain(factors) {
         if y > A4[1] - MARGIN {
             pdf.add_page();
             y = MARGIN;

@@ -40,9 +40,14 @@ fn points(file: &mut impl io::Write, report: &Report) -> io::Result<()> {
         }
     }
     for f in &report.output_factors {
-        let (label, within) = (f.label(), if f.within { "yes" } else { "no" });
+        let (label, within) = (f.label(), f.within.map_or("", |w| if w { "yes" } else { "no" }));
         let [measured, computed] = [100.0 * f.measured, 100.0 * f.computed];
         writeln!(file, "{label},,{measured:.3},{computed:.3},{:.3},,,{within}", f.difference_percent)?;
+    }
+    if let Some(c) = &report.calibration {
+        let computed = 100.0 * c.computed / c.measured;
+        let (within, off) = (if c.within { "yes" } else { "no" }, c.difference_percent);
+        writeln!(file, "dose per MU,,100.000,{computed:.3},{off:.3},,,{within}")?;
     }
     Ok(())
 }

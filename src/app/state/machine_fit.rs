@@ -172,10 +172,7 @@ mod tests {
     fn an_answer_is_stale_once_what_it_is_made_from_is_another() {
         let mut fit = MachineFit::default();
         fit.add(TankFile::Pdd, PathBuf::from("a.csv"));
-        let outcome = Outcome::Compared(Arc::new((
-            Report { curves: Vec::new(), output_factors: Vec::new() },
-            TankRead::default(),
-        )));
+        let outcome = Outcome::Compared(Arc::new((Report::default(), TankRead::default())));
         assert!(!fit.is_stale(), "there is none");
         fit.answer = Some(Answered { from: fit.chosen.clone(), outcome, saved: None });
         fit.add(TankFile::Pdd, PathBuf::from("a.csv"));

@@ -61,9 +61,13 @@ fn table(ui: &mut Ui, report: &Report, selected: &mut usize) {
             figures.into_iter().for_each(|figure| {
                 ui.label(figure);
             });
-            let colour = if curve.fault().is_some() { palette.error } else { palette.good };
+            let (colour, outside) = match (curve.fault(), &curve.tests_nothing) {
+                (Some(_), _) => (palette.error, outside),
+                (None, Some(_)) => (palette.warning, "not tested".to_owned()),
+                (None, None) => (palette.good, outside),
+            };
             let outside = ui.colored_label(colour, outside);
-            if let Some(why) = curve.fault() {
+            if let Some(why) = curve.fault().or_else(|| curve.tests_nothing.clone()) {
                 outside.on_hover_text(why);
             }
             ui.end_row();

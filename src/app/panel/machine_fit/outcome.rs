@@ -1,7 +1,7 @@
 //! What came of a fit or a comparison: the verdict, curves, output factors, fitted numbers; what is done with it.
 
 use super::{curves, name_of};
-use crate::analysis::machine_fit::{FittedMachine, Report, Standing, tolerances};
+use crate::analysis::machine_fit::{FittedMachine, Report, Standing, Verdict, tolerances};
 use crate::app::command::{Command, Commands};
 use crate::app::state::State;
 use crate::app::state::files::FileAction;
@@ -59,12 +59,12 @@ fn verdict(ui: &mut Ui, fit: &MachineFit, answer: &Answered) {
     let (palette, report) = (theme::of(ui), answer.outcome.report());
     ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new(MachineFit::machine_words(answer)).strong());
-        let colour = match (fit.is_stale(), report.is_within()) {
-            (true, _) => palette.warning,
-            (false, true) => palette.good,
-            (false, false) => palette.error,
+        let colour = match (fit.is_stale(), report.verdict()) {
+            (true, _) | (false, Verdict::WithinWhereTested) => palette.warning,
+            (false, Verdict::Within) => palette.good,
+            (false, Verdict::NotTested | Verdict::Outside) => palette.error,
         };
-        ui.colored_label(colour, report.verdict()).on_hover_text(tolerances());
+        ui.colored_label(colour, report.verdict_words()).on_hover_text(tolerances());
         if fit.is_stale() {
             let text = "STALE: of other files or settings than are chosen now";
             ui.colored_label(palette.warning, RichText::new(text).strong());
@@ -73,11 +73,18 @@ fn verdict(ui: &mut Ui, fit: &MachineFit, answer: &Answered) {
 }
 
 fn factors(ui: &mut Ui, report: &Report) {
+    let palette = theme::of(ui);
+    match &report.calibration {
+        Some(c) => ui.colored_label(if c.within { palette.text } else { palette.error }, c.words()),
+        None => ui.colored_label(
+            palette.warning,
+            "Absolute calibration NOT TESTED: the output factors have no gy_per_mu, the dose per MU of the reference field.",
+        ),
+    };
     if report.output_factors.is_empty() {
         ui.weak("No output factors were given.");
         return;
     }
-    let palette = theme::of(ui);
     egui::ScrollArea::vertical().auto_shrink(false).id_salt("output factors").show(ui, |ui| {
         let grid = egui::Grid::new("output factors").num_columns(4).striped(true).spacing([24.0, 3.0]);
         grid.show(ui, |ui| {
@@ -90,9 +97,12 @@ fn factors(ui: &mut Ui, report: &Report) {
                 ui.label(format!("{x} x {y} mm"));
                 ui.label(format!("{:.4}", f.measured));
                 ui.label(format!("{:.4}", f.computed));
-                let colour = if f.within { palette.text } else { palette.error };
-                let outside = if f.within { "" } else { "  outside" };
-                ui.colored_label(colour, format!("{:+.2} %{outside}", f.difference_percent));
+                let (colour, said) = match f.within {
+                    Some(true) => (palette.text, ""),
+                    Some(false) => (palette.error, "  outside"),
+                    None => (palette.weak, "  the reference itself: tests nothing"),
+                };
+                ui.colored_label(colour, format!("{:+.2} %{said}", f.difference_percent));
                 ui.end_row();
             }
         });
@@ -119,7 +129,7 @@ fn numbers(ui: &mut Ui, fitted: &FittedMachine) {
                 ui.label(p.uncertainty.map_or(String::new(), |u| format!("{u:.3}")));
                 let allowed = p.parameter.allowed();
                 ui.weak(format!("{} to {}", allowed.low, allowed.high));
-                let colour = if p.standing == Standing::AtBound { palette.warning } else { palette.weak };
+                let colour = if p.standing == Standing::AtBound { palette.error } else { palette.weak };
                 ui.colored_label(colour, p.standing.words());
                 ui.end_row();
             }
@@ -131,7 +141,11 @@ fn numbers(ui: &mut Ui, fitted: &FittedMachine) {
             fit.rounds, fit.doses
         ));
         if let Calibration::Reference { gy_per_mu, .. } = fit.machine.calibration {
-            let whose = if fit.calibrated { "measured with the output factors" } else { "that of the start" };
+            let whose = if fit.calibrated {
+                "measured with the output factors"
+            } else {
+                "that of the starting machine, NOT measured (gy_per_mu beside the output factors)"
+            };
             ui.weak(format!("Calibration {gy_per_mu} Gy/MU: {whose}"));
         }
     });
@@ -143,6 +157,9 @@ fn notes(ui: &mut Ui, answer: &Answered) {
         let outside = answer.outcome.report().outside();
         outside.iter().for_each(|line| {
             ui.colored_label(theme::of(ui).error, format!("Outside: {line}"));
+        });
+        answer.outcome.report().not_tested().iter().for_each(|line| {
+            ui.colored_label(theme::of(ui).warning, format!("Not tested: {line}"));
         });
         ui.label(format!("Tolerances: {}", tolerances()));
         read.remarks.iter().for_each(|remark| {

@@ -1,0 +1,219 @@
+//! Coverage: which parts of a machine a set of measured data tests, and the verdict with what it leaves untested.
+//!
+//! A curve is brought to agree with the computed one about one place, so points near that place agree with any machine.
+
+use super::compare::{CalibrationReport, CurveReport, FactorReport, Report};
+use crate::files::measured::{MeasuredCurve, Scan, ScanAxis};
+use serde::Serialize;
+
+/// A depth dose tests the machine over so many mm below its maximum; AAPM TG-106 (Das et al., Med. Phys. 35, 4186 (2008)) has
+/// them measured to 300 mm and more.
+const DEPTH_SPAN_MM: f64 = 50.0;
+/// A profile tests it where it reaches so far from the axis, or the edge of a smaller field, mm.
+const PROFILE_REACH_MM: f64 = 50.0;
+/// Fewest points of a curve beside those that it is normalised at.
+const LEAST_POINTS: usize = 3;
+
+/// A part of a machine that measured data test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    DepthDoses,
+    ProfilesX,
+    ProfilesY,
+    OutputFactors,
+    Calibration,
+}
+
+impl Part {
+    pub const ALL: [Self; 5] =
+        [Self::DepthDoses, Self::ProfilesX, Self::ProfilesY, Self::OutputFactors, Self::Calibration];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::DepthDoses => "depth doses",
+            Self::ProfilesX => "profiles along x",
+            Self::ProfilesY => "profiles along y",
+            Self::OutputFactors => "output factors",
+            Self::Calibration => "absolute calibration",
+        }
+    }
+
+    /// Data that would test it.
+    fn wanted(self) -> &'static str {
+        match self {
+            Self::DepthDoses => "no depth dose that tests it",
+            Self::ProfilesX | Self::ProfilesY => "no profile that tests it",
+            Self::OutputFactors => "no field but the reference was measured",
+            Self::Calibration => "no dose per MU was measured (gy_per_mu beside the output factors)",
+        }
+    }
+}
+
+/// The extent of a curve, as far as it tests a machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Coverage {
+    pub part: Part,
+    /// Extent of the points, and the least that tests the machine, mm.
+    reach_mm: f64,
+    least_mm: f64,
+    /// Points beside those of the normalisation.
+    free: usize,
+}
+
+impl Coverage {
+    /// `window`: the points that the curve is normalised at.
+    pub fn of(curve: &MeasuredCurve, window: &[usize], maximum_mm: f64, sad_mm: f64) -> Self {
+        let places = || curve.points.iter().map(|p| p[0]);
+        let free = curve.points.len() - window.len();
+        match curve.scan {
+            Scan::Depth => {
+                let reach_mm =
+                    places().last().unwrap_or(0.0) - places().find(|at| *at >= maximum_mm).unwrap_or(0.0);
+                Self { part: Part::DepthDoses, reach_mm, least_mm: DEPTH_SPAN_MM, free }
+            }
+            Scan::Profile { axis, depth_mm } => {
+                let part = if axis == ScanAxis::Crossline { Part::ProfilesX } else { Part::ProfilesY };
+                let side_mm = curve.field_mm[usize::from(axis == ScanAxis::Inline)];
+                let edge_mm = 0.5 * side_mm * (curve.ssd_mm + depth_mm) / sad_mm;
+                let reach_mm = places().map(f64::abs).fold(0.0, f64::max);
+                Self { part, reach_mm, least_mm: edge_mm.min(PROFILE_REACH_MM), free }
+            }
+        }
+    }
+
+    /// Why the curve tests nothing, in words; `judged` are its points with a tolerance.
+    pub fn tests_nothing(&self, judged: usize) -> Option<String> {
+        let Self { part, reach_mm, least_mm, free } = *self;
+        if reach_mm < least_mm {
+            let whence = if part == Part::DepthDoses { "below its maximum" } else { "from the axis" };
+            return Some(format!(
+                "it reaches {reach_mm:.1} mm {whence}, and tests the machine from {least_mm:.0} mm on"
+            ));
+        }
+        if judged == 0 {
+            return Some("no point has a tolerance".to_owned());
+        }
+        (free < LEAST_POINTS).then(|| {
+            format!(
+                "it has {free} points beside those that it is normalised at; {LEAST_POINTS} are the least"
+            )
+        })
+    }
+}
+
+/// What a comparison comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Every part is tested and within tolerance.
+    Within,
+    /// What is tested is within tolerance, and parts are not tested.
+    WithinWhereTested,
+    /// The data test nothing.
+    NotTested,
+    Outside,
+}
+
+impl Report {
+    pub fn verdict(&self) -> Verdict {
+        let tested = Part::ALL.into_iter().filter(|part| self.tests(*part)).count();
+        match (self.outside().is_empty(), tested) {
+            (false, _) => Verdict::Outside,
+            (true, 0) => Verdict::NotTested,
+            (true, n) if n == Part::ALL.len() && self.not_tested().is_empty() => Verdict::Within,
+            (true, _) => Verdict::WithinWhereTested,
+        }
+    }
+
+    /// Whether what was tested is within tolerance, and something was.
+    pub fn is_within(&self) -> bool {
+        matches!(self.verdict(), Verdict::Within | Verdict::WithinWhereTested)
+    }
+
+    /// What lies outside its tolerance, by name.
+    pub fn outside(&self) -> Vec<String> {
+        let curves = self.curves.iter().filter_map(CurveReport::fault);
+        let factor = |f: &FactorReport| format!("{}: {:+.2} %", f.label(), f.difference_percent);
+        let factors = self.output_factors.iter().filter(|f| f.within == Some(false)).map(factor);
+        let calibration = self.calibration.iter().filter(|c| !c.within).map(CalibrationReport::words);
+        curves.chain(factors).chain(calibration).chain(self.at_bound.iter().cloned()).collect()
+    }
+
+    /// Parts of the machine that no data test, and curves that test nothing, each with the reason.
+    pub fn not_tested(&self) -> Vec<String> {
+        let untested = Part::ALL.into_iter().filter(|part| !self.tests(*part));
+        let parts = untested.map(|part| format!("{}: {}", part.word(), part.wanted()));
+        let curve = |c: &CurveReport| Some(format!("{}: {}", c.label, c.tests_nothing.as_ref()?));
+        parts.chain(self.curves.iter().filter_map(curve)).collect()
+    }
+
+    fn tests(&self, part: Part) -> bool {
+        match part {
+            Part::OutputFactors => self.output_factors.iter().any(|f| f.within.is_some()),
+            Part::Calibration => self.calibration.is_some(),
+            _ => self.curves.iter().any(|c| c.part == part && c.tests_nothing.is_none()),
+        }
+    }
+
+    /// The verdict in words.
+    pub fn verdict_words(&self) -> String {
+        let parts = || {
+            let untested = Part::ALL.into_iter().filter(|part| !self.tests(*part));
+            untested.map(Part::word).collect::<Vec<_>>().join(", ")
+        };
+        let beside = || if parts().is_empty() { String::new() } else { format!("; NOT TESTED: {}", parts()) };
+        match self.verdict() {
+            Verdict::Within => "all within tolerance".to_owned(),
+            Verdict::WithinWhereTested if parts().is_empty() => {
+                "within tolerance; some curves test nothing".to_owned()
+            }
+            Verdict::WithinWhereTested => format!("within tolerance where tested{}", beside()),
+            Verdict::NotTested => "NOT TESTED: these data say nothing of the machine".to_owned(),
+            Verdict::Outside => {
+                let factors = self.output_factors.iter().filter(|f| f.within.is_some()).count();
+                let compared = self.curves.len() + factors + usize::from(self.calibration.is_some());
+                let ended = self.at_bound.len();
+                let outside = self.outside().len() - ended;
+                let mut words = Vec::new();
+                if outside > 0 {
+                    words.push(format!("{outside} of {compared} NOT within tolerance"));
+                }
+                if ended > 0 {
+                    words.push(format!("NOT fitted: {ended} numbers stopped at the end of their range"));
+                }
+                words.join("; ") + &beside()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn coverage(scan: Scan, places: impl Iterator<Item = f64>) -> Option<String> {
+        let points: Vec<[f64; 2]> = places.map(|at| [at, 1.0]).collect();
+        let judged = points.len();
+        let window = (0..points.len()).filter(|n| points[*n][0].abs() <= 5.0).collect::<Vec<_>>();
+        let curve = MeasuredCurve { scan, field_mm: [100.0; 2], ssd_mm: 900.0, points };
+        Coverage::of(&curve, &window, 15.0, 1000.0).tests_nothing(judged)
+    }
+
+    #[test]
+    fn curves_of_a_few_mm_test_nothing() {
+        let profile = Scan::Profile { axis: ScanAxis::Crossline, depth_mm: 100.0 };
+        let over = |half: i32| (-half..=half).map(f64::from);
+        assert!(coverage(profile, over(4)).is_some_and(|why| why.contains("4.0 mm from the axis")));
+        assert_eq!(coverage(profile, over(60)), None);
+        // Half a profile tests its half.
+        assert_eq!(coverage(profile, (0..60).map(f64::from)), None);
+        assert!(
+            coverage(profile, [-60.0, 0.0, 1.0, 2.0, 60.0].into_iter())
+                .is_some_and(|w| w.contains("2 points"))
+        );
+        let two_mm = (0..5).map(|n| 100.0 + 0.5 * f64::from(n));
+        assert!(coverage(Scan::Depth, two_mm).is_some_and(|why| why.contains("2.0 mm below")));
+        assert_eq!(coverage(Scan::Depth, (0..30).map(|n| 5.0 * f64::from(n))), None);
+    }
+}
