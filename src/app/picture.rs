@@ -101,7 +101,7 @@ fn figures_of(app: &App) -> Option<PlanFigures> {
     let mut figures = PlanFigures::new(plan, results.shown_dose()?, target);
     // The displayed dose is normalised; the plan's own monitor units are those before normalisation.
     if plan.normalisation.is_some() {
-        figures.mu *= results.normalisation_factor()?.0;
+        figures.mu *= results.normalisation_factor()?.value;
     }
     Some(figures)
 }

@@ -48,9 +48,9 @@ fn a_plan_is_normalised_to_the_isocentre_and_to_the_crosshair() {
     until(&mut w, "normalised dose", is_final);
     assert!((gy_at(&w, DVec3::ZERO) - 60.0).abs() < 0.01, "{}", gy_at(&w, DVec3::ZERO));
     let state = &w.state().state;
-    let (factor, _) = state.results.normalisation_factor().expect("a factor");
-    let beam = &state.plan().expect("a plan").beams[0];
-    assert_eq!(state.results.delivered_mu(beam).map(|(mu, _)| mu), Some(100.0 * factor));
+    let factor = state.results.normalisation_factor().expect("a factor").value;
+    let plan = state.plan().expect("a plan");
+    assert_eq!(state.results.delivered_mu(plan, &plan.beams[0]).map(|mu| mu.value), Some(100.0 * factor));
     assert!(state.shown_normalisation().expect("words").contains("the point 0.0, 0.0, 0.0 mm is 60.00 Gy"));
     let mm = DVec3::new(1.0, -6.0, 2.0);
     w.state_mut().command(Command::CentreOn(mm));

@@ -5,6 +5,7 @@ use crate::harness::{Window, said, small_case, until, window};
 use beamsight::analysis::Engine;
 use beamsight::app::App;
 use beamsight::app::command::Command;
+use beamsight::app::state::Selection;
 use beamsight::app::state::results::Shown;
 use beamsight::app::state::roi::Shape;
 use beamsight::case::{Beam, DoseStatus, Edit, Jaws, Normalisation, Plan, Radiation, Structure};
@@ -13,6 +14,7 @@ use beamsight::engine::cccs::DoseTo;
 use beamsight::results::{PlanJob, PlanResult, compute_plan};
 use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;
+use std::collections::BTreeSet;
 
 /// The small case with two beams, normalised to a sphere called PTV.
 fn normalised(name: &str) -> Window {
@@ -145,7 +147,7 @@ fn check(app: &App, checked: &mut Vec<String>, context: &str) {
             whole.factor
         );
         if plan.normalisation.is_some() {
-            let (factor, _) = results.normalisation_factor().expect("a factor");
+            let factor = results.normalisation_factor().expect("a factor").value;
             assert!((factor / whole.factor - 1.0).abs() < 1e-5, "{context}: {factor}, not {}", whole.factor);
         }
         assert!(dose.caveats.is_empty(), "{context}: {:?}", dose.caveats);
@@ -165,6 +167,37 @@ fn check(app: &App, checked: &mut Vec<String>, context: &str) {
     }
 }
 
+/// The texts that the window paints.
+fn painted(w: &Window) -> BTreeSet<String> {
+    fn texts(shape: &egui::Shape, into: &mut BTreeSet<String>) {
+        match shape {
+            egui::Shape::Text(text) => {
+                into.insert(text.galley.text().to_owned());
+            }
+            egui::Shape::Vec(shapes) => shapes.iter().for_each(|shape| texts(shape, into)),
+            _ => {}
+        }
+    }
+    let mut all = BTreeSet::new();
+    w.output().shapes.iter().for_each(|clipped| texts(&clipped.shape, &mut all));
+    all
+}
+
+/// The numbers of dose, monitor units and volume that the window writes as if they were those of the case: without a
+/// status, and where the dose has a chip of its own that is not final, without those of that dose.
+fn claimed(w: &Window) -> impl Iterator<Item = String> {
+    let results = &w.state().state.results;
+    let whole = [results.shown_status(), results.dvh_status()] == [Some(DoseStatus::Final); 2];
+    let of_dose = move |text: &str| text.contains(" Gy") && whole;
+    let always =
+        |text: &str| [" MU", " Gy a fraction", "cm³", "units ×"].iter().any(|unit| text.contains(unit));
+    let states = |text: &str| text.contains('(') && !text.contains("(normalisation)");
+    let is_number = move |text: &String| {
+        text.contains(|c: char| c.is_ascii_digit()) && (always(text) || of_dose(text)) && !states(text)
+    };
+    painted(w).into_iter().filter(is_number)
+}
+
 /// A small generator (SplitMix64): the same edits on every machine.
 struct Random(u64);
 
@@ -182,7 +215,7 @@ impl Random {
 fn random_edit(w: &mut Window, random: &mut Random) -> &'static str {
     let now = plan(w);
     let beam = random.below(now.beams.len().max(1) as u64) as usize;
-    match random.below(15) {
+    match random.below(16) {
         0..=2 if !now.beams.is_empty() => {
             turn(w, beam, random.below(360) as f64);
             "gantry"
@@ -235,6 +268,12 @@ fn random_edit(w: &mut Window, random: &mut Random) -> &'static str {
             }
             "reshape"
         }
+        14 => {
+            let beam = Selection::Beam(1 + random.below(2) as u32);
+            let selection = if random.below(3) == 0 { Selection::Plan } else { beam };
+            command(w, Command::Select(selection));
+            "selection"
+        }
         13 if now.beams.len() > 1 => {
             let radiation = if random.below(2) == 0 { Radiation::Electron } else { Radiation::Photon };
             let value = Beam { radiation, ..now.beams[1].clone() };
@@ -255,19 +294,25 @@ fn whatever_is_edited_a_dose_shown_as_final_is_that_of_the_case() {
     let mut w = normalised("standing_random");
     let mut random = Random(19);
     let mut checked = Vec::new();
-    let (mut finals, mut others) = (0, 0);
+    let (mut finals, mut others, mut compared) = (0, 0, 0);
     for turn in 0..60 {
         let what = random_edit(&mut w, &mut random);
         let context = format!("edit {turn}, {what}");
         // At once, and in the frames in which answers to this and to earlier edits arrive.
         check(w.state(), &mut checked, &context);
+        let mut numbers = BTreeSet::new();
         for _ in 0..random.below(12) {
             w.step();
             check(w.state(), &mut checked, &context);
+            numbers.extend(claimed(&w));
         }
-        if turn % 4 == 3 {
+        if turn % 2 == 1 {
             rest(&mut w);
             check(w.state(), &mut checked, &context);
+            let at_rest = painted(&w);
+            let wrong: Vec<_> = numbers.difference(&at_rest).collect();
+            assert!(wrong.is_empty(), "{context}: written while results were on their way: {wrong:?}");
+            compared += numbers.len();
             let app = w.state();
             let results = &app.state.results;
             match results.shown_status() {
@@ -282,7 +327,8 @@ fn whatever_is_edited_a_dose_shown_as_final_is_that_of_the_case() {
             }
         }
     }
-    assert!(finals > 3 && others > 1 && checked.len() > 5, "{finals} {others} {}", checked.len());
+    let counts = format!("{finals} {others} {} {compared}", checked.len());
+    assert!(finals > 3 && others > 1 && checked.len() > 5 && compared > 100, "{counts}");
 }
 
 #[test]

@@ -34,4 +34,6 @@ mod widget;
 pub use colour::colour_button;
 pub use plot::plot_line;
 pub use recent::recent;
-pub use widget::{angle, held, lasting_menu, number, row, section, small_menu, status_chip, worth_chip};
+pub use widget::{
+    angle, held, lasting_menu, number, row, section, small_menu, stated, status_chip, worth_chip,
+};

@@ -5,7 +5,6 @@ use crate::app::command::{Command, Commands, PlanAction};
 use crate::app::state::{Selection, State};
 use crate::app::theme;
 use crate::case::{Beam, DoseStatus, Edit, Plan, Template};
-use crate::results::Standing;
 use egui::{Button, Sense, Ui, vec2};
 
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -110,11 +109,11 @@ fn beam_row(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, 
     let gantry = beam.start().map_or(0.0, |c| c.gantry_deg);
     // The delivered monitor units, as in the plan's metrics; until they are known the typed ones, labelled as such.
     let normalised = plan.normalisation.is_some();
-    let delivered = state.results.delivered_mu(beam).filter(|_| normalised && !beam.off);
+    let delivered = state.results.delivered_mu(plan, beam).filter(|_| normalised && !beam.off);
     let mu = match delivered {
         _ if beam.off => "off".to_owned(),
-        Some((mu, Standing::Stale)) => format!("({mu:.1} MU)"),
-        Some((mu, _)) => format!("{mu:.1} MU"),
+        Some(mu) if mu.is_provisional() => format!("({:.1} MU)", mu.value),
+        Some(mu) => format!("{:.1} MU", mu.value),
         None if normalised => format!("({:.1} MU)", beam.mu),
         None => format!("{:.1} MU", beam.mu),
     };
@@ -135,11 +134,11 @@ fn beam_row(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, 
     });
     let response = match delivered {
         _ if beam.off => response.on_hover_text("Switched off: not in the plan's dose, not exported"),
-        Some((_, Standing::Stale)) => response.on_hover_text("Monitor units of an earlier state of the plan"),
-        Some((mu, _)) => response.on_hover_text(format!(
-            "{mu:.1} MU a fraction are delivered: {:.1} MU times the plan's normalisation",
-            beam.mu
-        )),
+        Some(mu) => {
+            let words = format!("{:.1} MU a fraction are delivered", mu.value);
+            let of = "MU times the plan's normalisation";
+            response.on_hover_text(format!("{}: {:.1} {of}", mu.worded(&words), beam.mu))
+        }
         None if normalised => response.on_hover_text("Monitor units before the plan's normalisation"),
         None => response,
     };

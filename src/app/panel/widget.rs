@@ -1,12 +1,13 @@
 //! Small widgets that all panels share.
 
+use crate::app::state::results::Stated;
 use crate::app::theme;
 use crate::case::DoseStatus;
 use crate::geometry::wrapped_deg;
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{
     Align, Align2, Color32, DragValue, FontId, Layout, PopupCloseBehavior, Rect, Response, Role, Sense,
-    TextStyle, Ui, UiBuilder, WidgetInfo, pos2, vec2,
+    TextFormat, TextStyle, Ui, UiBuilder, WidgetInfo, pos2, vec2,
 };
 use std::cell::Cell;
 use std::ops::RangeInclusive;
@@ -254,6 +255,17 @@ pub fn worth_chip(ui: &mut Ui, status: DoseStatus, caveats: &[String]) -> Respon
         ui.add(egui::Label::new(text).truncate()).on_hover_text(caveats.join("\n"));
     }
     response
+}
+
+/// A number in words, followed by its status in the status's colour where that is worse than final.
+pub fn stated(ui: &mut Ui, words: &str, number: Stated) -> Response {
+    let rest = number.worded(words).split_off(words.len());
+    let mut job = egui::text::LayoutJob::default();
+    let font = TextStyle::Body.resolve(ui.style());
+    let colour = if number.is_provisional() { theme::of(ui).weak } else { theme::of(ui).text };
+    job.append(words, 0.0, TextFormat::simple(font.clone(), colour));
+    job.append(&rest, 0.0, TextFormat::simple(font, theme::of(ui).status(number.status)));
+    ui.label(job)
 }
 
 /// A word in a frame of its colour: the status of a dose.

@@ -92,7 +92,7 @@ pub fn gather(state: &State) -> Result<PlanReport, String> {
     if let Shown::Beam(_) = results.shown {
         return Err("the dose on show is that of one beam: show the dose of the plan first".to_owned());
     }
-    let factor = results.normalisation_factor().filter(|_| plan.normalisation.is_some()).map(|(f, _)| f);
+    let factor = results.normalisation_factor().filter(|_| plan.normalisation.is_some()).map(|f| f.value);
     let shown_dose = results.shown_dose().filter(|_| results.shown_failure().is_none());
     let case = state.case();
     Ok(PlanReport {

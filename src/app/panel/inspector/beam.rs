@@ -4,14 +4,13 @@ use super::dial::dial;
 use super::{arrange, field, fields, isocentre, title};
 use crate::analysis::{MOST_MU, REACH_MM as JAW_LIMIT_MM, beam_remarks, isocentre_remark};
 use crate::app::command::Commands;
-use crate::app::panel::{angle, number, section, status_chip};
+use crate::app::panel::{angle, number, section, stated, status_chip};
 use crate::app::state::State;
-use crate::app::state::results::machine_label;
+use crate::app::state::results::{Stated, machine_label};
 use crate::app::theme;
 use crate::case::{Beam, ControlPoint, Edit, Plan};
 use crate::geometry::wrapped_deg;
 use crate::physics::Calibration;
-use crate::results::Standing;
 use egui::{ComboBox, Response, Ui};
 
 /// Directions of IEC 61217, for a patient head first and supine where the patient is named.
@@ -42,7 +41,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.add_enabled_ui(beam.read_only.is_none(), |ui| {
         let mut form = Form { plan: state.plan, index, beam, commands };
         angles(ui, &mut form, &start);
-        let delivered = plan.normalisation.as_ref().and_then(|_| state.results.delivered_mu(beam));
+        let delivered = plan.normalisation.as_ref().and_then(|_| state.results.delivered_mu(plan, beam));
         collimation(ui, &mut form, &start, delivered);
         super::aperture::show(ui, state, plan, index, beam, form.commands);
         isocentre::show(ui, state, (index, beam), form.commands);
@@ -94,8 +93,8 @@ fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
                 ui.weak("not computed");
             }
         }
-        if let Some(max_gy) = state.results.beam_max_gy(plan, beam) {
-            ui.weak(format!("maximum {max_gy:.3} Gy a fraction"));
+        if let Some(max) = state.results.beam_max_gy(plan, beam) {
+            stated(ui, &format!("maximum {:.3} Gy a fraction", max.value), max);
         }
     });
     if beam.off {
@@ -154,7 +153,7 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
 }
 
 /// `delivered`: the monitor units after the plan's normalisation, if it has one.
-fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered: Option<(f64, Standing)>) {
+fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered: Option<Stated>) {
     section(ui, "Field (mm at the isocentre)");
     fields(ui, "jaws", |ui| {
         let mut mu = form.beam.mu;
@@ -168,11 +167,7 @@ fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered
         form.on(&response, |b| b.mu = mu);
         if let Some(delivered) = delivered {
             field(ui, "Delivered", |ui| {
-                let (mu, standing) = delivered;
-                ui.label(format!("{mu:.1} MU a fraction"));
-                if standing == Standing::Stale {
-                    ui.weak("stale").on_hover_text("Monitor units of an earlier state of the plan");
-                }
+                stated(ui, &format!("{:.1} MU a fraction", delivered.value), delivered)
             });
         }
         for (axis, caption) in [(0, "Jaws X"), (1, "Jaws Y")] {

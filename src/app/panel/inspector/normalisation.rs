@@ -6,7 +6,6 @@ use crate::app::panel::{number, section};
 use crate::app::state::State;
 use crate::app::theme;
 use crate::case::{Edit, Normalisation, NormalisedAt, NormalisedDose, Plan, StructureKind};
-use crate::results::Standing;
 use egui::{ComboBox, Ui};
 use glam::DVec3;
 use std::mem::discriminant;
@@ -180,8 +179,9 @@ fn said(ui: &mut Ui, state: &State, plan: &Plan, now: &Normalisation) {
         }
         Ok(gy) => {
             let text = match state.results.normalisation_factor() {
-                Some((factor, Standing::Current)) => {
-                    format!("{} = {gy:.2} Gy: monitor units × {factor:.4}", now.at)
+                Some(factor) if !factor.is_provisional() => {
+                    let words = format!("{} = {gy:.2} Gy: monitor units × {:.4}", now.at, factor.value);
+                    factor.worded(&words)
                 }
                 Some(_) => format!("{} = {gy:.2} Gy: not computed yet", now.at),
                 None => format!("{} = {gy:.2} Gy: not met by the dose on show", now.at),

@@ -3,7 +3,7 @@
 use super::{field, fields, remarks, title};
 use crate::analysis::{BodyChoice, beams_left_out, body_of, computed_mu, why_left_out};
 use crate::app::command::{Command, Commands};
-use crate::app::panel::{self, number, section, worth_chip};
+use crate::app::panel::{self, number, section, stated, worth_chip};
 use crate::app::state::State;
 use crate::app::state::files::FileAction;
 use crate::app::state::machine_fit::MachineFitAction;
@@ -12,7 +12,6 @@ use crate::app::theme;
 use crate::case::{Case, Edit, Plan};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::{DeviceChoice, Measured, automatic_order, cuda, wgpu};
-use crate::results::Standing;
 use egui::{ComboBox, Ui};
 
 /// Reasons why plans among the files were refused.
@@ -135,15 +134,10 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
 fn monitor_units(ui: &mut Ui, state: &State, plan: &Plan) {
     let mu = computed_mu(plan);
     match state.results.normalisation_factor().filter(|_| plan.normalisation.is_some()) {
-        Some((factor, standing)) => {
-            // No row of its own: what is below would jump in a drag.
-            ui.horizontal(|ui| {
-                ui.label(format!("{:.1} MU a fraction", factor * mu));
-                if standing == Standing::Stale {
-                    ui.weak("stale").on_hover_text("Monitor units of an earlier state of the plan");
-                }
-            });
-            ui.weak(format!("= {mu:.1} × {factor:.4} (normalisation)"));
+        Some(factor) => {
+            stated(ui, &format!("{:.1} MU a fraction", factor.value * mu), factor);
+            let words = format!("= {mu:.1} × {:.4} (normalisation)", factor.value);
+            ui.weak(factor.worded(&words));
         }
         None if plan.normalisation.is_some() => {
             ui.label(format!("{mu:.1} MU a fraction before normalisation"));

@@ -12,15 +12,17 @@ mod rays;
 mod register;
 mod room;
 mod standing;
+mod stated;
 
 pub use crate::results::{Certainty, EndsAt, EngineChoice, GammaByStructure, GammaEstimate, Settings, Shown};
 pub use gamma::Freshness;
 pub use needed::{DISPLAYED, of_side};
 pub use room::{IsodoseSurface, NearHead};
+pub use stated::Stated;
 
 use super::State;
 use super::slot::Slot;
-use crate::analysis::{Dvh, Ready, UNIT_MU, beams_left_out, caveats_of, is_computed};
+use crate::analysis::{Dvh, Ready, beams_left_out, caveats_of, is_computed};
 use crate::case::{Case, DoseStatus, Plan};
 use crate::geometry::Mask;
 use crate::physics::Machine;
@@ -100,16 +102,6 @@ impl CaseResults {
         node.standing().map(|standing| standing.status(own))
     }
 
-    /// Largest dose of a beam in one fraction of the current plan, Gy; `None` if the normalisation is unknown.
-    pub fn beam_max_gy(&self, plan: &Plan, beam: &crate::case::Beam) -> Option<f64> {
-        let result = self.beam_node(beam.number).filter(|_| !self.is_monte_carlo())?.latest()?;
-        let mu = match plan.normalisation {
-            Some(_) => self.delivered_mu(beam)?.0,
-            None => beam.mu,
-        };
-        Some(result.max_gy * mu / UNIT_MU)
-    }
-
     pub fn beam_failure(&self, beam: u32) -> Option<&str> {
         self.beam_node(beam)?.failure()
     }
@@ -157,12 +149,6 @@ impl CaseResults {
 
     pub fn shown_max_gy(&self) -> Option<f64> {
         self.shown_dose().and(self.displayed()?.latest()).map(|r| r.max_gy)
-    }
-
-    /// Monitor units of a beam in a fraction, after the plan's normalisation. `None` before that is known; stale values
-    /// belong to an earlier state of the plan.
-    pub fn delivered_mu(&self, beam: &crate::case::Beam) -> Option<(f64, Standing)> {
-        self.normalisation_factor().map(|(factor, standing)| (beam.mu * factor, standing))
     }
 
     /// The DVH of a structure in the displayed dose, possibly of an earlier state.
@@ -307,8 +293,11 @@ impl State {
         let plan = self.plan().filter(|_| of_plan && self.results.shown_dose().is_some())?;
         let to = plan.normalisation.as_ref()?;
         Some(match self.results.normalisation_factor() {
-            Some((_, Standing::Stale)) => format!("Not normalised yet: {to}"),
-            Some((factor, _)) => format!("Normalised: {to} (monitor units × {factor:.4})"),
+            Some(factor) if factor.is_provisional() => format!("Not normalised yet: {to}"),
+            Some(factor) => {
+                let words = format!("monitor units × {:.4}", factor.value);
+                format!("Normalised: {to}, {}", factor.worded(&words))
+            }
             None => format!("Not normalised: {to}"),
         })
     }

@@ -15,7 +15,6 @@ use std::sync::Arc;
 pub struct OnView {
     /// The dose with its current status.
     pub dose: Option<Arc<Dose>>,
-    pub standing: Option<Standing>,
     /// Why the current case has no such dose.
     pub trouble: Option<String>,
 }
@@ -59,7 +58,7 @@ impl State {
             _ => Standing::Stale,
         };
         let dose = with_standing(&summed.dose, standing, self.label_of(what, plan));
-        OnView { dose: Some(dose), standing: Some(standing), trouble }
+        OnView { dose: Some(dose), trouble }
     }
 
     /// The dose of a side, with its standing relative to the case.
@@ -162,14 +161,6 @@ impl CaseResults {
     /// Why the current case has no such dose; the displayed dose is then of an earlier state.
     pub fn shown_failure(&self) -> Option<&str> {
         self.view.trouble.as_deref()
-    }
-
-    /// The normalisation factor of all monitor units, with its standing relative to the case; `None` without a
-    /// displayed computed dose and if the case cannot be normalised.
-    pub fn normalisation_factor(&self) -> Option<(f64, Standing)> {
-        let (query, summed) = self.displayed()?.latest_with_query()?;
-        let standing = self.view.standing.filter(|s| *s != Standing::Failed)?;
-        (!matches!(query.what, Shown::Imported(_) | Shown::Point(..))).then_some((summed.factor, standing))
     }
 
     /// Whether A and B can be compared; `None` if one of them is missing.
