@@ -4,12 +4,12 @@
 use super::body::Body;
 use super::given::GivenDensities;
 use super::outside::{OUTSIDE_CAVEAT, Outside, meets_matter, outside_remark};
-use super::remarks::status_with;
+use super::remarks::{hu_caveats, hu_remarks, status_with};
 use crate::case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, Radiation, Structure};
 use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
 use crate::engine::{DeviceChoice, DeviceError, JobControl};
 use crate::geometry::{Grid, GridError, Mask, MaskError};
-use crate::physics::{BodyMismatch, HuTable, Machine, MachineError, Patient};
+use crate::physics::{BeyondTable, BodyMismatch, HuTable, Machine, MachineError, Patient};
 use glam::DVec3;
 use std::sync::Arc;
 use thiserror::Error;
@@ -44,7 +44,8 @@ pub struct Ready {
     /// `None` without a body.
     outside: Option<Outside>,
     remarks: Vec<String>,
-    /// What of bolus and couch is not counted: caveats of every dose.
+    hu_remarks: Vec<String>,
+    /// What of bolus and couch is not counted, and HU beyond the table: caveats of every dose.
     caveats: Vec<String>,
 }
 
@@ -56,11 +57,15 @@ impl Ready {
     /// [`BodyMismatch`].
     pub fn new(ct: &Ct, table: &HuTable, body: Body, given: GivenDensities) -> Result<Self, BodyMismatch> {
         let patient = Patient::with(ct, table, body.mask.as_ref(), &given.parts())?;
-        let GivenDensities { caveats, beside, .. } = given;
+        let beyond = BeyondTable::of(ct, table, body.mask.as_ref(), &given.parts());
+        let place = if body.mask.is_some() { "of the body" } else { "of the CT" };
+        let GivenDensities { mut caveats, beside, .. } = given;
+        caveats.extend(hu_caveats(&beyond, table));
         let outside = |mask| Outside { hu: Arc::clone(&ct.hu), body: Arc::new(mask), beside };
         Ok(Self {
             outside: body.mask.map(outside),
             remarks: body.remarks,
+            hu_remarks: hu_remarks(&beyond, table, place),
             caveats,
             corners_mm: matter_box(&patient.mass_density_g_cm3, MATTER_G_CM3),
             patient: Arc::new(patient),
@@ -86,7 +91,12 @@ impl Ready {
         &self.remarks
     }
 
-    /// What of bolus and couch is not counted, a few words each.
+    /// Remarks on HU beyond the table.
+    pub fn hu_remarks(&self) -> &[String] {
+        &self.hu_remarks
+    }
+
+    /// What of bolus and couch is not counted, and HU beyond the table, a few words each.
     pub fn caveats(&self) -> &[String] {
         &self.caveats
     }

@@ -51,6 +51,24 @@ pub fn check_pair(a: &Dose, b: &Dose) -> Result<Option<String>, PairError> {
     }))
 }
 
+/// The ratio of the maxima of two doses, of which one is likely in cGy. A treatment of 80 to 125 fractions beside one of them is not.
+const LIKE_CGY: std::ops::RangeInclusive<f64> = 80.0..=125.0;
+
+/// The remark on two doses one of which is likely written in cGy: `DoseUnits` has no word for it, and a `.mha` none for any unit.
+pub fn unit_remark(reference_gy: f64, evaluated_gy: f64) -> Option<String> {
+    let likely = |high: f64, low: f64| low > 0.0 && LIKE_CGY.contains(&(high / low));
+    let which = match (likely(reference_gy, evaluated_gy), likely(evaluated_gy, reference_gy)) {
+        (true, _) => "reference",
+        (_, true) => "evaluated",
+        _ => return None,
+    };
+    let ratio = (reference_gy / evaluated_gy).max(evaluated_gy / reference_gy);
+    Some(format!(
+        "the maxima of the two doses, {reference_gy:.2} and {evaluated_gy:.2} Gy, differ by a factor of {ratio:.1}: the {which} dose \
+         is likely in cGy and not in Gy"
+    ))
+}
+
 /// Whether two boxes of voxels overlap: they do unless an axis separates them (the faces' normals and the
 /// cross products of the edges; Gottschalk 1996).
 fn overlap(a: &Grid, b: &Grid) -> bool {
@@ -158,6 +176,17 @@ mod tests {
         assert_eq!(check_pair(&a, &far), Err(PairError::NoOverlap("a".into(), "far".into())));
         let near = dose("near", DVec3::new(19.9, 0.0, 0.0), 2.0, 4, |_| 1.0);
         assert_eq!(check_pair(&a, &near), Ok(None));
+    }
+
+    #[test]
+    fn a_dose_a_hundred_times_another_is_likely_in_cgy() {
+        for (a, b, which) in [(70.0, 7012.0, "evaluated"), (6990.0, 70.0, "reference")] {
+            let said = unit_remark(a, b).expect("a remark");
+            assert!(said.contains(&format!("the {which} dose is likely in cGy")), "{said}");
+        }
+        for (a, b) in [(70.0, 70.0), (70.0, 2.0), (1.0, 40.0), (0.0, 70.0), (70.0, 0.0), (0.0, 0.0)] {
+            assert_eq!(unit_remark(a, b), None, "{a} {b}");
+        }
     }
 
     #[test]

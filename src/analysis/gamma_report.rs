@@ -76,6 +76,8 @@ pub struct GammaFigures {
     /// 99 % of the points have at most this.
     pub percentile_99: Option<f64>,
     pub max: Option<f64>,
+    /// Points whose search ended at the maximum gamma: they have more, and so have mean and maximum.
+    pub beyond_max_gamma: usize,
 }
 
 /// Points by gamma: `counts[n]` from `n * bin` to below `(n + 1) * bin`.
@@ -130,19 +132,22 @@ impl GammaReport {
             max_gamma: request.max_gamma,
             region: region.map(str::to_owned),
             subset: request.subset,
-            criteria: result.maps.iter().map(|map| CriterionReport::new(map, structures)).collect(),
+            criteria: { result.maps.iter() }
+                .map(|map| CriterionReport::new(map, request.max_gamma, structures))
+                .collect(),
             receipt: (*result.receipt).clone(),
         }
     }
 }
 
 impl CriterionReport {
-    pub fn new(map: &GammaMap, structures: &[(&str, &Mask)]) -> Self {
+    /// `max_gamma`: where the search ended.
+    pub fn new(map: &GammaMap, max_gamma: Option<f32>, structures: &[(&str, &Mask)]) -> Self {
         let Criterion { dose_percent, dta_mm, local } = map.criterion;
         let counts = map.counts;
         let values: Vec<f32> = map.gamma.data().iter().copied().filter(|g| !g.is_nan()).collect();
         let histogram = GammaHistogram::new(&values);
-        let figures = GammaFigures::new(values);
+        let figures = GammaFigures::new(values, max_gamma);
         let all = (counts.analysed + counts.outside).max(1) as f64;
         Self {
             criterion: map.criterion.to_string(),
@@ -159,7 +164,7 @@ impl CriterionReport {
                 .iter()
                 .map(|(name, mask)| StructureGamma {
                     name: (*name).to_owned(),
-                    figures: GammaFigures::inside(&map.gamma, mask),
+                    figures: GammaFigures::inside(&map.gamma, mask, max_gamma),
                 })
                 .collect(),
         }
@@ -177,11 +182,11 @@ fn verdict(pass_rate_percent: Option<f64>) -> &'static str {
 
 impl GammaFigures {
     /// Figures of the points whose centres lie in voxels that a mask covers by half or more.
-    pub fn inside(gamma: &Volume<f32>, mask: &Mask) -> Self {
+    pub fn inside(gamma: &Volume<f32>, mask: &Mask, max_gamma: Option<f32>) -> Self {
         if mask.grid() == gamma.grid() {
             let points = mask.iter().filter(|(_, share)| *share >= 0.5);
             let values = points.filter_map(|(n, _)| gamma.data().get(n).copied());
-            return Self::new(values.filter(|g| !g.is_nan()).collect());
+            return Self::new(values.filter(|g| !g.is_nan()).collect(), max_gamma);
         }
         let grid = gamma.grid();
         let [nx, _, nz] = grid.size();
@@ -189,12 +194,15 @@ impl GammaFigures {
             let points = gamma.plane(k).iter().enumerate().filter(|(_, g)| !g.is_nan());
             points.filter(move |(n, _)| mask.holds(grid.centre_mm(n % nx, n / nx, k))).map(|(_, g)| *g)
         };
-        Self::new((0..nz).into_par_iter().flat_map_iter(of_plane).collect())
+        Self::new((0..nz).into_par_iter().flat_map_iter(of_plane).collect(), max_gamma)
     }
 
     /// `values` are without NaN.
-    pub fn new(mut values: Vec<f32>) -> Self {
+    pub fn new(mut values: Vec<f32>, max_gamma: Option<f32>) -> Self {
         let points = values.len();
+        // Square roots of graphics cards are not exact to the last digit.
+        let end = max_gamma.map_or(f32::INFINITY, |most| most * (1.0 - 1e-6));
+        let beyond_max_gamma = values.iter().filter(|g| **g >= end).count();
         let passing = values.iter().filter(|g| **g <= 1.0).count();
         let sum: f64 = values.iter().map(|g| f64::from(*g)).sum();
         // The value that a share of the `points` values does not exceed.
@@ -211,7 +219,18 @@ impl GammaFigures {
             max: at_share(1.0),
             pass_rate_percent: (points > 0).then(|| 100.0 * passing as f64 / points as f64),
             mean: (points > 0).then(|| sum / points as f64),
+            beyond_max_gamma,
         }
+    }
+
+    /// Before a mean or a maximum in words: `more than ` where points have more than was searched for.
+    pub fn more_than(&self) -> &'static str {
+        if self.beyond_max_gamma > 0 { "more than " } else { "" }
+    }
+
+    /// ... and in tables.
+    pub fn more_than_sign(&self) -> &'static str {
+        if self.beyond_max_gamma > 0 { "> " } else { "" }
     }
 }
 
@@ -315,9 +334,15 @@ impl fmt::Display for GammaFigures {
         };
         write!(
             f,
-            "{rate:.2} % of {} points pass, {} fail; mean {mean:.3}, greatest {max:.3}",
-            self.points, self.failing
-        )
+            "{rate:.2} % of {} points pass, {} fail; mean {more}{mean:.3}, greatest {more}{max:.3}",
+            self.points,
+            self.failing,
+            more = self.more_than(),
+        )?;
+        match self.beyond_max_gamma {
+            0 => Ok(()),
+            n => write!(f, " ({n} points are farther than was searched for)"),
+        }
     }
 }
 
@@ -330,11 +355,15 @@ mod tests {
 
     #[test]
     fn figures_of_a_few_values() {
-        let figures = GammaFigures::new(vec![0.2, 1.0, 3.0, 0.4, 1.1]);
+        let figures = GammaFigures::new(vec![0.2, 1.0, 3.0, 0.4, 1.1], None);
         assert_eq!((figures.points, figures.passing, figures.failing), (5, 3, 2));
         assert_eq!((figures.median, figures.max), (Some(1.0), Some(3.0)));
         assert!((figures.mean.unwrap() - 1.14).abs() < 1e-6 && figures.pass_rate_percent == Some(60.0));
-        assert_eq!(GammaFigures::new(Vec::new()).pass_rate_percent, None);
+        assert_eq!(GammaFigures::new(Vec::new(), None).pass_rate_percent, None);
+        assert!(!figures.to_string().contains("more than"), "{figures}");
+        let ended = GammaFigures::new(vec![0.2, 1.0, 3.0, 0.4, 1.1], Some(3.0));
+        assert_eq!((ended.beyond_max_gamma, ended.pass_rate_percent), (1, Some(60.0)));
+        assert!(ended.to_string().contains("mean more than 1.140, greatest more than 3.000"), "{ended}");
     }
 
     /// A mask on a grid of its own, of half the voxels: x up to 5 mm.
@@ -355,7 +384,7 @@ mod tests {
             let contours: Vec<_> = on.planes_mm().iter().map(|z| outline(on.origin_mm().z + z)).collect();
             let contours: Vec<&[DVec3]> = contours.iter().map(<[DVec3; 4]>::as_slice).collect();
             let mask = Mask::from_contours(&on, &contours, &|_| true).unwrap();
-            let figures = GammaFigures::inside(&gamma, &mask);
+            let figures = GammaFigures::inside(&gamma, &mask, None);
             // 3 x 8 x 4 voxels, one of them without a gamma and two that fail.
             assert_eq!((figures.points, figures.passing, figures.max), (95, 93, Some(1.5)));
         }

@@ -44,7 +44,7 @@ pub use clearance::{
     Closest, CouchTop, HEAD_FACE_MM, HEAD_RADIUS_MM, HeadPath, LEAST_CLEARANCE_MM, head_clearance_mm,
 };
 pub use clusters::{Cluster, clusters};
-pub use compare::{PairError, check_pair, combined};
+pub use compare::{PairError, check_pair, combined, unit_remark};
 pub use couch::{
     COUCH_MM, Couch, CouchError, CtCouchError, SHELL_MM, couch_densities, couch_from_ct, couch_parts,
     couch_place,
@@ -67,5 +67,5 @@ pub use outside::OUTSIDE_CAVEAT;
 pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};
-pub use remarks::{MOST_MU, beam_caveats, beam_remarks, most_mu_remark};
+pub use remarks::{MOST_MU, beam_caveats, beam_remarks, hu_remarks, most_mu_remark};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread};

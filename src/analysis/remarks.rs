@@ -1,7 +1,7 @@
 //! Remarks on a beam: where plan and machine differ, and values that cannot be meant.
 
 use crate::case::{Beam, DoseStatus};
-use crate::physics::Machine;
+use crate::physics::{BeyondEnd, BeyondTable, HuTable, Machine};
 
 /// More monitor units than any beam is delivered with.
 pub const MOST_MU: f64 = 100_000.0;
@@ -11,6 +11,10 @@ const SAME_ENERGY_MV: f64 = 0.5;
 
 /// Leaf sides that differ by no more than this are the same, mm at the isocentre.
 const SAME_SIDE_MM: f64 = 0.05;
+
+/// HU beyond the table in less of the patient than this make no caveat of a dose, cm3: a cube of 4.6 mm. Noise and the rims of fillings
+/// have them in many a CT.
+const LEAST_BEYOND_CM3: f64 = 0.1;
 
 /// Remarks on computing `beam` with `machine`, a sentence each; empty where plan and machine agree.
 pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
@@ -38,6 +42,42 @@ pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
     }
     remarks.extend(leaf_remark(beam, machine));
     remarks
+}
+
+/// Remarks on HU that count as the first or the last entry of a table; `place` is where they were looked for.
+pub fn hu_remarks(beyond: &BeyondTable, table: &HuTable, place: &str) -> Vec<String> {
+    let remark = |end: Option<BeyondEnd>, above: bool| {
+        let BeyondEnd { voxels, cm3, farthest_hu } = end?;
+        let (end_hu, as_density) = end_of(table, above);
+        let [than, reach, ends] =
+            if above { ["above", "up to", "ends"] } else { ["below", "down to", "begins"] };
+        Some(format!(
+            "{voxels} voxel{s} {place} ({cm3:.2} cm3) with HU {than} those of the HU table {name}, which {ends} at {end_hu} HU: {reach} \
+             {farthest_hu:.0} HU, all count as {as_density} g/cm3; take a table that reaches as far, or give their structure its density",
+            name = table.name,
+            s = if voxels == 1 { "" } else { "s" },
+        ))
+    };
+    [remark(beyond.below, false), remark(beyond.above, true)].into_iter().flatten().collect()
+}
+
+/// The caveats of every dose in such a patient, a few words each.
+pub(super) fn hu_caveats(beyond: &BeyondTable, table: &HuTable) -> Vec<String> {
+    let caveat = |end: Option<BeyondEnd>, above: bool| {
+        let BeyondEnd { cm3, .. } = end.filter(|end| end.cm3 >= LEAST_BEYOND_CM3)?;
+        let (end_hu, as_density) = end_of(table, above);
+        Some(format!(
+            "{cm3:.1} cm3 {} {end_hu} HU as {as_density} g/cm3",
+            if above { "above" } else { "below" }
+        ))
+    };
+    [caveat(beyond.below, false), caveat(beyond.above, true)].into_iter().flatten().collect()
+}
+
+/// An end of a table: its HU, and its mass density in words.
+fn end_of(table: &HuTable, above: bool) -> (f64, String) {
+    let end_hu = table.ends_hu()[usize::from(above)];
+    (end_hu, format!("{:.2}", table.at(end_hu as f32).mass_density_g_cm3))
 }
 
 /// The best status of a dose with these caveats.

@@ -5,6 +5,7 @@ mod out;
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs, SourceArgs};
 use super::{Answer, Failure};
+use crate::analysis::hu_remarks;
 use crate::case::{Ct, Pose, Radiograph};
 use crate::dicom::Belonging;
 use crate::engine::drr::{Drr, DrrRequest, Integrator, Pixels, Region, Spread, drr};
@@ -12,7 +13,7 @@ use crate::engine::{DeviceChoice, JobControl};
 use crate::files::mha;
 use crate::geometry::{ImagingSetup, PatientPosition, Projection, Volume};
 use crate::open::CaseWord;
-use crate::physics::{AttenuationCurve, CurveKind, HuTable};
+use crate::physics::{AttenuationCurve, BeyondTable, CurveKind, HuTable};
 use crate::results::{AttenuationOf, Graph};
 use anyhow::{Context as _, anyhow};
 use clap::ValueEnum;
@@ -212,6 +213,8 @@ struct Subject {
     curve: String,
     /// The images and the attenuation of water, 1/mm, where the volume is in HU.
     ct: Option<(Arc<Ct>, f64)>,
+    /// On HU beyond the table.
+    remarks: Vec<String>,
 }
 
 /// # Errors
@@ -259,7 +262,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
             (None, None) => Pixels::All,
         },
     };
-    let answer = drr(&request, &device, &control)?;
+    let mut answer = drr(&request, &device, &control)?;
+    Arc::make_mut(&mut answer.receipt).warnings.extend(subject.remarks.iter().cloned());
     if let Some(why) = answer.receipt.warnings.iter().find(|w| w.contains("nothing is seen")) {
         return Err(anyhow!("{}: {why}", subject.name).into());
     }
@@ -334,6 +338,7 @@ fn subject(args: &Args, control: &JobControl) -> Result<Subject, Failure> {
             belonging: Belonging::of(&crate::case::Case::default()),
             curve: "attenuation as given".to_owned(),
             ct: None,
+            remarks: Vec::new(),
         });
     }
     let table = HuTable::resolve(&args.hu_table)?;
@@ -343,6 +348,10 @@ fn subject(args: &Args, control: &JobControl) -> Result<Subject, Failure> {
     let case = args.case.open()?;
     let ct = words::ct_of(&case)?;
     let water = f64::from(curve.at(0.0));
+    let remarks = match args.curve {
+        CurveKind::Tissue => hu_remarks(&BeyondTable::of(&ct, &table, None, &[]), &table, "of the CT"),
+        CurveKind::Water => Vec::new(),
+    };
     Ok(Subject {
         attenuation: Graph::default().full(&AttenuationOf { ct: Arc::clone(&ct), curve }, control)?,
         position: ct.position,
@@ -351,6 +360,7 @@ fn subject(args: &Args, control: &JobControl) -> Result<Subject, Failure> {
         curve: format!("{} at {} MeV", args.curve.word(), args.energy_mev),
         name: case.source,
         ct: Some((ct, water)),
+        remarks,
     })
 }
 

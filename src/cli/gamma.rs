@@ -11,7 +11,7 @@ use crate::files::mha::{self, Facts, Quantity};
 use crate::files::replace_file;
 use crate::geometry::Mask;
 use crate::open::{CaseWord, read_dose};
-use crate::results::{DoseOfPlan, GammaAnswer, GammaOfPair, Graph, MaskOf, Shared};
+use crate::results::{DoseOfPlan, GammaAnswer, GammaOfPair, Graph, MOST_GAMMA, MaskOf, Shared};
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -61,9 +61,9 @@ pub struct Args {
     #[arg(long, value_name = "NORM", default_value = "max", value_parser = norm, allow_hyphen_values = true)]
     norm: Norm,
 
-    /// Do not look farther than this gamma; left out: as far as it takes
-    #[arg(long, value_name = "GAMMA", value_parser = words::positive)]
-    max_gamma: Option<f64>,
+    /// Do not look farther than this gamma: a point that has more counts as more than that. Above 1, so that no such point passes
+    #[arg(long, value_name = "GAMMA", default_value_t = MOST_GAMMA, value_parser = words::within(1.1, 1e6))]
+    max_gamma: f64,
 
     /// Dimensions of the search: 3, 2.5 (slice by slice) or 2 (planar doses)
     #[arg(long, value_name = "DIMS", default_value = "3", value_parser = dims)]
@@ -195,7 +195,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
             Norm::Gy(gy) => Normalisation::Typed(gy),
         },
         threshold_percent: args.threshold,
-        max_gamma: args.max_gamma,
+        max_gamma: Some(args.max_gamma),
         dims: args.dims,
         region: region.map(on_reference),
         subset: args.subset.map(|count| Subset { count: count as usize, seed: args.seed }),

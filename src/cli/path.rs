@@ -3,12 +3,13 @@
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs, SourceArgs};
 use super::{Answer, Failure};
+use crate::analysis::hu_remarks;
 use crate::case::{Case, Ct};
 use crate::engine::path::{DepthMap, PathRequest, trace};
 use crate::engine::{DeviceChoice, JobControl};
 use crate::files::mha::{self, Facts, Quantity};
 use crate::geometry::{BeamFrame, Grid};
-use crate::physics::{HuTable, Patient};
+use crate::physics::{BeyondTable, HuTable, Patient};
 use anyhow::anyhow;
 use glam::DVec3;
 use serde_json::json;
@@ -69,7 +70,12 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         source_mm: frame.source_mm,
         targets: targets(&ct)?,
     };
-    let DepthMap { depth_mm: depth, receipt } = trace(&request, &device, &JobControl::new())?;
+    let DepthMap { depth_mm: depth, mut receipt } = trace(&request, &device, &JobControl::new())?;
+    Arc::make_mut(&mut receipt).warnings.extend(hu_remarks(
+        &BeyondTable::of(&ct, &table, None, &[]),
+        &table,
+        "of the CT",
+    ));
     let ms = receipt.total_ms();
     let at_isocentre = depth.trilinear(isocentre);
     let largest = depth.data().iter().copied().fold(0.0, f32::max);

@@ -135,7 +135,7 @@ impl AttenuationCurve {
 /// the middle of the next, so that no HU makes a jump.
 fn of_tissues(table: &HuTable, energy_mev: f64) -> Vec<[f64; 2]> {
     let (points, materials) = (table.points(), table.materials());
-    let ends = [points[0][0], points[points.len() - 1][0]];
+    let ends = table.ends_hu();
     let middle = |n: usize| {
         let from = materials[n].0.clamp(ends[0], ends[1]);
         let until = materials.get(n + 1).map_or(ends[1], |m| m.0.clamp(ends[0], ends[1]));

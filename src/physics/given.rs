@@ -82,6 +82,11 @@ impl Mixture {
         self.left == 1.0
     }
 
+    /// Share of the volume that nothing fills yet.
+    pub(super) fn left(&self) -> f32 {
+        self.left
+    }
+
     /// Adds a tissue that fills at most this share of the voxel.
     pub(super) fn add(&mut self, share: f32, tissue: &Tissue) {
         let share = share.min(self.left);

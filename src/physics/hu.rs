@@ -149,6 +149,11 @@ impl HuTable {
         &self.points
     }
 
+    /// The HU of its first and last points: beyond them the densities there count.
+    pub fn ends_hu(&self) -> [f64; 2] {
+        [self.points[0][0], self.points[self.points.len() - 1][0]]
+    }
+
     /// HU from which on a material holds, ascending; the first holds below as well.
     pub fn materials(&self) -> &[(f64, Material)] {
         &self.materials

@@ -3,6 +3,7 @@
 mod adjustment;
 mod aperture;
 mod attenuation_curve;
+mod beyond;
 mod curve;
 mod exposure;
 mod fluence;
@@ -25,6 +26,7 @@ mod spectrum;
 
 pub use adjustment::{Allowed, OFF_AXIS_NODES_MM, Parameter};
 pub use attenuation_curve::{AttenuationCurve, CurveKind};
+pub use beyond::{BeyondEnd, BeyondTable};
 pub use curve::Curve;
 pub use exposure::{Exposure, Segment, exposures};
 pub use fluence::{Fluence, FluenceError, FluenceTables, Picture};

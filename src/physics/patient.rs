@@ -63,22 +63,15 @@ impl Patient {
             .zip(electrons.par_chunks_mut(nx))
             .zip(material.par_chunks_mut(nx))
             .zip(ct.hu.data().par_chunks(nx));
-        let given: Vec<Given<'_>> =
-            given.iter().filter(|g| g.mask.grid().size() == grid.size()).copied().collect();
-        let as_scanned: Vec<&Mask> =
-            given.iter().filter(|g| g.is_beside_patient && g.tissue.is_none()).map(|g| g.mask).collect();
+        let filling = Filling::new(ct, body, given);
         rows.with_min_len(16).enumerate().for_each(|(row, (((density, electrons), material), hu))| {
             for (i, &hu) in hu.iter().enumerate() {
-                let at = [i, row % ny, row / ny];
-                let of_body = body.map_or(1.0, |b| b.coverage_at(at[0], at[1], at[2]));
-                let in_body = of_body >= 0.5;
-                let mut mixture = Mixture::of(&given, at, in_body);
-                let of_ct = in_body || as_scanned.iter().any(|m| m.coverage_at(at[0], at[1], at[2]) >= 0.5);
+                let (mut mixture, of_ct) = filling.at([i, row % ny, row / ny]);
                 let tissue = match mixture.is_empty() {
-                    true if of_ct => table.at(hu),
+                    true if of_ct > 0.0 => table.at(hu),
                     true => continue,
                     false => {
-                        mixture.add(if of_ct { 1.0 } else { of_body }, &table.at(hu));
+                        mixture.add(of_ct, &table.at(hu));
                         mixture.tissue()
                     }
                 };
@@ -93,6 +86,39 @@ impl Patient {
             material: Arc::new(Volume::new(Arc::clone(grid), material)),
             position: ct.position,
         })
+    }
+}
+
+/// What fills the voxels of a CT.
+pub(super) struct Filling<'a> {
+    body: Option<&'a Mask>,
+    given: Vec<Given<'a>>,
+    as_scanned: Vec<&'a Mask>,
+}
+
+impl<'a> Filling<'a> {
+    /// Masks of another grid than the CT's are passed over.
+    pub(super) fn new(ct: &Ct, body: Option<&'a Mask>, given: &[Given<'a>]) -> Self {
+        let size = ct.hu.grid().size();
+        let given: Vec<Given<'a>> = given.iter().filter(|g| g.mask.grid().size() == size).copied().collect();
+        let as_scanned = { given.iter() }.filter(|g| g.is_beside_patient && g.tissue.is_none());
+        Self { as_scanned: as_scanned.map(|g| g.mask).collect(), body, given }
+    }
+
+    /// The structures' part of a voxel, and the share of it that the CT's tissue fills beside them.
+    pub(super) fn at(&self, at: [usize; 3]) -> (Mixture, f32) {
+        let covered = |mask: &Mask| mask.coverage_at(at[0], at[1], at[2]);
+        let of_body = self.body.map_or(1.0, covered);
+        let in_body = of_body >= 0.5;
+        let mixture = Mixture::of(&self.given, at, in_body);
+        let whole = in_body || self.as_scanned.iter().any(|m| covered(m) >= 0.5);
+        let of_ct = match mixture.is_empty() {
+            _ if whole => 1.0,
+            true => 0.0,
+            false => of_body,
+        };
+        let of_ct = of_ct.min(mixture.left());
+        (mixture, of_ct)
     }
 }
 

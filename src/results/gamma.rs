@@ -5,7 +5,7 @@ use super::graph::{Access, Failure, Grade, Query};
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
-use crate::analysis::{Cluster, CriterionReport, GammaFigures, clusters};
+use crate::analysis::{Cluster, CriterionReport, GammaFigures, clusters, unit_remark};
 use crate::case::Receipt;
 use crate::engine::gamma::{
     Counts, Criterion, Dims, GammaRequest, GammaResult, Normalisation, Subset, Surface, gamma,
@@ -19,6 +19,10 @@ use std::sync::Arc;
 /// Points of an estimate: enough to estimate a pass rate of 95 % to 0.2 % (one standard deviation).
 const ESTIMATE_POINTS: usize = 12_000;
 const ESTIMATE_SEED: u64 = 20_100_105;
+
+/// The search for a point ends here unless another end is asked for: such a point fails by far, and doses that have nothing to
+/// do with each other would be searched to their edges for each of their points.
+pub const MOST_GAMMA: f64 = 2.0;
 
 /// Gamma at every point of the reference.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +63,7 @@ impl GammaOfPair {
             criteria,
             normalisation: Normalisation::Maximum,
             threshold_percent: 10.0,
-            max_gamma: None,
+            max_gamma: Some(MOST_GAMMA),
             dims: Dims::default(),
             region: None,
             subset: None,
@@ -107,7 +111,11 @@ impl Query for GammaOfPair {
         let (request, device) = self.request(inputs)?;
         let result = gamma(&request, &device, inputs.control());
         inputs.control().check()?;
-        Ok(GammaAnswer { result: result.map(Arc::new).map_err(Failure::here)?, request })
+        let mut result = result.map_err(Failure::here)?;
+        let [reference_gy, evaluated_gy] =
+            [inputs.get(&*self.reference)?.max_gy, inputs.get(&*self.evaluated)?.max_gy];
+        Arc::make_mut(&mut result.receipt).warnings.extend(unit_remark(reference_gy, evaluated_gy));
+        Ok(GammaAnswer { result: Arc::new(result), request })
     }
 }
 
@@ -249,11 +257,11 @@ impl Query for FiguresOfGamma {
         let mut structures = Vec::new();
         for (number, mask) in &masks {
             control.check()?;
-            let figures = GammaFigures::inside(&map.gamma, mask);
+            let figures = GammaFigures::inside(&map.gamma, mask, request.max_gamma);
             structures.extend((figures.points > 0).then_some((*number, figures)));
         }
         Ok(Arc::new(GammaByStructure {
-            report: CriterionReport::new(map, &[]),
+            report: CriterionReport::new(map, request.max_gamma, &[]),
             clusters: clusters
                 .into_iter()
                 .map(|c| (c.structure.map(|(index, share)| (places[index].0, share)), c))

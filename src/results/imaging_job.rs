@@ -2,12 +2,13 @@
 
 use super::export_job::ExportFailure;
 use super::inputs::Settings;
+use crate::analysis::hu_remarks;
 use crate::case::{Case, Ct, PixelMeaning, Pose, Radiograph};
 use crate::dicom::{ExportPart, Imaging, Registration, WriteError};
 use crate::engine::JobControl;
 use crate::engine::drr::{DrrRequest, Integrator, Pixels, drr};
 use crate::files::picture::is_picture;
-use crate::physics::AttenuationCurve;
+use crate::physics::{AttenuationCurve, BeyondTable, CurveKind};
 use crate::registration::{RegistrationError, accepted_patient, check_belongs, spatial_registration};
 use glam::DVec3;
 use std::path::PathBuf;
@@ -78,6 +79,10 @@ pub(super) fn imaging(
         description: spatial_registration(&xrays.pose, xrays.centre_mm, described, ct, case).description,
         ..spatial_registration(&xrays.pose, xrays.centre_mm, &first.radiograph, ct, case)
     };
+    if with_drrs && xrays.curve.kind == CurveKind::Tissue {
+        let table = &settings.hu_table;
+        remarks.extend(hu_remarks(&BeyondTable::of(ct, table, None, &[]), table, "of the CT"));
+    }
     let drrs = if with_drrs { drrs_of(ct, xrays, settings, control)? } else { Vec::new() };
     let files = xrays.images.iter().filter(|image| !is_picture(&image.path)).map(|image| image.path.clone());
     Ok(Imaging { registration, drrs, xrays: files.collect(), remarks })

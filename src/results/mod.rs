@@ -32,7 +32,9 @@ mod store;
 pub use beam::{BeamResult, DoseOfBeam};
 pub use dvh::{DvhAnswer, DvhOf, IsodosesOf};
 pub use export_job::{DosesToExport, ExportFailure, ExportHow, export_case};
-pub use gamma::{EstimateOfGamma, FiguresOfGamma, GammaAnswer, GammaByStructure, GammaEstimate, GammaOfPair};
+pub use gamma::{
+    EstimateOfGamma, FiguresOfGamma, GammaAnswer, GammaByStructure, GammaEstimate, GammaOfPair, MOST_GAMMA,
+};
 pub use graph::{Access, Failure, Grade, Graph, Query};
 pub use imaging_job::{XRay, XRays};
 pub use inputs::{BeamInputs, PatientInputs, Settings, Shown, patient_grid};

@@ -191,7 +191,8 @@ fn compute_with(
     }
     let asked = Answering { graph, control };
     let densities = Densities::of(case, settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
-    let mut remarks = asked.answer(&densities)?.remarks().to_vec();
+    let ready = asked.answer(&densities)?;
+    let mut remarks = [ready.remarks(), ready.hu_remarks()].concat();
     remarks.extend(given_words(&case.structures, Some(&plan)));
     let warnings = plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
     remarks.extend(warnings.map(|r| r.message.clone()));

@@ -106,6 +106,38 @@ fn options_of_the_criterion() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// Points whose search ended have more gamma than that, which mean and maximum say; what passes is the same without an end.
+#[test]
+fn the_search_of_points_that_fail_by_far_ends() {
+    let folder = scratch("gamma-ends");
+    let size = [10, 10, 10];
+    let a = write(&folder, "a.mha", &grid(DVec3::ZERO, size), |_| 40.0);
+    let cgy = write(&folder, "cgy.mha", &grid(DVec3::ZERO, size), |_| 4000.0);
+    // 0.8 and 20 Gy of 1.2: gamma 2/3 below, 16.7 and less towards the step above.
+    let step = write(&folder, "step.mha", &grid(DVec3::ZERO, size), |p| if p.z > 9.0 { 60.0 } else { 40.8 });
+    let run = |b: &Path, more: &[&str]| beamsight(&[&["gamma", text(&a), text(b)], more].concat());
+    let said = |b: &Path| String::from_utf8_lossy(&run(b, &[]).stdout).into_owned();
+    let all = said(&cgy);
+    assert!(all.contains("mean more than 2.000, greatest more than 2.000"), "{all}");
+    assert!(all.contains("the evaluated dose is likely in cGy"), "{all}");
+    let json = json_of(&run(&cgy, &["--json"]));
+    assert_eq!(
+        (&json["passing"], &json["beyond_max_gamma"], &json["max_gamma"]),
+        (&0.into(), &1000.into(), &2.0.into())
+    );
+    let [ended, free] = [&[][..], &["--max-gamma", "1000000"]]
+        .map(|more| json_of(&run(&step, &[more, &["--json"]].concat())));
+    for figure in ["points", "passing", "pass_rate_percent", "median"] {
+        assert_eq!(ended[figure], free[figure], "{figure}");
+    }
+    // Planes 2.5 mm apart, the step above the fourth: six planes fail or come near, those beyond 2 DTA, 6 mm, are not searched for.
+    assert_eq!((free["beyond_max_gamma"].as_u64(), ended["max"].as_f64()), (Some(0), Some(2.0)));
+    let beyond = ended["beyond_max_gamma"].as_u64().unwrap();
+    assert!(free["max"].as_f64().unwrap() > 5.0 && (1..600).contains(&beyond), "{beyond}");
+    assert!(!said(&step).contains("cGy"));
+    fs::remove_dir_all(folder).unwrap();
+}
+
 /// A structure of a demo, and its prescription.
 #[test]
 fn inside_a_structure_of_a_case() {

@@ -75,7 +75,7 @@ fn numbers_that_cannot_be_are_told_what_is_wrong() {
         ("gamma a b --dta -inf", "it is not a number"),
         ("gamma a b --threshold -1", "from 0 to 100"),
         ("gamma a b --norm -3", "above 0"),
-        ("gamma a b --max-gamma 0", "above 0"),
+        ("gamma a b --max-gamma 1", "from 1.1 to"),
         ("gamma a b --subset -1", "whole number, 1 or more"),
         ("gamma a b --subset 5 --seed -1", "whole number"),
         ("dose a --grid 0", "from 0.5 to 100"),

@@ -180,7 +180,8 @@ mod tests {
     use super::*;
 
     fn item(name: &str, passing: usize, outside: usize, recomputed_gy: f64) -> Item {
-        let gamma = GammaAgreement { points: 1000, passing, outside, mean: None, max: None };
+        let gamma =
+            GammaAgreement { points: 1000, passing, outside, mean: None, max: None, beyond_max_gamma: 0 };
         let point = PointAgreement {
             place: "the isocentre".to_owned(),
             point_mm: [0.0; 3],

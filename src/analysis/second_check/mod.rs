@@ -76,6 +76,8 @@ pub struct GammaAgreement {
     pub mean: Option<f64>,
     /// As far as it was searched for.
     pub max: Option<f64>,
+    /// Points that have more gamma than was searched for: mean and maximum are more, too.
+    pub beyond_max_gamma: usize,
 }
 
 impl GammaAgreement {

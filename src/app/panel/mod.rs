@@ -2,6 +2,7 @@
 //! [`Command`](super::command::Command)s; no panel changes the state itself.
 
 pub mod about;
+mod beyond;
 pub mod check;
 mod colour;
 pub mod compare;
@@ -31,6 +32,7 @@ pub mod tree;
 pub mod unsaved;
 mod widget;
 
+pub use beyond::hu_remarks;
 pub use colour::colour_button;
 pub use plot::plot_line;
 pub use recent::recent;

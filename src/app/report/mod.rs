@@ -99,6 +99,8 @@ pub struct GammaFacts {
     pub criteria: Vec<CriterionFacts>,
     pub mean: f64,
     pub max: f64,
+    /// Points that have more gamma than was searched for: mean and maximum are more, too.
+    pub beyond_max_gamma: usize,
     /// The verdict of AAPM TG-218 on the pass rate, if its criterion was used.
     pub verdict: &'static str,
     pub histogram_step: f64,
@@ -263,6 +265,7 @@ fn gamma_facts(state: &State) -> Option<GammaFacts> {
         criteria,
         mean: figures.report.figures.mean.unwrap_or_default(),
         max: figures.report.figures.max.unwrap_or_default(),
+        beyond_max_gamma: figures.report.figures.beyond_max_gamma,
         histogram_step: histogram.bin,
         histogram: histogram.counts.clone(),
         histogram_above: histogram.above,

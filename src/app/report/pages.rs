@@ -74,9 +74,13 @@ fn gamma(pen: &mut Pen, report: &Report) {
                 "Points",
                 &format!("{points} analysed, {outside} more outside the evaluated dose (not counted)"),
             );
+            let more = if gamma.beyond_max_gamma > 0 { "more than " } else { "" };
             pen.fact(
                 "Mean, maximum",
-                &format!("{:.3}, {:.3} (search ends at {})", gamma.mean, gamma.max, gamma.max_gamma),
+                &format!(
+                    "{more}{:.3}, {more}{:.3} (search ends at {})",
+                    gamma.mean, gamma.max, gamma.max_gamma
+                ),
             );
         }
     }

@@ -4,6 +4,7 @@ use super::ViewKind;
 use crate::app::render::Isolines;
 use crate::case::{Case, Goal, Rgb};
 use crate::engine::gamma::Criterion;
+use crate::results::MOST_GAMMA;
 use serde::{Deserialize, Serialize};
 
 /// A dose that can be A or B.
@@ -267,7 +268,7 @@ impl Default for GammaSettings {
             dta_mm: 2.0,
             local: false,
             threshold_percent: 10.0,
-            max_gamma: 2.0,
+            max_gamma: MOST_GAMMA,
             norm: GammaNorm::Maximum,
             b_is_reference: false,
             second: Some([2.0, 1.0]),

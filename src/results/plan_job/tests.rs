@@ -1,6 +1,7 @@
 //! The body of a CT, as seen in the dose of a plan.
 
 mod beside;
+mod hu;
 mod normalised;
 
 use super::*;

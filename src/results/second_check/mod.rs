@@ -22,14 +22,16 @@ use crate::analysis::second_check::{
     Agreement, DosePoint, GammaAgreement, GoalCheck, Item, MachineUse, MetricPair, PointAgreement,
     SecondCheck, StructureCheck, Tolerances, beam_point, judge, plan_point,
 };
-use crate::analysis::{Dvh, Engine, GoalRow, Metric, Unanswered, check_pair, scorecard, value_at};
+use crate::analysis::{
+    Dvh, Engine, GoalRow, Metric, Unanswered, check_pair, scorecard, unit_remark, value_at,
+};
 use crate::case::{Beam, BeamDose, Case, Dose, DoseStatus, Goal, Plan, Severity, Structure};
 use crate::dicom::StatedPlan;
 use crate::engine::JobControl;
 use crate::engine::gamma::{Counts, Criterion};
 use std::sync::Arc;
 
-/// Gamma is searched for as far as this: beyond, a point fails by far.
+/// Gamma is searched for as far as this: beyond, a point fails by far, and its figure is not shown.
 const MOST_GAMMA: f64 = 3.0;
 
 /// A second check to be made.
@@ -267,6 +269,9 @@ impl Making<'_> {
                 return Ok(None);
             }
         }
+        let maxima = [planned, recomputed].map(|dose| f64::from(dose.max_gy()));
+        let unit = unit_remark(maxima[0], maxima[1]).map(|why| format!("{}: {why}.", item.name));
+        self.notes.extend(unit);
         let limits = self.job.tolerances;
         let reference = Shared::new(DoseOfPlan::of_file(planned, index, None), None);
         let criterion = Criterion::global(limits.gamma_dose_percent, limits.gamma_dta_mm);
@@ -324,6 +329,7 @@ impl Making<'_> {
             outside: counts.outside,
             mean: figures.report.figures.mean,
             max: figures.report.figures.max,
+            beyond_max_gamma: figures.report.figures.beyond_max_gamma,
         })
     }
 

@@ -120,6 +120,9 @@ fn pass_rate(ui: &mut Ui, state: &State) {
         line += &format!(", {} of 0 Gy (not counted)", grouped(undefined));
     }
     ui.add(Label::new(small(line)).wrap());
+    for warning in full.iter().filter(|_| current).flat_map(|(result, ..)| &result.receipt.warnings) {
+        ui.add(Label::new(small(warning).color(theme::of(ui).warning)).wrap());
+    }
     if let (Some([percent, mm]), Some(counts)) = (settings.second, counts.get(1)) {
         let text = format!("{percent} %/{mm} mm: {:.2} %", counts.pass_rate_percent());
         ui.label(RichText::new(text).strong().color(if stale {
@@ -198,7 +201,7 @@ fn clusters(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: &m
     for (n, (held, cluster)) in figures.clusters.iter().take(MOST_CLUSTERS).enumerate() {
         let (of, place) = place(state, *held);
         let capped = f64::from(cluster.max_gamma) >= state.compare.gamma.max_gamma - 1e-6;
-        let most = if capped { "≥" } else { "" };
+        let most = if capped { "> " } else { "" };
         let detail = format!("{}  max {most}{:.2}", volume(cluster), cluster.max_gamma);
         let response = line(ui, of, &format!("{}  {place}", n + 1), &detail, false);
         let [x, y, z] = cluster.worst_mm;
@@ -245,7 +248,8 @@ fn structures(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: 
     rows.sort_by(|a, b| a.2.total_cmp(&b.2));
     for (structure, inside, rate) in rows {
         let max = inside.max.unwrap_or_default();
-        let detail = format!("{rate:.1} %  max {max:.2}  n {}", grouped(inside.points));
+        let more = inside.more_than_sign();
+        let detail = format!("{rate:.1} %  max {more}{max:.2}  n {}", grouped(inside.points));
         if line(ui, Some(structure), &structure.name, &detail, false).clicked() {
             commands.push(Command::Select(Selection::Structure(structure.number)));
         }
@@ -256,7 +260,8 @@ fn structures(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: 
 fn histogram(ui: &mut Ui, state: &State, figures: &GammaByStructure) {
     let all = &figures.report.figures;
     let [mean, max] = [all.mean, all.max].map(Option::unwrap_or_default);
-    section(ui, &format!("Histogram  (mean {mean:.2}, max {max:.2})"));
+    let more = all.more_than_sign();
+    section(ui, &format!("Histogram  (mean {more}{mean:.2}, max {more}{max:.2})"));
     theme::plate(ui, |ui| bars(ui, state, &figures.report.histogram));
     ui.label(small("Heights are square roots of counts.").color(theme::of(ui).weak));
 }

@@ -2,7 +2,7 @@
 
 use super::{field, fields};
 use crate::app::command::{Command, Commands};
-use crate::app::panel::{number, plot_line, section};
+use crate::app::panel::{hu_remarks, number, plot_line, section};
 use crate::app::state::State;
 use crate::app::state::files::FileAction;
 use crate::app::state::hu_draft::HuDraft;
@@ -49,6 +49,7 @@ pub fn choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn in_force(ui: &mut Ui, state: &State, commands: &mut Commands) {
     choice(ui, state, commands);
+    hu_remarks(ui, state);
     let table = &state.results.settings.hu_table;
     file_row(ui, false, commands);
     let hint = "Changes a copy; doses follow once it is used";

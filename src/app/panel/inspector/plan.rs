@@ -283,6 +283,7 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
         commands.push(Command::Compute(next));
     }
     super::hu::choice(ui, state, commands);
+    crate::app::panel::hu_remarks(ui, state);
 }
 
 fn device(ui: &mut Ui, state: &State, chosen: &mut DeviceChoice) {

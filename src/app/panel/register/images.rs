@@ -131,6 +131,9 @@ fn reading(ui: &mut Ui, state: &State, commands: &mut Commands) {
             drag.range(AttenuationChoice::KEV).show(ui).on_hover_text(hint);
         });
     });
+    if reading.curve == CurveKind::Tissue {
+        crate::app::panel::hu_remarks(ui, state);
+    }
     if reading != before {
         commands.push(Command::Register(RegisterAction::Attenuation(reading)));
     }

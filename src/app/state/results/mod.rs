@@ -187,6 +187,11 @@ impl CaseResults {
         self.densities().and_then(Node::current).map(Ready::remarks).unwrap_or_default()
     }
 
+    /// Remarks on HU beyond the table.
+    pub fn hu_remarks(&self) -> &[String] {
+        self.densities().and_then(Node::current).map(Ready::hu_remarks).unwrap_or_default()
+    }
+
     /// The device of the dose calculation.
     pub fn device_name(&self) -> String {
         let run = self.run().filter(|_| self.is_monte_carlo()).and_then(Node::latest);
