@@ -17,5 +17,6 @@ mod phantom;
 mod photons;
 mod reference;
 mod superposition;
+mod symmetry;
 mod water;
 mod wide;
