@@ -249,13 +249,20 @@ fn path_in_the_water_cube_is_the_way_through_water() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The program opens the written depths again as a volume (as HU they are implausible, with a remark).
+/// Depths say that they are no HU. Without that line, as another program's volume, they open, and as HU they are implausible.
 #[test]
 fn a_written_volume_opens_again() {
     let folder = scratch("again");
     let out = folder.join("depth.mha");
     let path = words(&format!("path demo:water --out {}", out.display()));
     assert_eq!(path.status.code(), Some(0), "{}", String::from_utf8_lossy(&path.stderr));
+    let answer = words(&format!("info {}", out.display()));
+    let said = String::from_utf8_lossy(&answer.stderr).into_owned();
+    assert!(answer.status.code() == Some(1) && said.contains("radiological depth"), "{said}");
+    let bytes = std::fs::read(&out).unwrap();
+    let line = b"Quantity = radiological depth\nUnit = mm of water\n";
+    let at = bytes.windows(line.len()).position(|window| window == line).unwrap();
+    std::fs::write(&out, [&bytes[..at], &bytes[at + line.len()..]].concat()).unwrap();
     let info = json_of(&words(&format!("info {} --position FFP --json", out.display())));
     assert_eq!(info["ct"]["position"], "FFP");
     assert_eq!(info["ct"]["size"], serde_json::json!([140, 140, 140]));
