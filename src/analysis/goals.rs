@@ -363,6 +363,9 @@ mod tests {
             ("S: gEUD(a=1) <= 2.4 Gy", "fail"),
             ("S: gEUD(a=1) >= 2.4 Gy", "pass"),
             ("S: gEUD(a=1) <= 5 Gy", "undecided"),
+            // 2.5 of 8 Gy are 31 %.
+            ("S: gEUD(a=1) >= 32 %", "undecided"),
+            ("S: gEUD(a=1) >= 31 %", "pass"),
         ] {
             let goal: Goal = words.parse().unwrap();
             assert_eq!(goal.check(&dvh, Some(8.0), None).unwrap().verdict.word(), word, "{words}");

@@ -64,11 +64,14 @@ impl Metric {
             Figure::VolumeAtPercent => reached(0.01 * number * hundred_gy.ok_or(NoValue::NoHundred)?),
             Figure::Conformity => return Ok([0.0, 1.0]),
             Figure::Homogeneity => return Ok([0.0, f64::INFINITY]),
-            Figure::EquivalentUniformDose => match (number, value * (known / whole).powf(number.recip())) {
-                (a, least) if a > 0.0 => [least, f64::INFINITY],
-                (a, greatest) if a < 0.0 => [0.0, greatest],
-                _ => [0.0, f64::INFINITY],
-            },
+            Figure::EquivalentUniformDose => {
+                let gy = dvh.geud_gy(number).unwrap_or_default() * (known / whole).powf(number.recip());
+                match number {
+                    a if a > 0.0 => [gy, f64::INFINITY],
+                    a if a < 0.0 => [0.0, gy],
+                    _ => [0.0, f64::INFINITY],
+                }
+            }
         };
         Ok(match (self.units().contains(&MetricUnit::Cm3), self.unit()) {
             (false, MetricUnit::Percent) => {
