@@ -16,6 +16,7 @@ use beamsight::dicom::{
 use beamsight::engine::{DeviceChoice, JobControl};
 use beamsight::geometry::{Grid, ImagingSetup, PatientPosition, Volume};
 use beamsight::physics::{AttenuationCurve, CurveKind, HuTable};
+use beamsight::registration::PoseStanding;
 use beamsight::results::{DosesToExport, ExportFailure, ExportHow, Settings, XRay, XRays, export_case};
 use conforms::assert_conforms;
 use dicom_dictionary_std::tags;
@@ -80,7 +81,13 @@ fn xrays(folder: &Folder, case: &Case, pose: Pose) -> XRays {
         XRay { radiograph: Arc::new(radiograph), path }
     };
     let curve = AttenuationCurve::new(CurveKind::Water, &HuTable::shipped_default(), 0.06);
-    XRays { images: vec![image(0), image(1)], pose, centre_mm: CENTRE_MM, curve }
+    XRays {
+        images: vec![image(0), image(1)],
+        pose,
+        standing: PoseStanding::ByHand,
+        centre_mm: CENTRE_MM,
+        curve,
+    }
 }
 
 fn exported(

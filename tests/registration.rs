@@ -13,7 +13,7 @@ use beamsight::dicom::{Belonging, Registration, write_registration};
 use beamsight::engine::{Compute, JobControl};
 use beamsight::files::demo;
 use beamsight::geometry::{Grid, ImagingSetup, PatientPosition, Volume};
-use beamsight::registration::bench::{Bench, TRIALS};
+use beamsight::registration::bench::{Bench, FAULTY, TRIALS};
 use beamsight::registration::{
     Method, Metric, RegistrationError, Request, View, check_belongs, register, simulate,
 };
@@ -97,8 +97,51 @@ fn every_metric_and_method_finds_a_hidden_pose_in_two_views() {
             assert!(mm < within, "{metric} {method}: {mm} mm off, {}", found.pose);
             assert!(found.after > found.before, "{metric} {method}");
             assert_eq!(found.at_bound, [false; 6]);
+            if metric == Metric::default() {
+                assert!(found.standing().is_match(), "{method}: {:?} {:?}", found.doubts, found.evidence);
+            }
         }
     }
+}
+
+/// An X-ray that says another gantry angle than it was taken at: the pose of both is that of neither.
+#[test]
+fn two_xrays_that_contradict_each_other_are_no_match() {
+    let good = request(&[0.0, 90.0]);
+    let taken = xray(90.0, hidden());
+    for wrong_deg in [15.0, -15.0, 8.0] {
+        let setup = setup(90.0 + wrong_deg);
+        let projection = setup.projection().expect("a geometry");
+        let wrong = Radiograph { setup: Some(setup), projection, ..taken.clone() };
+        let views = vec![good.views[0].clone(), View::new(Arc::new(wrong))];
+        let found = find(&Request { views, ..good.clone() }).expect("a pose");
+        assert!(!found.standing().is_match(), "{wrong_deg}: {:?}", found.evidence);
+        // Alone each finds the patient as it says he lies: turned by its error, about the axis of the gantry.
+        let alone = found.evidence.images[1].alone.expect("another image is there");
+        let turned = alone.pose.rotation_deg.z - hidden().rotation_deg.z;
+        assert!((turned.abs() - wrong_deg.abs()).abs() < 2.0, "{wrong_deg}: {turned} {alone:?}");
+        assert!(found.doubts.iter().any(|why| why.contains("alone finds")), "{:?}", found.doubts);
+    }
+}
+
+/// Two opposite X-rays see as little along their beams as one does, and locked shifts have no depth to be told.
+#[test]
+fn the_depth_is_said_where_no_xray_sees_it() {
+    let depth = |request: &Request| find(request).expect("a pose").evidence.depth_mm;
+    let across = depth(&request(&[0.0, 90.0])).expect("free");
+    let along = depth(&request(&[0.0])).expect("free");
+    let opposite = depth(&request(&[0.0, 180.0])).expect("free");
+    println!("±{across} mm, one ±{along}, opposite ±{opposite}");
+    assert!(across < 2.0 && along > 2.0 * across && opposite > 2.0 * across, "{across} {along} {opposite}");
+    let found = find(&request(&[0.0])).expect("a pose");
+    assert!(
+        !found.standing().is_match() || found.standing().words().contains("across the beam"),
+        "{:?}",
+        found.doubts
+    );
+    let locked = [false, true, false, false, false, false];
+    let start = Pose::new([0.0, hidden().translation_mm.y, 0.0], [0.0; 3]);
+    assert_eq!(depth(&Request { locked, start, ..request(&[0.0]) }), None);
 }
 
 #[test]
@@ -198,6 +241,11 @@ fn the_built_in_chest_is_found_from_random_starts() {
     assert!(line.runs.iter().all(|r| r.start_mm > 5.0), "{:?}", line.runs);
     assert_eq!(line.found_from(0.0, f64::INFINITY), [4, 4], "{:?}", line.runs);
     assert!(line.percentile(0.5, |r| r.end_mm) < 0.2, "{:?}", line.runs);
+    assert_eq!(line.matches(), 4, "{:?}", line.runs);
+    for trial in FAULTY.into_iter().filter(|trial| ["wrong-gantry", "negative-one"].contains(&trial.name)) {
+        let line = bench.run(trial, 4, &Compute::Cpu, &control, &|_| ()).expect("runs");
+        assert_eq!(line.matches(), 0, "{}: {:?}", trial.name, line.runs);
+    }
 }
 
 /// The object is read by its items: the matrix maps landmarks of the CT to their positions at the pose.

@@ -3,7 +3,7 @@
 use super::{Answer, Failure};
 use crate::engine::{DeviceChoice, JobControl};
 use crate::open::{CaseWord, OpenOptions, open};
-use crate::registration::bench::{Bench, Line, Run, TRIALS, Trial};
+use crate::registration::bench::{Bench, FAULTY, Line, Run, TRIALS, Trial};
 use serde_json::json;
 use std::fmt::Write as _;
 
@@ -15,9 +15,10 @@ const BINS: [[f64; 2]; 6] =
 /// A CASE without CT; unknown trials; a failing device.
 pub fn run(ct: &CaseWord, names: &[String], starts: usize, choice: DeviceChoice) -> Result<Answer, Failure> {
     let wanted = |t: &&Trial| names.is_empty() || names.iter().any(|n| n == t.name);
-    let trials: Vec<Trial> = TRIALS.iter().filter(wanted).copied().collect();
+    let faulty = FAULTY.iter().filter(|trial| names.iter().any(|n| n == trial.name));
+    let trials: Vec<Trial> = TRIALS.iter().filter(wanted).chain(faulty).copied().collect();
     if trials.is_empty() {
-        let known: Vec<&str> = TRIALS.iter().map(|t| t.name).collect();
+        let known: Vec<&str> = TRIALS.iter().chain(&FAULTY).map(|t| t.name).collect();
         return Err(Failure::Words(format!("the cases of register are {}", known.join(", "))));
     }
     let device = choice.resolve_for_cuda()?;
@@ -27,8 +28,18 @@ pub fn run(ct: &CaseWord, names: &[String], starts: usize, choice: DeviceChoice)
     let bench = Bench::new(&ct, &device, &control).map_err(anyhow::Error::from)?;
     let mut text = format!(
         "2D/3D registration of {} on {device}: {starts} random starts round hidden poses; mTRE over targets of the body within \
-         100 mm, found below 2 mm\n{:<13} {:>5} {:>9} {:>6} {:>7} {:>8} {:>8} {:>8} {:>6}  found of starts by mTRE at the start, mm\n",
-        case.source, "case", "views", "start", "found", "median", "95th", "s median", "s 95th", "DRRs"
+         100 mm, found below 2 mm\n{:<14} {:>5} {:>9} {:>6} {:>7} {:>7} {:>8} {:>8} {:>8} {:>6}  found of starts by mTRE at the start, mm\n",
+        case.source,
+        "case",
+        "views",
+        "start",
+        "found",
+        "matches",
+        "median",
+        "95th",
+        "s median",
+        "s 95th",
+        "DRRs"
     );
     let mut rows = Vec::new();
     for trial in trials {
@@ -50,9 +61,10 @@ fn in_words(line: &Line) -> String {
     let end = |share| line.percentile(share, |r: &Run| r.end_mm);
     let seconds = |share| line.percentile(share, |r: &Run| r.seconds);
     let mut text = format!(
-        "{name:<13} {views:>5} {:>9} {:>5.1}% {:>7.3} {:>8.3} {:>8.3} {:>8.3} {:>6.0} ",
+        "{name:<14} {views:>5} {:>9} {:>5.1}% {:>7} {:>7.3} {:>8.3} {:>8.3} {:>8.3} {:>6.0} ",
         format!("{mm},{deg}"),
         100.0 * found as f64 / all.max(1) as f64,
+        line.matches(),
         end(0.5),
         end(0.95),
         seconds(0.5),
@@ -70,7 +82,7 @@ fn in_words(line: &Line) -> String {
 }
 
 fn as_json(line: &Line) -> serde_json::Value {
-    let Trial { name, views, mm, deg, share, metric, method } = line.trial;
+    let Trial { name, views, mm, deg, share, metric, method, .. } = line.trial;
     let [found, all] = line.found_from(0.0, f64::INFINITY);
     let bins: Vec<_> = BINS
         .iter()
@@ -88,6 +100,10 @@ fn as_json(line: &Line) -> serde_json::Value {
         "metric": metric.word(),
         "method": method.word(),
         "found": found,
+        "matches": line.matches(),
+        "runs": line.runs.iter().map(|r| json!({ "start_mm": r.start_mm, "end_mm": r.end_mm, "match": r.is_match,
+            "image_metric": r.image_metric, "alone_mm": r.alone_mm, "again_mm": r.again_mm, "depth_mm": r.depth_mm,
+            "depth_off_mm": r.depth_off_mm })).collect::<Vec<_>>(),
         "starts": all,
         "mtre_median_mm": line.percentile(0.5, |r| r.end_mm),
         "mtre_95_mm": line.percentile(0.95, |r| r.end_mm),

@@ -152,6 +152,8 @@ enum Failure {
     Checks(Answer),
     /// What was asked could not be judged; the answer states why: exit 3.
     NotJudged(Answer),
+    /// A search ended without a match; the answer states why: exit 4.
+    NoMatch(Answer),
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
@@ -207,6 +209,10 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                 Failure::NotJudged(answer) => {
                     say(&answer, json);
                     return ExitCode::from(3);
+                }
+                Failure::NoMatch(answer) => {
+                    say(&answer, json);
+                    return ExitCode::from(4);
                 }
             };
             if json {

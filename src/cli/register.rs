@@ -10,8 +10,8 @@ use crate::engine::{DeviceChoice, JobControl};
 use crate::files::picture;
 use crate::physics::{AttenuationCurve, CurveKind, HuTable};
 use crate::registration::{
-    AXIS_WORDS, Found, Method, Metric, RegistrationError, Request, View, accepted_patient, check_belongs,
-    register, spatial_registration,
+    AXIS_WORDS, Alone, Found, Method, Metric, PoseStanding, RegistrationError, Request, View,
+    accepted_patient, beyond_couch, check_belongs, register, spatial_registration,
 };
 use crate::results::{AttenuationOf, Graph};
 use anyhow::{anyhow, ensure};
@@ -26,8 +26,9 @@ use std::sync::Arc;
     after_help = "The pose moves the CT within the room of the X-rays: tx,ty,tz in mm along patient x (left), y (back), z (head), \
 rx,ry,rz in degrees about them, x first, right-handed, about the isocentre. The matrix takes positions of the CT to where they \
 lie in the room; the registration object holds the same one, from the CT's frame of reference into that of the X-rays.\n\n\
-A search that stops at the end of --reach, or whose pictures are as unlike as those of two things, found no match: exit 1, and \
---out is not written.\n\
+A match says how sure it is: the metric of each X-ray and the pose that each finds alone, where searches end that begin beside the \
+pose, and how well the X-rays tell the depth along the beam. Where one of these speaks against it, the search stops at the end of \
+--reach, or the pictures are as unlike as those of two things, there is no match: exit 4, and --out is not written.\n\
 X-rays are RT images, DX, CR or XA, or grey PNG and TIFF with a file beside them (xray.toml for xray.png: gantry_deg, \
 isocentre_mm, sad_mm, sid_mm, pixel_mm). Words go before files; --gantry and --region are given once for each image, in their order.\n\n\
 Examples:\n  \
@@ -201,13 +202,13 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         ..Request::new(attenuation, views, centre_mm)
     };
     let found = register(&request, &device, &control, &|_| ())?;
-    let doubt = found.doubt(args.metric);
-    if let (Some(out), None) = (&args.out, &doubt) {
-        let object = spatial_registration(&found.pose, centre_mm, &images[0], &ct, &case);
+    let standing = found.standing();
+    if let (Some(out), true) = (&args.out, standing.is_match()) {
+        let object = spatial_registration((&found.pose, &standing), centre_mm, &images[0], &ct, &case);
         outputs.write(|| Ok(write_registration(out, &object, &ct, &Belonging::of(&case))?))?;
     }
-    let answer = answer(args, &case, &request, &found, doubt.as_deref(), &remarks);
-    if doubt.is_some() { Err(Failure::Checks(answer)) } else { Ok(answer) }
+    let answer = answer(args, &case, &request, &found, &remarks);
+    if standing.is_match() { Ok(answer) } else { Err(Failure::NoMatch(answer)) }
 }
 
 /// Refuses options that the image's own file contradicts: one of them is wrong, so the pose would be wrong.
@@ -293,15 +294,9 @@ pub(super) fn read(path: &Path, given: &Placement, ct: &Ct) -> anyhow::Result<(R
     Ok(read_radiograph(path, given)?)
 }
 
-fn answer(
-    args: &Args,
-    case: &Case,
-    request: &Request,
-    found: &Found,
-    doubt: Option<&str>,
-    remarks: &[Remark],
-) -> Answer {
-    let pose = found.pose;
+fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &[Remark]) -> Answer {
+    let (pose, standing) = (found.pose, found.standing());
+    let is_match = standing.is_match();
     let (t, r) = (pose.translation_mm, pose.rotation_deg);
     let matrix = pose.matrix(request.centre_mm).transpose().to_cols_array();
     let rows: Vec<&[f64]> = matrix.chunks_exact(4).collect();
@@ -336,15 +331,49 @@ fn answer(
     );
     let stopped: Vec<&str> =
         AXIS_WORDS.into_iter().zip(found.at_bound).filter(|b| b.1).map(|b| b.0).collect();
-    if let Some(why) = doubt {
-        let _ = writeln!(text, "error: this is no match: {why}");
+    let evidence = &found.evidence;
+    for image in &evidence.images {
+        let _ = write!(text, "{}: {:.4}", image.image, image.metric);
+        if let Some(Alone { off_mm, metric, .. }) = image.alone {
+            let _ = write!(text, "; alone {metric:.4}, {off_mm:.2} mm from the pose as it sees it");
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(text, "searches begun beside the pose end within {:.2} mm of it", evidence.again_mm);
+    if let Some(mm) = evidence.depth_mm {
+        let _ = writeln!(text, "the depth that the X-rays see least is told to ±{mm:.1} mm");
+    }
+    let couch = beyond_couch(&pose);
+    couch.iter().for_each(|what| {
+        let _ = writeln!(text, "{what}");
+    });
+    match &standing {
+        PoseStanding::NoMatch { .. } => {
+            let _ = writeln!(text, "error: this is no match");
+            found.doubts.iter().for_each(|why| {
+                let _ = writeln!(text, "  {why}");
+            });
+        }
+        _ => {
+            let _ = writeln!(text, "match: {}", standing.words());
+        }
     }
     for remark in remarks {
         let _ = writeln!(text, "{}: {}", remark.files.join(", "), remark.message);
     }
-    if let (Some(out), None) = (&args.out, doubt) {
+    if let (Some(out), true) = (&args.out, is_match) {
         let _ = writeln!(text, "written to {}", out.display());
     }
+    let images: Vec<Value> = evidence
+        .images
+        .iter()
+        .map(|image| {
+            let alone = image
+                .alone
+                .map(|alone| json!({ "pose": alone.pose, "metric": alone.metric, "off_mm": alone.off_mm }));
+            json!({ "image": image.image, "metric": image.metric, "alone": alone })
+        })
+        .collect();
     let phases: Vec<Value> = found.phases_ms.iter().map(|(n, ms)| json!({ "phase": n, "ms": ms })).collect();
     let json = json!({
         "case": case.source,
@@ -357,14 +386,18 @@ fn answer(
         "metric_before": found.before,
         "metric_after": found.after,
         "stopped_at_reach": stopped,
-        "match": doubt.is_none(),
-        "no_match": doubt,
+        "match": is_match,
+        "state": standing.words(),
+        "no_match": (!is_match).then_some(&found.doubts),
+        "evidence": { "images": images, "again_mm": evidence.again_mm, "depth_mm": evidence.depth_mm,
+            "negative_metric": evidence.negative },
+        "beyond_couch": couch,
         "drrs": found.drrs,
         "seconds": found.seconds,
         "phases": phases,
         "device": found.device,
         "remarks": remarks,
-        "out": args.out.as_ref().filter(|_| doubt.is_none()),
+        "out": args.out.as_ref().filter(|_| is_match),
     });
     Answer { json, text }
 }

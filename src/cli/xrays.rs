@@ -2,12 +2,12 @@
 
 use super::Failure;
 use super::words::{CaseArgs, first_isocentre};
-use crate::app::state::register::{AttenuationChoice, RegisterRecord};
+use crate::app::state::register::{AcceptedPose, AttenuationChoice, RegisterRecord};
 use crate::case::{Case, Placement, Pose};
 use crate::files::session;
 use crate::open::CaseWord;
 use crate::physics::HuTable;
-use crate::registration::check_belongs;
+use crate::registration::{PoseStanding, check_belongs};
 use crate::results::{XRay, XRays};
 use anyhow::Context as _;
 use std::path::PathBuf;
@@ -52,9 +52,17 @@ impl XRayArgs {
             images.push(XRay { radiograph: Arc::new(read), path });
         }
         let centre_mm = images.iter().find_map(|image| image.radiograph.setup.map(|s| s.isocentre_mm));
+        let standing = match self.pose {
+            Some(_) => PoseStanding::ByHand,
+            None => {
+                let labels = images.iter().map(|image| image.radiograph.label.as_str());
+                AcceptedPose::standing_of(record.accepted.as_ref(), &record.pose, labels)
+            }
+        };
         Ok(Some(XRays {
             images,
             pose: self.pose.unwrap_or(record.pose),
+            standing,
             // As in the Register workspace.
             centre_mm: centre_mm
                 .or_else(|| first_isocentre(case))

@@ -3,11 +3,11 @@
 
 use super::error::RegistrationError;
 use super::metric::Metric;
-use super::request::{Method, Request};
+use super::request::{Found, Method, Request};
 use super::search::register;
 use super::simulate::{Exposure, attenuation, imager, xray};
 use super::view::View;
-use crate::case::{Ct, Pose};
+use crate::case::{Ct, PixelMeaning, Pose, Radiograph};
 use crate::engine::Random;
 use crate::engine::drr::DrrError;
 use crate::engine::{Compute, JobControl};
@@ -28,6 +28,17 @@ pub struct Trial {
     pub share: f64,
     pub metric: Metric,
     pub method: Method,
+    pub fault: Fault,
+}
+
+/// Something wrong with the X-rays, so that no pose found is right.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    None,
+    /// The last X-ray says another gantry angle than it was taken at, degrees.
+    Gantry(f64),
+    /// Bone is said to be dark for bright.
+    TurnedRound,
 }
 
 const USUAL: Trial = Trial {
@@ -38,6 +49,7 @@ const USUAL: Trial = Trial {
     share: 1.0,
     metric: Metric::GradientCorrelation,
     method: Method::Auto,
+    fault: Fault::None,
 };
 
 /// The default trials.
@@ -57,6 +69,16 @@ pub const TRIALS: [Trial; 13] = [
     Trial { name: "rank-part", metric: Metric::RankCorrelation, share: 0.05, ..USUAL },
 ];
 
+/// Trials that no search can pass, run where they are named: none of their poses counts as a match.
+pub const FAULTY: [Trial; 6] = [
+    Trial { name: "wrong-gantry", fault: Fault::Gantry(15.0), ..USUAL },
+    Trial { name: "wrong-gantry-5", fault: Fault::Gantry(5.0), ..USUAL },
+    Trial { name: "wrong-gantry-3", fault: Fault::Gantry(3.0), ..USUAL },
+    Trial { name: "negative", fault: Fault::TurnedRound, ..USUAL },
+    Trial { name: "negative-one", views: 1, fault: Fault::TurnedRound, ..USUAL },
+    Trial { name: "wrong-one", views: 1, fault: Fault::Gantry(15.0), ..USUAL },
+];
+
 /// One search: mean target registration errors, mm, and its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
@@ -64,6 +86,33 @@ pub struct Run {
     pub end_mm: f64,
     pub seconds: f64,
     pub drrs: usize,
+    /// Whether the pose counts as a match.
+    pub is_match: bool,
+    /// Of its evidence: the least metric of an image, the farthest pose of one alone, that of a search begun beside it, and the depth.
+    pub image_metric: f64,
+    pub alone_mm: f64,
+    pub again_mm: f64,
+    pub depth_mm: f64,
+    /// Distance of the pose from the true one along the first image's beam, mm.
+    pub depth_off_mm: f64,
+}
+
+impl Run {
+    fn of(found: &Found, start_mm: f64, end_mm: f64, depth_off_mm: f64) -> Self {
+        let images = || found.evidence.images.iter();
+        Self {
+            start_mm,
+            end_mm,
+            seconds: found.seconds,
+            drrs: found.drrs,
+            is_match: found.standing().is_match(),
+            image_metric: images().map(|image| image.metric).fold(f64::INFINITY, f64::min),
+            alone_mm: images().filter_map(|image| image.alone).map(|alone| alone.off_mm).fold(0.0, f64::max),
+            again_mm: found.evidence.again_mm,
+            depth_mm: found.evidence.depth_mm.unwrap_or(0.0),
+            depth_off_mm,
+        }
+    }
 }
 
 /// All searches of a trial.
@@ -88,6 +137,11 @@ impl Line {
         let all = self.sorted(value);
         let at = ((share * all.len() as f64).ceil() as usize).clamp(1, all.len().max(1)) - 1;
         all.get(at).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Runs whose pose counts as a match.
+    pub fn matches(&self) -> usize {
+        self.runs.iter().filter(|run| run.is_match).count()
     }
 
     /// Runs that start from `low` to below `high`, and the successful ones among them.
@@ -176,7 +230,10 @@ impl Bench {
         for n in 0..starts {
             let (pose, views) = &self.hidden[n % self.hidden.len()];
             let start = near(pose, trial.mm, trial.deg, &mut random);
-            let views = views.iter().take(trial.views).cloned().collect();
+            let last = trial.views.min(views.len()) - 1;
+            let view = |(n, view): (usize, &View)| trial.fault.applied(view, n == last);
+            let views: Vec<View> = views.iter().take(trial.views).enumerate().map(view).collect();
+            let beam = (self.centre_mm - views[0].radiograph.projection.source_mm()).normalize_or_zero();
             let request = Request {
                 start,
                 metric: trial.metric,
@@ -188,16 +245,29 @@ impl Bench {
                 ..Request::new(self.attenuation.clone(), views, self.centre_mm)
             };
             let found = register(&request, device, control, &|_| ())?;
-            let run = Run {
-                start_mm: self.error_mm(&start, pose),
-                end_mm: self.error_mm(&found.pose, pose),
-                seconds: found.seconds,
-                drrs: found.drrs,
-            };
+            let depth_off_mm = beam.dot(found.pose.translation_mm - pose.translation_mm).abs();
+            let [start_mm, end_mm] = [&start, &found.pose].map(|at| self.error_mm(at, pose));
+            let run = Run::of(&found, start_mm, end_mm, depth_off_mm);
             report(&run);
             runs.push(run);
         }
         Ok(Line { trial, runs })
+    }
+}
+
+impl Fault {
+    fn applied(self, view: &View, is_last: bool) -> View {
+        let own = &*view.radiograph;
+        let radiograph = match (self, own.setup) {
+            (Self::Gantry(deg), Some(mut setup)) if is_last => {
+                setup.gantry_deg += deg;
+                let projection = setup.projection().unwrap_or(own.projection);
+                Radiograph { setup: Some(setup), projection, ..own.clone() }
+            }
+            (Self::TurnedRound, _) => Radiograph { meaning: PixelMeaning::Attenuation, ..own.clone() },
+            _ => return view.clone(),
+        };
+        View::new(Arc::new(radiograph))
     }
 }
 
@@ -241,12 +311,24 @@ mod tests {
 
     #[test]
     fn figures_are_those_of_the_runs() {
-        let run = |start_mm, end_mm| Run { start_mm, end_mm, seconds: 1.0, drrs: 10 };
+        let run = |start_mm, end_mm| Run {
+            start_mm,
+            end_mm,
+            seconds: 1.0,
+            drrs: 10,
+            is_match: end_mm < FOUND_MM,
+            image_metric: 0.9,
+            alone_mm: 0.1,
+            again_mm: 0.1,
+            depth_mm: 1.0,
+            depth_off_mm: 0.1,
+        };
         let runs = vec![run(5.0, 0.1), run(15.0, 0.3), run(12.0, 5.0), run(25.0, 0.2)];
         let line = Line { trial: USUAL, runs };
         assert_eq!(line.percentile(0.5, |r| r.end_mm), 0.2);
         assert_eq!(line.percentile(0.95, |r| r.end_mm), 5.0);
         assert_eq!(line.found_from(10.0, 20.0), [1, 2]);
         assert_eq!(line.found_from(0.0, f64::INFINITY), [3, 4]);
+        assert_eq!(line.matches(), 3);
     }
 }

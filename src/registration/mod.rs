@@ -7,6 +7,7 @@
 pub mod bench;
 mod check;
 mod error;
+mod evidence;
 pub mod metric;
 mod metric_evaluator;
 mod object;
@@ -15,14 +16,17 @@ mod request;
 mod scene;
 mod search;
 pub mod simulate;
+mod standing;
 mod view;
 
 pub use crate::engine::Random;
 pub use check::{accepted_patient, check_belongs, check_place};
 pub use error::RegistrationError;
+pub use evidence::{Alone, Evidence, ImageEvidence};
 pub use metric::Metric;
 pub use metric_evaluator::{METRIC_SIDE_MM, MetricEvaluator};
 pub use object::spatial_registration;
 pub use request::{AXIS_WORDS, Found, Method, Request, Step};
 pub use search::{FINEST_MM, SIDES_MM, register};
+pub use standing::{AGREE_MM, COUCH_TILT_DEG, MOST_DEPTH_MM, MOST_TURN_DEG, PoseStanding, beyond_couch};
 pub use view::{View, range_of};

@@ -1,19 +1,28 @@
 //! The registered pose as a DICOM spatial registration.
 
 use super::check::accepted_patient;
+use super::standing::PoseStanding;
 use crate::case::{Case, Ct, Pose, Radiograph, derived_uid};
 use crate::dicom::{Belonging, Registration};
 use glam::DVec3;
 
 /// What the object says of itself, without IDs: it may leave anonymously. An attribute holds 64 characters.
-const OF_PATIENT: &str = "CT to X-ray, not for clinical use";
-const OF_ANOTHER: &str = "CT to X-ray of another patient ID, accepted; no clinical use";
+fn description(standing: &PoseStanding, is_of_another: bool) -> String {
+    let worth = standing.short();
+    match (is_of_another, standing) {
+        (false, _) => format!("CT to X-ray, {worth}, not for clinical use"),
+        (true, PoseStanding::NoMatch { .. }) => {
+            format!("CT to X-ray of another patient ID, accepted; {worth}")
+        }
+        (true, _) => "CT to X-ray of another patient ID, accepted; no clinical use".to_owned(),
+    }
+}
 
 /// The registration from the CT's frame of reference into that of the X-ray, the patient in `pose` about
 /// `centre_mm` (patient LPS, mm). Where the X-ray has no frame of its own, a new one stands for the room,
 /// equal for equal X-ray and CT.
 pub fn spatial_registration(
-    pose: &Pose,
+    (pose, standing): (&Pose, &PoseStanding),
     centre_mm: DVec3,
     image: &Radiograph,
     ct: &Ct,
@@ -27,7 +36,7 @@ pub fn spatial_registration(
         own.clone()
     };
     let matrix = pose.matrix(centre_mm);
-    let of = if accepted_patient(image, &case.patient.id).is_some() { OF_ANOTHER } else { OF_PATIENT };
-    let (label, description) = ("REGISTRATION".to_owned(), of.to_owned());
+    let description = description(standing, accepted_patient(image, &case.patient.id).is_some());
+    let label = "REGISTRATION".to_owned();
     Registration { source_frame_uid, registered_frame_uid, matrix, label, description }
 }

@@ -1,6 +1,8 @@
 //! Request for a pose search, its progress and its answer.
 
+use super::evidence::Evidence;
 use super::metric::Metric;
+use super::standing::PoseStanding;
 use super::view::View;
 use crate::case::Pose;
 use crate::engine::drr_gradient::AXES;
@@ -116,35 +118,28 @@ pub struct Found {
     /// The metric at the start and at the pose found, at the finest level.
     pub before: f64,
     pub after: f64,
-    /// DRRs computed; one with derivatives counts once.
+    /// DRRs computed in the search; one with derivatives counts once.
     pub drrs: usize,
+    /// Of the search, without its evidence.
     pub seconds: f64,
-    /// Named phases of that time, ms.
+    /// Named phases, ms, the evidence the last.
     pub phases_ms: Vec<(String, f64)>,
     /// Numbers at the bound of the search: the true ones may lie beyond.
     pub at_bound: [bool; AXES],
     /// The device of the computation.
     pub device: String,
+    pub evidence: Evidence,
+    /// Why the pose is no match; empty for one.
+    pub doubts: Vec<String>,
 }
 
 impl Found {
-    /// Why the pose of a completed search may be wrong; `None` without such signs.
-    pub fn doubt(&self, metric: Metric) -> Option<String> {
-        let stopped =
-            AXIS_WORDS.into_iter().zip(self.at_bound).filter(|b| b.1).map(|b| b.0).collect::<Vec<_>>();
-        if !stopped.is_empty() {
-            let axes = stopped.join(", ");
-            return Some(format!("{axes} stopped at the end of the reach; widen it or start nearer"));
+    /// What the pose is worth.
+    pub fn standing(&self) -> PoseStanding {
+        if self.doubts.is_empty() {
+            return PoseStanding::Found { depth_mm: self.evidence.depth_mm };
         }
-        let least = metric.least_of_a_match();
-        (self.after.is_nan() || self.after < least).then(|| {
-            format!(
-                "{} comes to {:.3}, as of pictures of two things (a match has {least} or more); look at the X-ray, \
-                 its angles, the isocentre and the region",
-                metric.name(),
-                self.after
-            )
-        })
+        PoseStanding::NoMatch { why: self.doubts.join("; ") }
     }
 }
 

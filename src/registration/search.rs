@@ -2,17 +2,19 @@
 
 use super::check::check_place;
 use super::error::RegistrationError;
+use super::evidence::{Evidence, evidence, negative};
 use super::metric::Sample;
 use super::optimise::{CmaEs, CmaSettings, GaussNewton, PowellSettings, Quadratic, Range, powell, refine};
 use super::request::{Found, Method, Request, Step};
 use super::scene::{Coarseness, PyramidLevel};
+use super::standing::doubts;
 use super::view::Picture;
 use crate::case::Pose;
 use crate::engine::drr_gradient::{AXES, CorrelationAtPose, numbers, pose_of};
 use crate::engine::{Cancelled, Compute, JobControl};
 use std::time::Instant;
 
-/// Finds the pose. `on_step` is called with each better pose, on the searching thread; it must be quick.
+/// Finds the pose, and how sure it is. `on_step` is called with each better pose, on the searching thread; it must be quick.
 ///
 /// CT and X-rays become finer from level to level ([`SIDES_MM`]). Equal seeds give equal searches.
 ///
@@ -24,11 +26,35 @@ pub fn register(
     control: &JobControl,
     on_step: &dyn Fn(&Step),
 ) -> Result<Found, RegistrationError> {
+    let mut found = search(request, &SIDES_MM, device, control, on_step)?;
+    let begin = Instant::now();
+    found.evidence = evidence(request, &found.pose, device, control)?;
+    found.doubts = doubts(request, &found);
+    if !found.doubts.is_empty() {
+        let better = |value: &f64| *value >= request.metric.least_of_a_match() && *value > 2.0 * found.after;
+        found.evidence.negative = negative(request, device, control)?.filter(better);
+        found.doubts = doubts(request, &found);
+    }
+    found.phases_ms.push(("evidence".to_owned(), begin.elapsed().as_secs_f64() * 1e3));
+    control.report(1.0);
+    Ok(found)
+}
+
+/// The search alone, over pyramid levels of these sides.
+///
+/// # Errors
+/// As [`register`].
+pub(super) fn search(
+    request: &Request,
+    sides_mm: &[f64],
+    device: &Compute,
+    control: &JobControl,
+    on_step: &dyn Fn(&Step),
+) -> Result<Found, RegistrationError> {
     let begin = Instant::now();
     check(request)?;
     let mut search = Search::new(request, control, on_step)?;
-    search.run(device)?;
-    control.report(1.0);
+    search.run(device, sides_mm)?;
     Ok(search.found(begin, device))
 }
 
@@ -38,8 +64,10 @@ pub const SIDES_MM: [f64; 3] = [8.0, 4.0, 2.0];
 pub const FINEST_MM: f64 = SIDES_MM[SIDES_MM.len() - 1];
 
 /// Most and fewest compared pixels of a view.
-const MOST_PIXELS: usize = 10_000;
-const LEAST_PIXELS: usize = 256;
+pub(super) const MOST_PIXELS: usize = 10_000;
+pub(super) const LEAST_PIXELS: usize = 256;
+/// The part of the progress that is the search; the rest is its evidence.
+const SEARCH_PART: f32 = 0.5;
 
 /// A shift of one mm is like a turn of this many degrees: both move a point 100 mm away by one mm.
 const DEG_LIKE_MM: f64 = 0.6;
@@ -123,11 +151,11 @@ impl<'a> Search<'a> {
         })
     }
 
-    fn run(&mut self, device: &Compute) -> Result<(), RegistrationError> {
+    fn run(&mut self, device: &Compute, sides_mm: &[f64]) -> Result<(), RegistrationError> {
         let request = self.request;
-        for (n, side_mm) in SIDES_MM.into_iter().enumerate() {
+        for (n, &side_mm) in sides_mm.iter().enumerate() {
             self.control.check()?;
-            self.control.report(n as f32 / SIDES_MM.len() as f32);
+            self.control.report(SEARCH_PART * (n + 1) as f32 / sides_mm.len() as f32);
             let mut started = Instant::now();
             let coarseness = Coarseness {
                 side_mm,
@@ -144,7 +172,7 @@ impl<'a> Search<'a> {
                 self.control.cache(),
             )?;
             self.phase("prepare", side_mm, &mut started);
-            let finest = side_mm == FINEST_MM;
+            let finest = n + 1 == sides_mm.len();
             if finest {
                 self.before = self.value_at(&scene, request.start)?;
             }
@@ -305,6 +333,8 @@ impl<'a> Search<'a> {
             phases_ms: self.phases_ms,
             at_bound,
             device: if self.on_card { device.to_string() } else { Compute::Cpu.to_string() },
+            evidence: Evidence::default(),
+            doubts: Vec::new(),
         }
     }
 }

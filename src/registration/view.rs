@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct View {
     pub radiograph: Arc<Radiograph>,
     /// Columns and rows; `None`: all.
-    region: Option<[Range<usize>; 2]>,
+    pub(super) region: Option<[Range<usize>; 2]>,
 }
 
 /// Of the same picture, not of one with the same values.

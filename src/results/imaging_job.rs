@@ -9,7 +9,9 @@ use crate::engine::JobControl;
 use crate::engine::drr::{DrrRequest, Integrator, Pixels, drr};
 use crate::files::picture::is_picture;
 use crate::physics::{AttenuationCurve, BeyondTable, CurveKind};
-use crate::registration::{RegistrationError, accepted_patient, check_belongs, spatial_registration};
+use crate::registration::{
+    PoseStanding, RegistrationError, accepted_patient, check_belongs, spatial_registration,
+};
 use glam::DVec3;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use std::sync::Arc;
 pub struct XRays {
     pub images: Vec<XRay>,
     pub pose: Pose,
+    pub standing: PoseStanding,
     /// Poses turn about it, patient LPS, mm.
     pub centre_mm: DVec3,
     /// How the DRRs read the CT.
@@ -72,12 +75,16 @@ pub(super) fn imaging(
             remarks.push(format!("the X-ray {label} is a picture, not a file of DICOM: it is left out"));
         }
     }
+    if let PoseStanding::NoMatch { why } = &xrays.standing {
+        remarks.push(format!("the pose is no match of the X-rays, and the registration says so: {why}"));
+    }
     // One X-ray of another patient ID makes it a registration with one.
     let other = xrays.images.iter().find(|x| accepted_patient(&x.radiograph, &case.patient.id).is_some());
     let described = &other.unwrap_or(first).radiograph;
+    let pose = (&xrays.pose, &xrays.standing);
     let registration = Registration {
-        description: spatial_registration(&xrays.pose, xrays.centre_mm, described, ct, case).description,
-        ..spatial_registration(&xrays.pose, xrays.centre_mm, &first.radiograph, ct, case)
+        description: spatial_registration(pose, xrays.centre_mm, described, ct, case).description,
+        ..spatial_registration(pose, xrays.centre_mm, &first.radiograph, ct, case)
     };
     if with_drrs && xrays.curve.kind == CurveKind::Tissue {
         let table = &settings.hu_table;

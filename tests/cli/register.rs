@@ -40,6 +40,8 @@ fn a_hidden_pose_is_found_and_written() {
         assert!(off < 0.5, "{off} mm at {landmark}: {found} for {hidden}");
     }
     assert!(json["metric_after"].as_f64() > json["metric_before"].as_f64());
+    assert!(json["match"] == true && json["state"] == "found", "{json}");
+    assert_eq!(json["evidence"]["images"].as_array().map(Vec::len), Some(2));
     // Matrix, numbers and object agree.
     let rows: Vec<f64> = json["matrix"]
         .as_array()
@@ -49,6 +51,7 @@ fn a_hidden_pose_is_found_and_written() {
         .collect();
     let matrix = DMat4::from_cols_slice(&rows).transpose();
     let object = read_registration(&out);
+    assert!(object.description.contains("match found"), "{}", object.description);
     for m in [matrix, object.matrix] {
         let got = m.transform_point3(centre + DVec3::ONE * 50.0);
         assert!((got - found.apply(centre + DVec3::ONE * 50.0, centre)).length() < 1e-5, "{m}");
@@ -114,7 +117,7 @@ fn what_cannot_be_matched_is_said() {
     std::fs::write(told.with_extension("toml"), beside).expect("written");
     say(&told, &["--gantry", "0"], &["told.png", "given as 0", "says 90"]);
     say(&told, &["--sid", "1400"], &["told.png", "given as 1400", "says 1500"]);
-    // A picture of another object: no match, no file, exit 1, but the numbers.
+    // A picture of another object: no match, no file, an exit of its own, but the numbers.
     let (noise, out) = (folder.join("noise.png"), folder.join("reg.dcm"));
     grey_png(&noise, |x, y| {
         (x.wrapping_mul(2_654_435_761) ^ y.wrapping_mul(40_503).rotate_left(7)).to_le_bytes()[2]
@@ -122,7 +125,7 @@ fn what_cannot_be_matched_is_said() {
     let words = with(&noise, &[&placed[..], &["--out", text(&out), "--json"]].concat());
     let output = beamsight(&words.iter().map(String::as_str).collect::<Vec<_>>());
     let (json, said) = (json_of(&output), String::from_utf8_lossy(&output.stderr).into_owned());
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains("no match") && json["match"] == false && json["pose"].is_object(), "{said}");
     assert!(!out.exists(), "a registration was written");
     say(&picture, &[], &["xray.png", "gantry"]);

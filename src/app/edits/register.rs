@@ -3,7 +3,7 @@
 use crate::app::command::RegisterAction;
 use crate::app::jobs::{OpenedImage, Requests};
 use crate::app::state::register::{
-    AttenuationChoice, Display, GeometryDraft, Image, KeptImage, MOST_IMAGES, Proposal, Region,
+    AcceptedPose, AttenuationChoice, Display, GeometryDraft, Image, KeptImage, MOST_IMAGES, Region,
     RegisterRecord, STEPS, Search, StrangeXray, held,
 };
 use crate::app::state::slot::Slot;
@@ -61,8 +61,11 @@ impl Requests<'_> {
             RegisterAction::Find => self.find_pose(),
             RegisterAction::Stop => self.worker.cancel(Slot::Search),
             RegisterAction::Accept => {
-                if let Search::Ended(Proposal { pose, .. }) = std::mem::take(&mut register.search) {
-                    register.set_pose(pose, None);
+                if let Search::Ended(proposal) = std::mem::take(&mut register.search) {
+                    let images = register.images.iter().map(|image| image.radiograph.label.clone()).collect();
+                    let (pose, standing) = (proposal.pose, proposal.standing());
+                    register.accepted = Some(AcceptedPose { pose, standing, images });
+                    register.set_pose(proposal.pose, None);
                 }
             }
             RegisterAction::Reject => {
@@ -180,12 +183,23 @@ impl Requests<'_> {
 
     /// Restores the workspace of a session; X-rays are read anew, and failures to open are reported as usual.
     pub fn restore_register(&mut self, record: RegisterRecord) {
-        let RegisterRecord { images, made_up, pose, locked, step, display, reading, metric, method } = record;
+        let RegisterRecord {
+            images,
+            made_up,
+            pose,
+            accepted,
+            locked,
+            step,
+            display,
+            reading,
+            metric,
+            method,
+        } = record;
         let register = &mut self.state.register;
         if pose.translation_mm.is_finite() && pose.rotation_deg.is_finite() {
             register.poses = Steps::at(pose);
         }
-        register.locked = locked;
+        (register.accepted, register.locked) = (accepted, locked);
         register.step = step.filter(|s| STEPS.contains(s)).unwrap_or(register.step);
         register.display = display.map_or(register.display, Display::sound);
         register.reading = reading.map_or(register.reading, AttenuationChoice::sound);

@@ -83,6 +83,7 @@ impl State {
         (!images.is_empty() && self.case().ct.is_some()).then(|| XRays {
             images,
             pose: *register.poses.now(),
+            standing: register.standing(),
             centre_mm: register.centre_mm(self.case()),
             curve: register.reading.curve(&self.results.settings.hu_table),
         })

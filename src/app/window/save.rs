@@ -222,8 +222,9 @@ impl App {
         }
         let case = state.case().clone();
         let (pose, centre_mm) = (*state.register.poses.now(), state.register.centre_mm(&case));
+        let standing = state.register.standing();
         self.submit_write(target, move |path| {
-            let object = spatial_registration(&pose, centre_mm, &image.radiograph, &ct, &case);
+            let object = spatial_registration((&pose, &standing), centre_mm, &image.radiograph, &ct, &case);
             write_registration(path, &object, &ct, &Belonging::of(&case)).map_err(|e| e.to_string())?;
             Ok(Answer::Saved(path.to_owned()))
         });

@@ -70,6 +70,7 @@ fn outcome(ended: Result<Option<Answer>, Failure>, folder: &Path) -> anyhow::Res
         Ok(answer) => (0, answer),
         Err(Failure::Checks(answer)) => (1, Some(answer)),
         Err(Failure::NotJudged(answer)) => (3, Some(answer)),
+        Err(Failure::NoMatch(answer)) => (4, Some(answer)),
         Err(Failure::Words(note)) => return Ok(Outcome { exit: 2, note, ..Outcome::default() }),
         Err(Failure::Work(error)) => {
             let card_fault = error.chain().any(|cause| cause.is::<CudaError>());
@@ -93,6 +94,7 @@ fn outcome(ended: Result<Option<Answer>, Failure>, folder: &Path) -> anyhow::Res
     let note = match exit {
         0 => "",
         1 => "not passed: see answer.json",
+        4 => "no match: see answer.json",
         _ => "not judged: see answer.json",
     };
     Ok(Outcome { exit, answered: true, note: note.to_owned(), ..Outcome::default() })

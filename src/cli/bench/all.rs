@@ -62,7 +62,9 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
                 Err(Failure::Words(why)) => failed.push((job, why)),
                 Err(Failure::Work(error)) => failed.push((job, chain(&error))),
                 Err(
-                    Failure::Checks(Answer { text: why, .. }) | Failure::NotJudged(Answer { text: why, .. }),
+                    Failure::Checks(Answer { text: why, .. })
+                    | Failure::NotJudged(Answer { text: why, .. })
+                    | Failure::NoMatch(Answer { text: why, .. }),
                 ) => {
                     failed.push((job, why));
                 }

@@ -5,9 +5,11 @@ use crate::app::panel::{number, section};
 use crate::app::state::State;
 use crate::app::state::files::FileAction;
 use crate::app::state::register::{CouchShift, STEPS};
+use crate::app::theme;
 use crate::case::Pose;
 use crate::engine::drr_gradient::{numbers, pose_of};
 use crate::geometry::PatientPosition;
+use crate::registration::{PoseStanding, beyond_couch};
 use egui::{Button, RichText, TextEdit, Ui, vec2};
 use std::path::PathBuf;
 
@@ -111,6 +113,20 @@ fn push(commands: &mut Commands, pose: Pose, gesture: Option<u64>) {
 pub(super) fn couch(ui: &mut Ui, state: &State) {
     section(ui, "Couch shift that corrects it");
     let Some(ct) = &state.case().ct else { return };
+    if let Some(standing) = state.register.shown_standing() {
+        let palette = theme::of(ui);
+        let colour = match standing {
+            PoseStanding::Found { .. } => palette.good,
+            PoseStanding::ByHand => palette.weak,
+            PoseStanding::NoMatch { .. } => palette.error,
+        };
+        let text = RichText::new(format!("Of a pose {}", standing.words())).small().color(colour);
+        ui.add(egui::Label::new(text).wrap());
+    }
+    if let Some(what) = beyond_couch(&state.register.shown_pose()) {
+        let text = RichText::new(format!("It has {what}")).small().color(theme::of(ui).warning);
+        ui.add(egui::Label::new(text).wrap());
+    }
     let couch = CouchShift::of(&state.register.shown_pose(), ct.position);
     let mm = |v: f64| format!("{:+.1} mm", 0.0 + (10.0 * v).round() / 10.0);
     let deg = |v: f64| format!("{:+.1}°", 0.0 + (10.0 * v).round() / 10.0);

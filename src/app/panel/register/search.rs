@@ -5,7 +5,7 @@ use crate::app::panel::section;
 use crate::app::state::State;
 use crate::app::state::register::{Proposal, Search};
 use crate::app::theme;
-use crate::registration::{FINEST_MM, METRIC_SIDE_MM, Method, Metric};
+use crate::registration::{FINEST_MM, Found, METRIC_SIDE_MM, Method, Metric};
 use egui::{Button, ComboBox, RichText, Sense, Stroke, Ui, pos2, vec2};
 
 pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -136,6 +136,28 @@ fn running(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
 }
 
+/// The state of a match in words, and what speaks against it.
+fn evidence(ui: &mut Ui, found: &Found) {
+    let palette = theme::of(ui);
+    if found.doubts.is_empty() {
+        let words = format!("Match {}", found.standing().words());
+        ui.add(egui::Label::new(RichText::new(words).strong().color(palette.good)).wrap());
+    } else {
+        ui.label(RichText::new("No match: NOT found").strong().color(palette.error));
+        for why in &found.doubts {
+            ui.add(egui::Label::new(RichText::new(why).small().color(palette.error)).wrap());
+        }
+    }
+    let images = found.evidence.images.iter().map(|image| {
+        let alone = image.alone.map_or_else(String::new, |a| format!(", alone {:.1} mm off", a.off_mm));
+        format!("{} {:.3}{alone}", image.image, image.metric)
+    });
+    let again = format!("searches begun beside it end within {:.1} mm", found.evidence.again_mm);
+    let depth = found.evidence.depth_mm.map(|mm| format!("depth ±{mm:.1} mm"));
+    let text = images.chain([again]).chain(depth).collect::<Vec<_>>().join("; ");
+    ui.add(egui::Label::new(RichText::new(text).small().weak()).wrap());
+}
+
 fn ended(ui: &mut Ui, proposal: &Proposal, commands: &mut Commands) {
     match &proposal.found {
         Some(found) => {
@@ -144,11 +166,7 @@ fn ended(ui: &mut Ui, proposal: &Proposal, commands: &mut Commands) {
                 found.after, found.before, found.drrs, found.seconds, found.device
             );
             ui.add(egui::Label::new(RichText::new(text).small()).wrap());
-            if found.at_bound.iter().any(|b| *b) {
-                let text = "The search came to the end of its reach: the true pose may lie beyond. Accept and search \
-                            again, or begin nearer.";
-                ui.add(egui::Label::new(RichText::new(text).small().color(theme::of(ui).warning)).wrap());
-            }
+            evidence(ui, found);
         }
         None => {
             ui.add(egui::Label::new(RichText::new("Stopped: this is the best so far.").small()).wrap());

@@ -17,12 +17,12 @@ pub use draft::{GeometryDraft, StrangeXray};
 pub use image::{Image, Region};
 pub use moves::{held, seen_axes, shifted, turned};
 pub use record::{KeptImage, RegisterRecord};
-pub use search::{Proposal, Search, Trace};
+pub use search::{AcceptedPose, Proposal, Search, Trace};
 
 use crate::case::{Case, Pose, Steps};
 use crate::engine::drr_gradient::AXES;
 use crate::physics::{AttenuationCurve, CurveKind, HuTable};
-use crate::registration::{Method, Metric, Step, check_place};
+use crate::registration::{Method, Metric, PoseStanding, Step, check_place};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -92,6 +92,7 @@ pub struct Register {
     /// X-rays of other patient IDs that wait for an answer.
     pub strange: Vec<StrangeXray>,
     pub(in crate::app) search: Search,
+    pub(in crate::app) accepted: Option<AcceptedPose>,
     /// Values of the metric, the newest last.
     pub(in crate::app) curve: VecDeque<f64>,
 }
@@ -114,6 +115,7 @@ impl Default for Register {
             draft: None,
             strange: Vec::new(),
             search: Search::Idle,
+            accepted: None,
             curve: VecDeque::new(),
         }
     }
@@ -157,6 +159,21 @@ impl Register {
             Search::Idle => *self.poses.now(),
             Search::Running(trace) => trace.best().map_or_else(|| *self.poses.now(), |step| step.pose),
             Search::Ended(proposal) => proposal.pose,
+        }
+    }
+
+    /// What the pose that the patient was given is worth.
+    pub fn standing(&self) -> PoseStanding {
+        let images = self.images.iter().map(|image| image.radiograph.label.as_str());
+        AcceptedPose::standing_of(self.accepted.as_ref(), self.poses.now(), images)
+    }
+
+    /// What the pose on show is worth, in words; `None` while a search runs.
+    pub fn shown_standing(&self) -> Option<PoseStanding> {
+        match &self.search {
+            Search::Idle => Some(self.standing()),
+            Search::Running(_) => None,
+            Search::Ended(proposal) => Some(proposal.standing()),
         }
     }
 

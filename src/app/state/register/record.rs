@@ -1,6 +1,6 @@
 //! The Register workspace as a session keeps it: which X-rays, the pose, how both are shown and matched.
 
-use super::{AttenuationChoice, Display, Region, Register};
+use super::{AcceptedPose, AttenuationChoice, Display, Region, Register};
 use crate::case::{Placement, Pose};
 use crate::engine::drr_gradient::AXES;
 use crate::registration::{Method, Metric};
@@ -15,6 +15,7 @@ pub struct RegisterRecord {
     /// In their place the made-up pair of this number.
     pub made_up: Option<u64>,
     pub pose: Pose,
+    pub accepted: Option<AcceptedPose>,
     pub locked: [bool; AXES],
     pub step: Option<f64>,
     pub display: Option<Display>,
@@ -45,6 +46,7 @@ impl RegisterRecord {
             images: kept.collect(),
             made_up: register.hidden.and(register.made_up.checked_sub(1)),
             pose: *register.poses.now(),
+            accepted: register.accepted.clone(),
             locked: register.locked,
             step: Some(register.step),
             display: Some(register.display),

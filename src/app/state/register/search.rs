@@ -1,7 +1,8 @@
 //! The pose search, as far as it is.
 
 use crate::case::Pose;
-use crate::registration::{Found, Step};
+use crate::registration::{Found, PoseStanding, Step};
+use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The pose search.
@@ -19,6 +20,36 @@ pub enum Search {
 pub struct Proposal {
     pub pose: Pose,
     pub found: Option<Found>,
+}
+
+impl Proposal {
+    /// What it is worth; a search that was stopped has found nothing.
+    pub fn standing(&self) -> PoseStanding {
+        let stopped = || PoseStanding::NoMatch { why: "the search was stopped".to_owned() };
+        self.found.as_ref().map_or_else(stopped, Found::standing)
+    }
+}
+
+/// The last pose of a search that was accepted, and what it is worth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AcceptedPose {
+    pub pose: Pose,
+    pub standing: PoseStanding,
+    /// Labels of the X-rays that it was found in.
+    pub images: Vec<String>,
+}
+
+impl AcceptedPose {
+    /// What a pose is worth: as it was accepted, unless the hand has moved it since or the X-rays are others.
+    pub fn standing_of<'a>(
+        accepted: Option<&Self>,
+        pose: &Pose,
+        images: impl Iterator<Item = &'a str>,
+    ) -> PoseStanding {
+        let is_of =
+            accepted.filter(|own| own.pose == *pose && images.eq(own.images.iter().map(String::as_str)));
+        is_of.map_or(PoseStanding::ByHand, |own| own.standing.clone())
+    }
 }
 
 /// How far a search is, written by its thread and read by the window's.
