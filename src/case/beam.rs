@@ -4,6 +4,7 @@ use super::structure::is_same_name;
 use super::{Structure, StructureKind};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// One beam. Control points are complete (inheritance of DICOM is already resolved).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,12 +95,64 @@ pub struct Mlc {
     pub boundaries_mm: Vec<f64>,
 }
 
+/// Narrower leaves are of no collimator; boundaries stated in cm or m have them. Assumed (`assets/PHYSICS.md`).
+const NARROWEST_LEAF_MM: f64 = 1.5;
+
+/// Why leaf boundaries are those of no collimator.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum LeafBoundaryError {
+    #[error("its leaves need two or more boundaries, each a finite number of mm")]
+    Count,
+    #[error(
+        "the boundaries of its leaves do not ascend ({low_mm} mm, then {high_mm} mm): list them from the lowest up"
+    )]
+    Order { low_mm: f64, high_mm: f64 },
+    #[error(
+        "its leaf pair {pair} is {width_mm:.3} mm wide, narrower than the leaves of any collimator ({NARROWEST_LEAF_MM} mm): \
+         state the boundaries in mm at the isocentre plane"
+    )]
+    Narrow { pair: usize, width_mm: f64 },
+}
+
+/// The one check of leaf boundaries, of plans and of machines.
+///
+/// # Errors
+/// [`LeafBoundaryError`] with the first fault.
+pub fn check_leaf_boundaries(boundaries_mm: &[f64]) -> Result<(), LeafBoundaryError> {
+    if boundaries_mm.len() < 2 || boundaries_mm.iter().any(|mm| !mm.is_finite()) {
+        return Err(LeafBoundaryError::Count);
+    }
+    for (row, side) in boundaries_mm.windows(2).enumerate() {
+        let (low_mm, high_mm) = (side[0], side[1]);
+        if low_mm >= high_mm {
+            return Err(LeafBoundaryError::Order { low_mm, high_mm });
+        }
+        if high_mm - low_mm < NARROWEST_LEAF_MM {
+            return Err(LeafBoundaryError::Narrow { pair: row + 1, width_mm: high_mm - low_mm });
+        }
+    }
+    Ok(())
+}
+
 /// Direction of leaf travel in the beam limiting device frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MlcAxis {
     X,
     Y,
+}
+
+impl ControlPoint {
+    /// Itself with the jaws and leaves that it has after a part of its way to another, 0 to 1.
+    #[must_use]
+    pub fn on_the_way_to(&self, to: &Self, part: f64) -> Self {
+        let mix = |a: [f64; 2], b: [f64; 2]| [0, 1].map(|side| a[side] + part * (b[side] - a[side]));
+        Self {
+            jaws: Jaws { x: mix(self.jaws.x, to.jaws.x), y: mix(self.jaws.y, to.jaws.y) },
+            leaves_mm: self.leaves_mm.iter().zip(&to.leaves_mm).map(|(a, b)| mix(*a, *b)).collect(),
+            ..*self
+        }
+    }
 }
 
 impl Beam {

@@ -24,7 +24,9 @@ mod steps;
 mod structure;
 mod uid;
 
-pub use beam::{Bank, Beam, ControlPoint, Jaws, Mlc, MlcAxis, Radiation};
+pub use beam::{
+    Bank, Beam, ControlPoint, Jaws, LeafBoundaryError, Mlc, MlcAxis, Radiation, check_leaf_boundaries,
+};
 pub use contours::Contours;
 pub use ct::{Ct, Remark, Severity, beyond_16_bits};
 pub use density::{Density, DensityOverride, Medium};

@@ -4,7 +4,7 @@
 use super::object::{AttributeError, Attributes, IfSaid, Item, keyword, within};
 use super::rtbeam::Refusal;
 use super::rtplan::Notes;
-use crate::case::{Bank, ControlPoint, Jaws, Mlc, MlcAxis};
+use crate::case::{Bank, ControlPoint, Jaws, Mlc, MlcAxis, check_leaf_boundaries};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
@@ -115,10 +115,6 @@ fn read_mlc(device: &Item, kind: &str, refusal: &mut Refusal) -> Option<Mlc> {
         refusal.because(format!("one of its {name} is {mm} mm, not within {MOST_MM} mm"));
         return None;
     }
-    if let Some(w) = boundaries_mm.windows(2).find(|w| w[1] <= w[0]) {
-        refusal.because(format!("its {name} do not ascend ({} mm, then {} mm)", w[0], w[1]));
-        return None;
-    }
     let pairs = refusal.given(device.try_whole(tags::NUMBER_OF_LEAF_JAW_PAIRS).if_said())?;
     if boundaries_mm.len() < 2 || pairs.is_some_and(|pairs| pairs != boundaries_mm.len() as i64 - 1) {
         let pairs = pairs.map_or("not stated".to_owned(), |n| n.to_string());
@@ -126,6 +122,10 @@ fn read_mlc(device: &Item, kind: &str, refusal: &mut Refusal) -> Option<Mlc> {
             "it has {} {name} and its NumberOfLeafJawPairs is {pairs}",
             boundaries_mm.len()
         ));
+        return None;
+    }
+    if let Err(why) = check_leaf_boundaries(&boundaries_mm) {
+        refusal.because(format!("{name}: {why}"));
         return None;
     }
     let axis = if kind.starts_with("MLCY") { MlcAxis::Y } else { MlcAxis::X };
@@ -327,6 +327,18 @@ fn refuse_changes(first: &Item, item: &Item, refusal: &mut Refusal) {
         && (now - start).length() > 0.01
     {
         refusal.because(format!("its isocentre moves (IsocenterPosition {start}, then {now})"));
+    }
+    for tag in [
+        tags::TABLE_TOP_VERTICAL_POSITION,
+        tags::TABLE_TOP_LONGITUDINAL_POSITION,
+        tags::TABLE_TOP_LATERAL_POSITION,
+    ] {
+        let now = refusal.given(item.try_number(tag).if_said()).flatten();
+        if let (Some(now), Ok(start)) = (now, first.try_number(tag))
+            && (now - start).abs() > 0.01
+        {
+            refusal.because(format!("its table moves ({} {start}, then {now})", keyword(tag)));
+        }
     }
 }
 

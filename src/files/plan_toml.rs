@@ -2,6 +2,7 @@
 
 use crate::case::{
     Bank, Beam, ControlPoint, Jaws, Mlc, Normalisation, NormalisedAt, NormalisedDose, Plan, Radiation,
+    check_leaf_boundaries,
 };
 use crate::files::replace_file;
 use crate::geometry::PatientPosition;
@@ -247,10 +248,7 @@ fn check_beam(beam: &Beam) -> Result<(), String> {
         return Err(format!("source_axis_mm = {mm} must be a positive number"));
     }
     if let Some(mlc) = &beam.mlc {
-        let ascending = mlc.boundaries_mm.windows(2).all(|w| w[1] > w[0]);
-        if mlc.boundaries_mm.len() < 2 || !ascending || mlc.boundaries_mm.iter().any(|b| !b.is_finite()) {
-            return Err("mlc.boundaries_mm must hold two or more ascending positions".to_owned());
-        }
+        check_leaf_boundaries(&mlc.boundaries_mm).map_err(|why| format!("mlc.boundaries_mm: {why}"))?;
     }
     let several = beam.control_points.len() > 1;
     for (n, point) in beam.control_points.iter().enumerate() {
@@ -508,6 +506,9 @@ jaws_mm = { x = [-50.0, 50.0], y = [-50.0, 50.0] }
         assert_eq!(points.iter().map(|p| p.gantry_deg).collect::<Vec<_>>(), [330.0, 10.0, 10.0]);
         assert_eq!(points[1].leaves_mm, [[-5.0, 5.0], [-6.0, 6.0]]);
         assert_eq!(points[2].leaves_mm, [[0.0, 5.0], [0.0, 6.0]]);
+        // 20 mm in m.
+        let e = plan(&text.replace("[-10, 0, 10]", "[-0.01, 0, 0.01]")).unwrap_err().to_string();
+        assert!(e.contains("mlc.boundaries_mm") && e.contains("leaf pair 1 is 0.010 mm wide"), "{e}");
     }
 
     /// Each mistake is refused with its line and a helpful word.

@@ -2,6 +2,7 @@
 
 use super::machine::{Calibration, Electrons, ExtraFocal, JawModel, Leaves, Machine};
 use super::{Curve, Spectrum};
+use crate::case::check_leaf_boundaries;
 use crate::input::{MACHINE_BYTES, beginning, read_text};
 use serde::Deserialize;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -200,6 +201,10 @@ impl Machine {
         check.range("jaws.transmission", self.jaws.transmission, 0.0, 0.5)?;
         if let Some(leaves) = &self.leaves {
             leaves.check(check, below_source, 0.7 * self.sad_mm)?;
+            // Joints between leaves may not overlap.
+            let widths = leaves.boundaries_mm.windows(2).map(|w| w[1] - w[0]);
+            let narrowest_mm = widths.fold(f64::INFINITY, f64::min) * leaves.distance_mm / self.sad_mm;
+            check.range("mlc.tongue_mm", leaves.tongue_mm, 0.0, narrowest_mm)?;
         }
         if let Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } = self.calibration {
             for side in field_mm {
@@ -220,16 +225,9 @@ impl Leaves {
         check.range("mlc.end_radius_mm", self.end_radius_mm, 0.5 * self.thickness_mm, 1000.0)?;
         check.range("mlc.transmission", self.transmission, 1e-6, 0.5)?;
         check.range("mlc.interleaf_transmission", self.interleaf_transmission, self.transmission, 0.5)?;
-        check.range("mlc.tongue_mm", self.tongue_mm, 0.0, 2.0)?;
-        let b = &self.boundaries_mm;
-        if b.len() < 2 || b.iter().any(|v| !v.is_finite()) || b.windows(2).any(|w| w[0] >= w[1]) {
-            let problem = format!("the {} leaf sides do not ascend", b.len());
-            return Err(check.fault(
-                "mlc.boundaries_mm",
-                problem,
-                "list the sides of the leaves from the lowest up",
-            ));
-        }
+        let key = "mlc.boundaries_mm";
+        let sides = check_leaf_boundaries(&self.boundaries_mm);
+        sides.map_err(|why| check.fault(key, why.to_string(), "list the sides of the leaves"))?;
         Ok(())
     }
 }
@@ -391,6 +389,15 @@ mod tests {
         let bad = table.replace("0.0, 10.0]", "0.0, -3.0]");
         let e = Machine::parse(&format!("{good}{bad}"), "my.toml").expect_err("not ascending").to_string();
         assert!(e.contains("mlc.boundaries_mm") && e.contains("ascend"), "{e}");
+        // 12 cm in m; and joints of 1.6 mm x 1000 / 500 between leaves of 2 mm.
+        let bad = table.replace("[-10.0, 0.0, 10.0]", "[-0.06, 0.0, 0.06]");
+        let e = Machine::parse(&format!("{good}{bad}"), "my.toml").expect_err("in metres").to_string();
+        assert!(e.contains("mlc.boundaries_mm") && e.contains("leaf pair 1 is 0.060 mm wide"), "{e}");
+        let bad = table
+            .replace("[-10.0, 0.0, 10.0]", "[-2.0, 0.0, 2.0]")
+            .replace("tongue_mm = 0.3", "tongue_mm = 1.6");
+        let e = Machine::parse(&format!("{good}{bad}"), "my.toml").expect_err("joints overlap").to_string();
+        assert!(e.contains("mlc.tongue_mm") && e.contains("from 0 to 1"), "{e}");
         let bad = table.replace("tongue_mm = 0.3\n", "");
         let e = Machine::parse(&format!("{good}{bad}"), "my.toml").expect_err("incomplete").to_string();
         assert!(e.contains("tongue_mm"), "{e}");
