@@ -121,32 +121,75 @@ fn above_edge(x: f32, edge: f32, sigma: f32, width: f32) -> f32 {
     return (cumulative_integral(high) - cumulative_integral(low)) * sigma / width;
 }
 
+// Second integral of a blurred edge.
+fn edge_integral(s: f32, sigma: f32) -> f32 {
+    if (sigma <= 0.0) {
+        let above = max(s, 0.0);
+        return 0.5 * above * above;
+    }
+    let x = s / sigma;
+    return 0.5 * sigma * sigma * (cumulative(x) + x * cumulative_integral(x));
+}
+
+// As above_edge, averaged over an even travel of the edge, whose middle is `edge`.
+fn above_moving_edge(x: f32, edge: f32, travel: f32, sigma: f32, width: f32) -> f32 {
+    let narrow = min(width, travel);
+    let wide = max(width, travel);
+    if (travel <= 0.0 || narrow <= 0.5 * sigma) {
+        let blur = select(sigma, sqrt(sigma * sigma + narrow * narrow / 12.0), travel > 0.0);
+        return above_edge(x, edge, blur, wide);
+    }
+    let s = x - edge;
+    let far = 0.5 * (wide + narrow);
+    let near = 0.5 * (wide - narrow);
+    if (abs(s) > REACH_SIGMAS * sigma + far) {
+        return select(1.0, 0.0, s < 0.0);
+    }
+    let high = edge_integral(s + far, sigma) - edge_integral(s + near, sigma);
+    let low = edge_integral(s - near, sigma) - edge_integral(s - far, sigma);
+    return (high - low) / (wide * narrow);
+}
+
+fn mean_cumulative(x: f32, width: f32) -> f32 {
+    if (width > 0.125) {
+        return (cumulative_integral(x + 0.5 * width) - cumulative_integral(x - 0.5 * width)) / width;
+    }
+    return cumulative(x);
+}
+
 fn edge_sigma(axis: i32, edge_mm: f32, distance_mm: f32) -> f32 {
     return incident.field.focal_sigma_mm[axis] * max(incident.field.sad_mm * (1.0 / edge_mm - 1.0 / distance_mm), 0.0);
 }
+
+// An opening has nine numbers: the middle places of its edges, low and high along x and along y, its weight, and how far each
+// edge travels.
+const OPENING: i32 = 9;
+const TRAVEL: i32 = 5;
 
 // Part of the focal spot seen through a pair of jaws, whose edges begin at an entry of the numbers.
 fn focal_through(edges: i32, axis: i32, at: f32, distance_mm: f32) -> f32 {
     let width = incident.field.footprint_mm * incident.field.sad_mm / distance_mm;
     let sigma = edge_sigma(axis, incident.field.jaw_distance_mm[axis], distance_mm);
-    let open = above_edge(at, numbers[edges], sigma, width) - above_edge(at, numbers[edges + 1], sigma, width);
+    let open = above_moving_edge(at, numbers[edges], numbers[edges + TRAVEL], sigma, width)
+        - above_moving_edge(at, numbers[edges + 1], numbers[edges + 1 + TRAVEL], sigma, width);
     let transmission = incident.field.jaw_transmission;
     return transmission + (1.0 - transmission) * max(open, 0.0);
 }
 
 // Part of the extra-focal source below an edge of the jaws.
-fn extra_below(edge: f32, jaw_mm: f32, point: f32, distance_mm: f32) -> f32 {
-    let through = edge * jaw_mm / incident.field.sad_mm;
+fn extra_below(edge: i32, jaw_mm: f32, point: f32, distance_mm: f32) -> f32 {
+    let through = numbers[edge] * jaw_mm / incident.field.sad_mm;
     let limit = point + (through - point) * (distance_mm - incident.field.extra_distance_mm) / (distance_mm - jaw_mm);
-    return cumulative(limit / incident.field.extra_sigma_mm);
+    let travel = numbers[edge + TRAVEL] * jaw_mm / incident.field.sad_mm
+        * abs((distance_mm - incident.field.extra_distance_mm) / (distance_mm - jaw_mm));
+    return mean_cumulative(limit / incident.field.extra_sigma_mm, travel / incident.field.extra_sigma_mm);
 }
 
 // Part of the extra-focal source seen through a pair of jaws.
 fn extra_through(edges: i32, axis: i32, at: f32, distance_mm: f32) -> f32 {
     let jaw_mm = incident.field.jaw_distance_mm[axis];
     let point = at * distance_mm / incident.field.sad_mm;
-    let open = extra_below(numbers[edges + 1], jaw_mm, point, distance_mm)
-        - extra_below(numbers[edges], jaw_mm, point, distance_mm);
+    let open = extra_below(edges + 1, jaw_mm, point, distance_mm) - extra_below(edges, jaw_mm, point, distance_mm);
     let transmission = incident.field.jaw_transmission;
     return transmission + (1.0 - transmission) * max(open, 0.0);
 }
@@ -264,7 +307,7 @@ fn fluence_at(at: array<f32, 2>, distance_mm: f32) -> f32 {
     }
     var sum = 0.0;
     for (var n = 0; n < incident.field.openings; n += 1) {
-        let opening = incident.field.openings_at + 5 * n;
+        let opening = incident.field.openings_at + OPENING * n;
         let focal = focal_through(opening, 0, at[0], distance_mm) * focal_through(opening + 2, 1, at[1], distance_mm);
         var scattered = 0.0;
         if (incident.field.extra_share > 0.0) {
@@ -284,12 +327,14 @@ fn electrons_at(at: array<f32, 2>) -> f32 {
         }
     } else {
         for (var n = 0; n < incident.field.openings; n += 1) {
-            let opening = incident.field.openings_at + 5 * n;
+            let opening = incident.field.openings_at + OPENING * n;
             var through = numbers[opening + 4];
             for (var axis = 0; axis < 2; axis += 1) {
-                let low = (numbers[opening + 2 * axis] - at[axis]) / incident.field.surface_sigma_mm;
-                let high = (numbers[opening + 2 * axis + 1] - at[axis]) / incident.field.surface_sigma_mm;
-                through *= max(cumulative(high) - cumulative(low), 0.0);
+                let sigma = incident.field.surface_sigma_mm;
+                let edge = opening + 2 * axis;
+                let low = mean_cumulative((numbers[edge] - at[axis]) / sigma, numbers[edge + TRAVEL] / sigma);
+                let high = mean_cumulative((numbers[edge + 1] - at[axis]) / sigma, numbers[edge + 1 + TRAVEL] / sigma);
+                through *= max(high - low, 0.0);
             }
             sum += through;
         }

@@ -105,10 +105,53 @@ __device__ inline float above_edge(const Field& field, const float* __restrict__
     return (cumulative_integral(field, numbers, high) - cumulative_integral(field, numbers, low)) * sigma / width;
 }
 
+// Second integral of a blurred edge.
+__device__ inline float edge_integral(const Field& field, const float* __restrict__ numbers, float s, float sigma)
+{
+    if (sigma <= 0.0f) {
+        float above = fmaxf(s, 0.0f);
+        return 0.5f * above * above;
+    }
+    float x = s / sigma;
+    return 0.5f * sigma * sigma * (cumulative(field, numbers, x) + x * cumulative_integral(field, numbers, x));
+}
+
+// As above_edge, averaged over an even travel of the edge, whose middle is `edge`.
+__device__ inline float above_moving_edge(const Field& field, const float* __restrict__ numbers, float x, float edge,
+                                          float travel, float sigma, float width)
+{
+    float narrow = fminf(width, travel), wide = fmaxf(width, travel);
+    if (travel <= 0.0f || narrow <= 0.5f * sigma) {
+        float blur = travel > 0.0f ? sqrtf(sigma * sigma + narrow * narrow / 12.0f) : sigma;
+        return above_edge(field, numbers, x, edge, blur, wide);
+    }
+    float s = x - edge;
+    float far = 0.5f * (wide + narrow), near = 0.5f * (wide - narrow);
+    if (fabsf(s) > REACH_SIGMAS * sigma + far) {
+        return s < 0.0f ? 0.0f : 1.0f;
+    }
+    float high = edge_integral(field, numbers, s + far, sigma) - edge_integral(field, numbers, s + near, sigma);
+    float low = edge_integral(field, numbers, s - near, sigma) - edge_integral(field, numbers, s - far, sigma);
+    return (high - low) / (wide * narrow);
+}
+
+__device__ inline float mean_cumulative(const Field& field, const float* __restrict__ numbers, float x, float width)
+{
+    if (width > 0.125f) {
+        float high = cumulative_integral(field, numbers, x + 0.5f * width);
+        return (high - cumulative_integral(field, numbers, x - 0.5f * width)) / width;
+    }
+    return cumulative(field, numbers, x);
+}
+
 __device__ inline float edge_sigma(const Field& field, int axis, float edge_mm, float distance_mm)
 {
     return field.focal_sigma_mm[axis] * fmaxf(field.sad_mm * (1.0f / edge_mm - 1.0f / distance_mm), 0.0f);
 }
+
+// An opening has nine numbers: the middle places of its edges, low and high along x and along y, its weight, and how far each
+// edge travels. `edges` are the first two of an axis.
+constexpr int OPENING = 9, TRAVEL = 5;
 
 // Part of the focal spot seen through a pair of jaws.
 __device__ inline float focal_through(const Field& field, const float* __restrict__ numbers,
@@ -116,8 +159,8 @@ __device__ inline float focal_through(const Field& field, const float* __restric
 {
     float width = field.footprint_mm * field.sad_mm / distance_mm;
     float sigma = edge_sigma(field, axis, field.jaw_distance_mm[axis], distance_mm);
-    float open = above_edge(field, numbers, at, edges[0], sigma, width)
-                  - above_edge(field, numbers, at, edges[1], sigma, width);
+    float open = above_moving_edge(field, numbers, at, edges[0], edges[TRAVEL], sigma, width)
+                  - above_moving_edge(field, numbers, at, edges[1], edges[TRAVEL + 1], sigma, width);
     return field.jaw_transmission + (1.0f - field.jaw_transmission) * fmaxf(open, 0.0f);
 }
 
@@ -131,7 +174,9 @@ __device__ inline float extra_through(const Field& field, const float* __restric
     for (int side = 0; side < 2; ++side) {
         float through = edges[side] * jaw / field.sad_mm;
         float limit = point + (through - point) * (distance_mm - field.extra_distance_mm) / (distance_mm - jaw);
-        below[side] = cumulative(field, numbers, limit / field.extra_sigma_mm);
+        float travel = edges[TRAVEL + side] * jaw / field.sad_mm
+                       * fabsf((distance_mm - field.extra_distance_mm) / (distance_mm - jaw));
+        below[side] = mean_cumulative(field, numbers, limit / field.extra_sigma_mm, travel / field.extra_sigma_mm);
     }
     return field.jaw_transmission + (1.0f - field.jaw_transmission) * fmaxf(below[1] - below[0], 0.0f);
 }
@@ -236,7 +281,7 @@ __device__ inline float fluence_at(const Field& field, const float* __restrict__
     }
     float sum = 0.0f;
     for (int n = 0; n < field.openings; ++n) {
-        const float* opening = numbers + field.openings_at + 5 * n;
+        const float* opening = numbers + field.openings_at + OPENING * n;
         float focal = focal_through(field, numbers, opening, 0, at[0], distance_mm)
                        * focal_through(field, numbers, opening + 2, 1, at[1], distance_mm);
         float scattered = 0.0f;
@@ -260,12 +305,16 @@ __device__ inline float electrons_at(const Field& field, const float* __restrict
         sum = field.surface.here ? mean_of(field.surface, sums, uv, widths) : 0.0f;
     } else {
         for (int n = 0; n < field.openings; ++n) {
-            const float* opening = numbers + field.openings_at + 5 * n;
+            const float* opening = numbers + field.openings_at + OPENING * n;
             float spread[2];
             for (int axis = 0; axis < 2; ++axis) {
-                float low = (opening[2 * axis] - at[axis]) / field.surface_sigma_mm;
-                float high = (opening[2 * axis + 1] - at[axis]) / field.surface_sigma_mm;
-                spread[axis] = fmaxf(cumulative(field, numbers, high) - cumulative(field, numbers, low), 0.0f);
+                float below[2];
+                for (int side = 0; side < 2; ++side) {
+                    const float* edge = opening + 2 * axis + side;
+                    below[side] = mean_cumulative(field, numbers, (edge[0] - at[axis]) / field.surface_sigma_mm,
+                                                  edge[TRAVEL] / field.surface_sigma_mm);
+                }
+                spread[axis] = fmaxf(below[1] - below[0], 0.0f);
             }
             sum += opening[4] * spread[0] * spread[1];
         }

@@ -4,7 +4,7 @@
 
 use super::Leaves;
 use super::leaf::LeafEnd;
-use super::normal::above_edge;
+use super::normal::above_moving_edge;
 use crate::case::Bank;
 use rayon::prelude::*;
 
@@ -41,6 +41,39 @@ impl Raster {
 
     pub fn len(&self) -> usize {
         self.size[0] * self.size[1]
+    }
+}
+
+/// An edge of a jaw that moves evenly while its units are given, mm at the isocentre plane.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Edge {
+    /// Half way.
+    pub middle_mm: f64,
+    /// From the first place to the last.
+    pub travel_mm: f64,
+}
+
+impl Edge {
+    pub fn still(at_mm: f64) -> Self {
+        Self { middle_mm: at_mm, travel_mm: 0.0 }
+    }
+
+    pub fn moving(from_mm: f64, to_mm: f64) -> Self {
+        Self { middle_mm: 0.5 * (from_mm + to_mm), travel_mm: to_mm - from_mm }
+    }
+
+    /// Where it is after a part of its travel, 0 to 1.
+    pub fn at(self, part: f64) -> f64 {
+        self.middle_mm + (part - 0.5) * self.travel_mm
+    }
+
+    pub fn ends(self) -> [f64; 2] {
+        [self.at(0.0), self.at(1.0)]
+    }
+
+    /// Mean open fraction above it (see [`above_moving_edge`]).
+    pub fn open_above(self, at_mm: f64, sigma_mm: f64, width_mm: f64) -> f64 {
+        above_moving_edge(at_mm, self.middle_mm, self.travel_mm.abs(), sigma_mm, width_mm)
     }
 }
 
@@ -218,16 +251,16 @@ fn spread(tips: &mut [f64], pad: usize, a: f64, b: f64, weight: f64) {
     }
 }
 
-/// Transmission of a pair of jaws at each pixel along an axis, its edges blurred by `sigma_mm`.
+/// Mean transmission of a pair of jaws at each pixel along an axis, its edges blurred by `sigma_mm`.
 pub fn jaw_transmission(
-    edges: [f64; 2],
+    edges: [Edge; 2],
     sigma_mm: f64,
     transmission: f64,
     axis: usize,
     r: &Raster,
 ) -> Vec<f32> {
     let open = |x: f64| {
-        let above = |edge| above_edge(x, edge, sigma_mm, r.step_mm);
+        let above = |edge: Edge| edge.open_above(x, sigma_mm, r.step_mm);
         (above(edges[0]) - above(edges[1])).max(0.0)
     };
     (0..r.size[axis])
@@ -372,7 +405,7 @@ mod tests {
     #[test]
     fn jaws_are_area_exact() {
         let r = Raster::over([-10.0, 10.0], [-10.0, 10.0], 0.5);
-        let t = jaw_transmission([-4.1, 3.3], 0.0, 0.01, 0, &r);
+        let t = jaw_transmission([-4.1, 3.3].map(Edge::still), 0.0, 0.01, 0, &r);
         let sum: f64 = t.iter().map(|&v| f64::from(v) * 0.5).sum();
         assert!((sum - (7.4 + 0.01 * 12.6)).abs() < 1e-5, "{sum}");
     }

@@ -3,16 +3,18 @@
 //! Two-source models: Ahnesjo, Med. Phys. 21, 225 (1994); Yang et al., Med. Phys. 29, 1900 (2002); numbers:
 //! `assets/PHYSICS.md`. Positions are in the beam limiting device frame, scaled to the isocentre plane.
 
+mod opening;
 mod tables;
 
 pub use tables::{FluenceTables, Picture};
 
-use super::aperture::{Motion, Raster, leaf_transmission};
+use super::aperture::{Edge, Motion, Raster, leaf_transmission};
 use super::focal::{MeanMap, blur, shade};
-use super::normal::{above_edge, cumulative};
+use super::normal::mean_cumulative;
 use super::scatter::{Head, ScatterMap, Shutter, on_source};
 use super::{Calibration, Curve, Electrons, Exposure, ExtraFocal, Leaves, Machine, Segment};
-use crate::case::{Bank, Beam, Mlc, MlcAxis};
+use crate::case::{Beam, LeafBoundaryError, Mlc, MlcAxis, check_leaf_boundaries};
+use opening::{Opening, jaws_of, motion_of, openings, parts, raster_over};
 use thiserror::Error;
 
 /// Why there is no fluence for a beam.
@@ -30,8 +32,13 @@ pub enum FluenceError {
         "beam '{beam}', control point {point} has {found} leaf pairs where its leaf sides ask for {want}"
     )]
     LeafCount { beam: String, point: usize, found: usize, want: usize },
-    #[error("beam '{beam}': the sides of its leaves do not ascend; correct the MLC boundaries of the plan")]
-    LeafSides { beam: String },
+    #[error("beam '{beam}': {why}")]
+    LeafBoundaries { beam: String, why: LeafBoundaryError },
+    #[error(
+        "beam '{beam}': leaf pair {pair} is {width_mm} mm wide, narrower than the joint between leaves of the machine \
+         '{machine}' ({joint_mm:.2} mm at the isocentre plane); correct the sides of the leaves, or the machine's tongue_mm"
+    )]
+    Joints { beam: String, machine: String, pair: usize, width_mm: f64, joint_mm: f64 },
 }
 
 /// Relative photon fluence of one exposure, averaged over its control points.
@@ -39,7 +46,8 @@ pub enum FluenceError {
 /// 1 on the axis at the isocentre for the open reference field (100 x 100 mm where the machine's calibration names none),
 /// without inverse square: multiply by `(sad / distance from the source to the point)^2`.
 ///
-/// Through jaws alone it is a closed form; leaves are drawn once into a picture of half-millimetre pixels.
+/// Jaws and leaves that move are averaged over their travel. Through jaws alone it is a closed form; leaves are drawn once
+/// into a picture of half-millimetre pixels.
 #[derive(Clone, Debug)]
 pub struct Fluence {
     /// Jaw settings and their weights.
@@ -63,14 +71,6 @@ const COARSE_MARGIN_MM: f64 = 60.0;
 
 /// No jaw opens wider than this from the axis, mm at the isocentre plane.
 const WIDEST_MM: f64 = 400.0;
-
-/// A jaw setting, mm at the isocentre plane.
-#[derive(Clone, Copy, Debug)]
-struct Opening {
-    x: [f64; 2],
-    y: [f64; 2],
-    weight: f64,
-}
 
 /// The machine's properties that fluence depends on.
 #[derive(Clone, Debug)]
@@ -100,7 +100,8 @@ struct ThroughLeaves {
 impl Fluence {
     /// How far from the axis the widest jaw opening reaches, mm at the isocentre plane.
     pub fn widest_mm(&self) -> f64 {
-        self.openings.iter().flat_map(|o| [o.x, o.y]).flatten().map(f64::abs).fold(0.0, f64::max)
+        let ends = self.openings.iter().flat_map(Opening::edges).flat_map(Edge::ends);
+        ends.map(f64::abs).fold(0.0, f64::max)
     }
 
     /// The fluence of an exposure of a beam.
@@ -109,7 +110,8 @@ impl Fluence {
     /// [`FluenceError`] where the exposure is empty, not finite, or its leaves do not fit.
     pub fn new(machine: &Machine, beam: &Beam, exposure: &Exposure<'_>) -> Result<Self, FluenceError> {
         check(beam)?;
-        let openings = openings(&exposure.segments);
+        let segments = parts(&exposure.segments, beam.mlc.is_some());
+        let openings = openings(&segments);
         if openings.is_empty() {
             return Err(FluenceError::Nothing { beam: beam.name.clone() });
         }
@@ -126,7 +128,10 @@ impl Fluence {
                     machine: machine.name.clone(),
                 });
             }
-            (Some(mlc), Some(leaves)) => Some(optics.through_leaves(mlc, leaves, exposure, &openings)),
+            (Some(mlc), Some(leaves)) => {
+                check_joints(beam, mlc, machine, leaves)?;
+                Some(optics.through_leaves(mlc, leaves, &segments, &openings))
+            }
         };
         Ok(Self { openings, optics, through_leaves, scale, electron_scale })
     }
@@ -170,17 +175,15 @@ impl Machine {
             Calibration::Reference { field_mm, .. } => field_mm,
             Calibration::PhotonFluence => [100.0, 100.0],
         };
-        Opening { x: [-0.5 * x, 0.5 * x], y: [-0.5 * y, 0.5 * y], weight: 1.0 }
+        Opening::still([-0.5 * x, 0.5 * x], [-0.5 * y, 0.5 * y])
     }
 }
 
 fn check(beam: &Beam) -> Result<(), FluenceError> {
     let name = || beam.name.clone();
     let sides = beam.mlc.as_ref().map(|mlc| &mlc.boundaries_mm);
-    if let Some(s) = sides
-        && (s.len() < 2 || s.iter().any(|v| !v.is_finite()) || s.windows(2).any(|w| w[0] >= w[1]))
-    {
-        return Err(FluenceError::LeafSides { beam: name() });
+    if let Some(sides) = sides {
+        check_leaf_boundaries(sides).map_err(|why| FluenceError::LeafBoundaries { beam: name(), why })?;
     }
     for (point, p) in beam.control_points.iter().enumerate() {
         let fault = |what| FluenceError::NotFinite { beam: name(), point, what };
@@ -199,35 +202,20 @@ fn check(beam: &Beam) -> Result<(), FluenceError> {
     Ok(())
 }
 
-/// Jaw settings of an exposure; equal ones fall together.
-fn openings(segments: &[Segment<'_>]) -> Vec<Opening> {
-    let mut out: Vec<Opening> = Vec::new();
-    for s in segments {
-        let (x, y) = jaws_of(s);
-        match out.iter_mut().find(|o| o.x == x && o.y == y) {
-            Some(o) => o.weight += s.weight,
-            None => out.push(Opening { x, y, weight: s.weight }),
-        }
+/// Joints that overlapped would count a leaf twice.
+fn check_joints(beam: &Beam, mlc: &Mlc, machine: &Machine, leaves: &Leaves) -> Result<(), FluenceError> {
+    let joint_mm = leaves.tongue_mm * machine.sad_mm / leaves.distance_mm;
+    let widths = mlc.boundaries_mm.windows(2).map(|w| w[1] - w[0]);
+    match widths.enumerate().find(|(_, width_mm)| *width_mm < joint_mm) {
+        None => Ok(()),
+        Some((row, width_mm)) => Err(FluenceError::Joints {
+            beam: beam.name.clone(),
+            machine: machine.name.clone(),
+            pair: row + 1,
+            width_mm,
+            joint_mm,
+        }),
     }
-    out
-}
-
-/// Jaws that move count at the middle of the segment.
-fn jaws_of(s: &Segment<'_>) -> ([f64; 2], [f64; 2]) {
-    let t = 0.5 * (s.span[0] + s.span[1]);
-    let between = |a: [f64; 2], b: [f64; 2]| {
-        [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])].map(|v| v.clamp(-WIDEST_MM, WIDEST_MM))
-    };
-    (between(s.from.jaws.x, s.to.jaws.x), between(s.from.jaws.y, s.to.jaws.y))
-}
-
-/// The leaves of a segment on their way through its span.
-fn motion_of(s: &Segment<'_>) -> Motion {
-    let tips = |t: f64| -> Vec<Bank> {
-        let pairs = s.from.leaves_mm.iter().zip(&s.to.leaves_mm);
-        pairs.map(|(a, b)| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])]).collect()
-    };
-    Motion { from: tips(s.span[0]), to: tips(s.span[1]), weight: s.weight }
 }
 
 impl Optics {
@@ -293,9 +281,9 @@ impl Optics {
     /// Part of the focal spot seen through the jaws. Both the Gaussian spot and the rectangle separate into x and y.
     fn focal(&self, o: &Opening, at: [f64; 2], distance_mm: f64, footprint_mm: f64) -> f64 {
         let width = footprint_mm * self.sad_mm / distance_mm;
-        let through = |edges: [f64; 2], axis: usize| {
+        let through = |edges: [Edge; 2], axis: usize| {
             let sigma = self.edge_sigma(axis, self.jaw_distance_mm[axis], distance_mm);
-            let above = |edge| above_edge(at[axis], edge, sigma, width);
+            let above = |edge: Edge| edge.open_above(at[axis], sigma, width);
             self.jaw_transmission
                 + (1.0 - self.jaw_transmission) * (above(edges[0]) - above(edges[1])).max(0.0)
         };
@@ -304,12 +292,14 @@ impl Optics {
 
     /// Part of the extra-focal source seen through the jaws.
     fn scattered(&self, source: &ExtraFocal, o: &Opening, at: [f64; 2], distance_mm: f64) -> f64 {
-        let seen = |edges: [f64; 2], axis: usize| {
+        let seen = |edges: [Edge; 2], axis: usize| {
             let jaw = self.jaw_distance_mm[axis];
             let point = at[axis] * distance_mm / self.sad_mm;
-            let below = |edge: f64| {
-                let limit = on_source(source, point, distance_mm, edge * jaw / self.sad_mm, jaw);
-                cumulative(limit / source.sigma_mm)
+            let below = |edge: Edge| {
+                let limit = on_source(source, point, distance_mm, edge.middle_mm * jaw / self.sad_mm, jaw);
+                let travel = edge.travel_mm * jaw / self.sad_mm * (distance_mm - source.distance_mm)
+                    / (distance_mm - jaw);
+                mean_cumulative(limit / source.sigma_mm, travel.abs() / source.sigma_mm)
             };
             self.jaw_transmission
                 + (1.0 - self.jaw_transmission) * (below(edges[1]) - below(edges[0])).max(0.0)
@@ -320,8 +310,11 @@ impl Optics {
     /// Electrons from the whole opening, spread about each of its points.
     fn electrons(&self, openings: &[Opening], at: [f64; 2]) -> f64 {
         let Some(e) = &self.electrons else { return 0.0 };
-        let spread = |edges: [f64; 2], x: f64| {
-            (cumulative((edges[1] - x) / e.sigma_mm) - cumulative((edges[0] - x) / e.sigma_mm)).max(0.0)
+        let spread = |edges: [Edge; 2], x: f64| {
+            let below = |edge: Edge| {
+                mean_cumulative((edge.middle_mm - x) / e.sigma_mm, edge.travel_mm.abs() / e.sigma_mm)
+            };
+            (below(edges[1]) - below(edges[0])).max(0.0)
         };
         openings.iter().map(|o| o.weight * spread(o.x, at[0]) * spread(o.y, at[1])).sum()
     }
@@ -352,7 +345,7 @@ impl Optics {
         &self,
         mlc: &Mlc,
         leaves: &Leaves,
-        exposure: &Exposure<'_>,
+        segments: &[Segment<'_>],
         openings: &[Opening],
     ) -> ThroughLeaves {
         let along_y = mlc.axis == MlcAxis::Y;
@@ -369,10 +362,16 @@ impl Optics {
         let coarse = raster_over(openings, along_y, COARSE_MARGIN_MM, COARSE_MM);
         let mut focal = vec![0.0_f32; fine.len()];
         let mut shaded = vec![0.0_f32; if self.electrons.is_some() { coarse.len() } else { 0 }];
-        let mut behind_jaws = Vec::new();
+        let head = Head {
+            sad_mm: self.sad_mm,
+            jaw_distance_mm,
+            jaw_transmission: self.jaw_transmission,
+            leaf_distance_mm: leaves.distance_mm,
+        };
+        let points = raster_over(openings, along_y, COARSE_MARGIN_MM, POINTS_MM);
+        let mut scattered = self.extra_focal.as_ref().map(|source| ScatterMap::dark(source, &head, points));
         for o in openings {
-            let motions: Vec<Motion> = exposure
-                .segments
+            let motions: Vec<Motion> = segments
                 .iter()
                 .filter(|s| jaws_of(s) == (o.x, o.y))
                 .map(|s| Motion { weight: s.weight / o.weight, ..motion_of(s) })
@@ -389,31 +388,15 @@ impl Optics {
                 shade(&mut within, edges, [0.0; 2], 0.0, &coarse);
                 add(&mut shaded, &within, o.weight);
             }
-            behind_jaws.push((edges, o.weight, image));
+            if let Some(map) = &mut scattered {
+                // Jaws that move stand at a row of places: the source is wide.
+                let stops: Vec<_> = o.stops(along_y, COARSE_MM).collect();
+                let weight = o.weight / stops.len() as f64;
+                stops.into_iter().for_each(|edges| {
+                    map.add(&Shutter { edges, weight, leaves: &image, raster: &coarse });
+                });
+            }
         }
-        let head = Head {
-            sad_mm: self.sad_mm,
-            jaw_distance_mm,
-            jaw_transmission: self.jaw_transmission,
-            leaf_distance_mm: leaves.distance_mm,
-        };
-        let scattered = self.extra_focal.as_ref().map(|source| {
-            let shutters: Vec<Shutter<'_>> = behind_jaws
-                .iter()
-                .map(|(edges, weight, image)| Shutter {
-                    edges: *edges,
-                    weight: *weight,
-                    leaves: image,
-                    raster: &coarse,
-                })
-                .collect();
-            ScatterMap::new(
-                source,
-                &head,
-                &shutters,
-                raster_over(openings, along_y, COARSE_MARGIN_MM, POINTS_MM),
-            )
-        });
         let electrons = self.electrons.map(|e| MeanMap::new(coarse, &blur(shaded, [e.sigma_mm; 2], &coarse)));
         let focal = MeanMap::new(fine, &blur(focal, leaf_sigma, &fine));
         ThroughLeaves { along_y, leaf_distance_mm: leaves.distance_mm, focal, scattered, electrons }
@@ -428,17 +411,6 @@ impl ThroughLeaves {
 
 fn add(sum: &mut [f32], image: &[f32], weight: f64) {
     sum.iter_mut().zip(image).for_each(|(s, v)| *s += weight as f32 * v);
-}
-
-/// A raster over all openings and a margin; axes u and v.
-fn raster_over(openings: &[Opening], along_y: bool, margin_mm: f64, step_mm: f64) -> Raster {
-    let hull = |pick: fn(&Opening) -> [f64; 2]| {
-        let ends = openings.iter().flat_map(pick);
-        ends.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], v| [low.min(v), high.max(v)])
-    };
-    let widen = |r: [f64; 2]| [r[0] - margin_mm, r[1] + margin_mm];
-    let (x, y) = (widen(hull(|o| o.x)), widen(hull(|o| o.y)));
-    if along_y { Raster::over(y, x, step_mm) } else { Raster::over(x, y, step_mm) }
 }
 
 fn horn_table(off_axis: &Curve) -> Vec<f64> {

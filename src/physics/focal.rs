@@ -1,6 +1,6 @@
 //! The focal spot seen through leaves and jaws: a picture at the isocentre plane, blurred by the spot.
 
-use super::aperture::{Raster, jaw_transmission};
+use super::aperture::{Edge, Raster, jaw_transmission};
 use rayon::prelude::*;
 
 /// A picture that is read as the mean over a rectangle, whatever its size, from a summed-area table.
@@ -68,7 +68,7 @@ impl MeanMap {
 }
 
 /// Multiplies a picture by the jaws' transmission: factors along u and along v.
-pub fn shade(image: &mut [f32], edges: [[f64; 2]; 2], sigma_mm: [f64; 2], transmission: f64, r: &Raster) {
+pub fn shade(image: &mut [f32], edges: [[Edge; 2]; 2], sigma_mm: [f64; 2], transmission: f64, r: &Raster) {
     let along_u = jaw_transmission(edges[0], sigma_mm[0], transmission, 0, r);
     let along_v = jaw_transmission(edges[1], sigma_mm[1], transmission, 1, r);
     image.par_chunks_mut(r.size[0]).zip(along_v).for_each(|(line, v)| {
@@ -150,7 +150,7 @@ mod tests {
         for (sigma, along_u) in [([0.8, 0.0], true), ([0.0, 1.5], false)] {
             let mut image = vec![1.0_f32; r.len()];
             let edges = if along_u { [[0.2, 99.0], [-99.0, 99.0]] } else { [[-99.0, 99.0], [0.2, 99.0]] };
-            shade(&mut image, edges, [0.0, 0.0], 0.0, &r);
+            shade(&mut image, edges.map(|pair| pair.map(Edge::still)), [0.0, 0.0], 0.0, &r);
             let out = blur(image, sigma, &r);
             for n in 4..36 {
                 let x = r.centre(0, n);

@@ -35,7 +35,7 @@ pub fn cumulative_integral(x: f64) -> f64 {
 
 /// Open fraction at `x` of the half plane above `edge`, blurred by `sigma` and averaged over `width` around `x`.
 /// Both may be 0; a sharp edge on a point is half open.
-pub fn above_edge(x: f64, edge: f64, sigma: f64, width: f64) -> f64 {
+fn above_edge(x: f64, edge: f64, sigma: f64, width: f64) -> f64 {
     let s = x - edge;
     let reach = REACH * sigma + 0.5 * width;
     if s > reach {
@@ -53,6 +53,45 @@ pub fn above_edge(x: f64, edge: f64, sigma: f64, width: f64) -> f64 {
     }
     let (high, low) = ((s + 0.5 * width) / sigma, (s - 0.5 * width) / sigma);
     (cumulative_integral(high) - cumulative_integral(low)) * sigma / width
+}
+
+/// As [`above_edge`], averaged over an even travel of the edge, whose middle is `edge`.
+pub fn above_moving_edge(x: f64, edge: f64, travel: f64, sigma: f64, width: f64) -> f64 {
+    if travel == 0.0 {
+        return above_edge(x, edge, sigma, width);
+    }
+    let (narrow, wide) = (width.min(travel), width.max(travel));
+    // A box within half of sigma blurs as a Gaussian of its variance does, to 3e-5.
+    if narrow <= 0.5 * sigma {
+        return above_edge(x, edge, (sigma * sigma + narrow * narrow / 12.0).sqrt(), wide);
+    }
+    let s = x - edge;
+    let (far, near) = (0.5 * (wide + narrow), 0.5 * (wide - narrow));
+    if s.abs() > REACH * sigma + far {
+        return if s < 0.0 { 0.0 } else { 1.0 };
+    }
+    let of = |s: f64| edge_integral(s, sigma);
+    (of(s + far) - of(s + near) - of(s - near) + of(s - far)) / (wide * narrow)
+}
+
+/// Second integral of a blurred edge from minus infinity to `s` beyond it.
+fn edge_integral(s: f64, sigma: f64) -> f64 {
+    if sigma <= 0.0 {
+        return 0.5 * s.max(0.0).powi(2);
+    }
+    let x = s / sigma;
+    // The integral of x Phi(x) + phi(x) is (Phi(x) + x (x Phi(x) + phi(x))) / 2.
+    0.5 * sigma * sigma * (cumulative(x) + x * cumulative_integral(x))
+}
+
+/// Mean of [`cumulative`] over `width` around `x`.
+pub fn mean_cumulative(x: f64, width: f64) -> f64 {
+    // As in `above_edge`.
+    if width > 0.125 {
+        (cumulative_integral(x + 0.5 * width) - cumulative_integral(x - 0.5 * width)) / width
+    } else {
+        cumulative(x)
+    }
 }
 
 /// `None` outside the table.
@@ -117,5 +156,35 @@ mod tests {
         }
         assert_eq!(above_edge(1.0, 0.0, 0.0, 4.0), 0.75);
         assert_eq!(above_edge(0.0, 0.0, 0.0, 0.0), 0.5);
+    }
+
+    /// The closed form over a travel against a plain sum over places of the edge.
+    #[test]
+    fn the_average_over_a_travel_is_the_mean_of_its_places() {
+        let n = 4000;
+        let mean = |of: &dyn Fn(f64) -> f64| {
+            (0..n).map(|i| of((f64::from(i) + 0.5) / f64::from(n) - 0.5)).sum::<f64>() / f64::from(n)
+        };
+        for sigma in [0.0, 0.4, 1.7] {
+            for width in [0.0, 0.3, 2.5] {
+                for travel in [0.01, 0.6, 2.5, 90.0, 700.0] {
+                    for x in [0.0, 0.2, -0.9, 1.6, -0.4 * travel, 0.5 * travel, 0.6 * travel] {
+                        let want = mean(&|t| above_edge(x, 1.0 + t * travel, sigma, width));
+                        let got = above_moving_edge(x, 1.0, travel, sigma, width);
+                        let tolerance = 2e-4 + 1.0 / f64::from(n);
+                        assert!(
+                            (got - want).abs() < tolerance,
+                            "{x} {travel} {sigma} {width}: {got} against {want}"
+                        );
+                    }
+                }
+            }
+        }
+        for (x, width) in [(0.3, 0.1), (-0.5, 0.8), (2.0, 30.0), (-20.0, 38.0)] {
+            let want = mean(&|t| cumulative(x + width * t));
+            assert!((mean_cumulative(x, width) - want).abs() < 4e-4, "{x} {width}");
+        }
+        assert_eq!(above_moving_edge(3.0, 0.0, 8.0, 0.0, 0.0), 0.875);
+        assert_eq!(above_moving_edge(0.3, 0.1, 0.0, 0.8, 2.5), above_edge(0.3, 0.1, 0.8, 2.5));
     }
 }

@@ -32,8 +32,9 @@ pub struct Shutter<'a> {
 /// Part of the source that is seen, over the isocentre plane's coordinates and the distance.
 #[derive(Clone, Debug)]
 pub struct ScatterMap {
+    source: ExtraFocal,
+    head: Head,
     raster: Raster,
-    sad_mm: f64,
     planes: Vec<Vec<f32>>,
 }
 
@@ -53,29 +54,28 @@ impl Ray {
 }
 
 impl ScatterMap {
-    /// Sums the cells of the source for each point of `raster` at each distance.
-    pub fn new(source: &ExtraFocal, head: &Head, shutters: &[Shutter<'_>], raster: Raster) -> Self {
-        let plane = |offset: f64| {
-            let mut out = vec![0.0_f32; raster.len()];
-            let distance = head.sad_mm + offset;
-            for shutter in shutters {
-                let rays = [0, 1].map(|axis| -> Vec<Vec<Ray>> {
-                    let points = 0..raster.size[axis];
-                    points
-                        .map(|n| rays(source, head, shutter, axis, raster.centre(axis, n), distance))
-                        .collect()
-                });
-                let by_row: Vec<Vec<f64>> =
-                    rays[0].par_iter().map(|along| seen_by_row(along, shutter)).collect();
-                out.par_chunks_mut(raster.size[0]).zip(&rays[1]).for_each(|(line, across)| {
-                    for (value, rows) in line.iter_mut().zip(&by_row) {
-                        *value += (shutter.weight * seen(across, rows)) as f32;
-                    }
-                });
-            }
-            out
-        };
-        Self { raster, sad_mm: head.sad_mm, planes: PLANES_MM.into_iter().map(plane).collect() }
+    /// Nothing is seen yet from the points of `raster`.
+    pub fn dark(source: &ExtraFocal, head: &Head, raster: Raster) -> Self {
+        Self { source: *source, head: *head, raster, planes: vec![vec![0.0; raster.len()]; PLANES_MM.len()] }
+    }
+
+    /// Adds the cells of the source that each point sees at each distance.
+    pub fn add(&mut self, shutter: &Shutter<'_>) {
+        let raster = &self.raster;
+        for (plane, offset) in self.planes.iter_mut().zip(PLANES_MM) {
+            let distance = self.head.sad_mm + offset;
+            let rays = [0, 1].map(|axis| -> Vec<Vec<Ray>> {
+                let points = 0..raster.size[axis];
+                let at = |n| rays(&self.source, &self.head, shutter, axis, raster.centre(axis, n), distance);
+                points.map(at).collect()
+            });
+            let by_row: Vec<Vec<f64>> = rays[0].par_iter().map(|along| seen_by_row(along, shutter)).collect();
+            plane.par_chunks_mut(raster.size[0]).zip(&rays[1]).for_each(|(line, across)| {
+                for (value, rows) in line.iter_mut().zip(&by_row) {
+                    *value += (shutter.weight * seen(across, rows)) as f32;
+                }
+            });
+        }
     }
 
     pub fn raster(&self) -> &Raster {
@@ -90,7 +90,8 @@ impl ScatterMap {
     /// Share of the source seen from a point: isocentre plane coordinates and distance from the target along the axis.
     pub fn at(&self, at: [f64; 2], distance_mm: f64) -> f64 {
         let step = PLANES_MM[1] - PLANES_MM[0];
-        let k = ((distance_mm - self.sad_mm - PLANES_MM[0]) / step).clamp(0.0, (PLANES_MM.len() - 1) as f64);
+        let k =
+            ((distance_mm - self.head.sad_mm - PLANES_MM[0]) / step).clamp(0.0, (PLANES_MM.len() - 1) as f64);
         let below = (k as usize).min(PLANES_MM.len() - 2);
         let (i, s) = low_and_part(&self.raster, 0, at[0]);
         let (j, t) = low_and_part(&self.raster, 1, at[1]);

@@ -196,3 +196,68 @@ fn steps_add_up() {
     println!("steps against static fields: {:.5} %", 100.0 * off);
     assert!(off < 1e-5, "{off}");
 }
+
+/// A beam that goes from one control point to another in so many steps between which it moves, or within which it stands still.
+fn moved(
+    base: &DoseRequest,
+    from: &ControlPoint,
+    to: &ControlPoint,
+    steps: usize,
+    still: bool,
+) -> DoseRequest {
+    let mix = |a: f64, b: f64, t: f64| a + t * (b - a);
+    let share = |n: usize| n as f64 / steps as f64;
+    let at = |weight: f64, t: f64| ControlPoint {
+        meterset_weight: weight,
+        gantry_deg: mix(from.gantry_deg, to.gantry_deg, t),
+        collimator_deg: mix(from.collimator_deg, to.collimator_deg, t),
+        couch_deg: mix(from.couch_deg, to.couch_deg, t),
+        ..from.on_the_way_to(to, t)
+    };
+    let control_points = if still {
+        let middle = |n: usize| share(n) + 0.5 / steps as f64;
+        (0..steps).flat_map(|n| [at(share(n), middle(n)), at(share(n + 1), middle(n))]).collect()
+    } else {
+        (0..=steps).map(|n| at(share(n), share(n))).collect()
+    };
+    DoseRequest { beam: Beam { control_points, ..base.beam.clone() }, ..base.clone() }
+}
+
+/// Jaws that sweep, alone and with leaves under them, against 90 steps in which all stands still.
+#[test]
+fn moving_jaws_are_swept_as_leaves_are() {
+    let base = request(&under_leaves(), &machine("generic-6mv"), 60.0, Quality::Fast);
+    let jaws = |x: [f64; 2], y: [f64; 2]| Jaws { x, y };
+    let [far, near] = [60.0, -30.0].map(|x| with_jaws(&base, jaws([-40.0, x], [-30.0, 40.0])));
+    let corner = with_jaws(&base, jaws([-40.0, -30.0], [-30.0, 10.0]));
+    let window = |x: [f64; 2], tips: Bank| shaped(&base, jaws(x, [-30.0, 30.0]), |_| tips);
+    let [first, last] = [window([-50.0, -20.0], [-45.0, -30.0]), window([25.0, 50.0], [30.0, 45.0])];
+    for (name, from, to) in
+        [("a jaw", &far, &near), ("jaws of both axes", &far, &corner), ("jaws and leaves", &first, &last)]
+    {
+        let [a, b] = [from, to].map(|r| &r.beam.control_points[0]);
+        let moving = dose(&moved(from, a, b, 1, false));
+        let stepped = dose(&moved(from, a, b, 90, true));
+        let want: Vec<f64> = stepped.gy.data().iter().map(|gy| f64::from(*gy)).collect();
+        let off = worst(&moving, &want);
+        println!("{name}: {:.3} %", 100.0 * off);
+        assert!(off < 0.004, "{name}: {off}");
+    }
+}
+
+/// An arc of two control points and of 61, between which everything turns and moves.
+#[test]
+fn an_arc_of_two_control_points_is_that_of_many() {
+    let base = request(&cylinder(), &machine("generic-6mv"), 60.0, Quality::Fast);
+    let jaws = |x: [f64; 2], y: [f64; 2]| Jaws { x, y };
+    let from = shaped(&base, jaws([-40.0, 0.0], [-30.0, 30.0]), |_| [-35.0, -5.0]);
+    let to = shaped(&base, jaws([0.0, 45.0], [-20.0, 40.0]), |_| [5.0, 35.0]);
+    let [mut a, mut b] = [&from, &to].map(|r| r.beam.control_points[0].clone());
+    (a.gantry_deg, a.collimator_deg, a.couch_deg) = (-60.0, 0.0, 0.0);
+    (b.gantry_deg, b.collimator_deg, b.couch_deg) = (60.0, 45.0, 20.0);
+    let [two, many] = [1, 60].map(|steps| dose(&moved(&from, &a, &b, steps, false)));
+    let want: Vec<f64> = many.gy.data().iter().map(|gy| f64::from(*gy)).collect();
+    let off = worst(&two, &want);
+    println!("2 against 61 control points: {:.2} %", 100.0 * off);
+    assert!(off < 0.02, "{off}");
+}

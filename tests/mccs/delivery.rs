@@ -108,3 +108,32 @@ fn an_arc_is_all_its_directions() {
     assert!(sides.iter().all(|s| (s / about - 1.0).abs() < 0.03), "{sides:?}");
     assert!(side(0.0, 0.0) > 2.0 * about);
 }
+
+/// Jaws that sweep, and leaves that sweep under them: Monte Carlo takes each photon at a time of its own.
+#[test]
+fn what_moves_is_swept_as_in_collapsed_cone() {
+    let water = block(DVec3::new(-100.0, -50.0, -100.0), DVec3::splat(5.0), [40, 30, 40], |_| 1.0);
+    let machine = machine("generic-6mv");
+    let leaves = machine.leaves.clone().expect("leaves");
+    let mut jaw = beam(0.0, 80.0);
+    let mut last = jaw.control_points[0].clone();
+    jaw.control_points[0].jaws = Jaws { x: [-40.0, 60.0], y: [-30.0, 50.0] };
+    jaw.control_points[0].meterset_weight = 0.0;
+    (last.meterset_weight, last.jaws) = (1.0, Jaws { x: [-40.0, -30.0], y: [-30.0, 50.0] });
+    jaw.control_points.push(last);
+    let mut shaped = jaw.clone();
+    shaped.mlc = Some(leaves.to_case());
+    for (point, tips) in shaped.control_points.iter_mut().zip([[-30.0, 50.0], [-50.0, -32.0]]) {
+        point.leaves_mm = vec![tips; leaves.boundaries_mm.len() - 1];
+    }
+    for (name, beam) in [("a jaw", jaw), ("a jaw and leaves", shaped)] {
+        let [got, cone] = both(&request(&water, vec![(beam, machine.clone())], 2_000_000));
+        for (from, until) in [(-30.0, -15.0), (-10.0, 5.0), (10.0, 25.0), (30.0, 45.0)] {
+            // The jaws' y runs along z of the patient.
+            let (low, high) = (DVec3::new(from, -20.0, -20.0), DVec3::new(until, 20.0, 40.0));
+            let (a, b) = (mean(&got, low, high), mean(&cone, low, high));
+            println!("{name}, {from} to {until} mm: {a:.5} Gy, collapsed cone {b:.5}: {:.4}", a / b);
+            assert!((a / b - 1.0).abs() < 0.015, "{name}, {from} to {until} mm: {}", a / b);
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Collapsed cone: phantoms and fields of every kind, a card against the CPU, and both against the plain reference.
 
 use super::{Row, differences};
-use crate::case::{Beam, Jaws};
+use crate::case::{Beam, ControlPoint, Jaws};
 use crate::engine::cccs::{BeamDose, DoseError, DoseRequest, DoseTo, Quality, Traversal};
 use crate::engine::jobs::failure::Failure;
 use crate::engine::phantom::patient;
@@ -76,10 +76,13 @@ fn compare(case: &Case, walk: Traversal, device: &Compute, control: &JobControl)
     beside(want, ("CPU", tolerance), case, walk, device, control)
 }
 
-/// A dose beside that of the plain reference, by as many lines as leave nothing of the lattice's own to speak of.
+/// A dose beside that of the plain reference, by as many lines as leave nothing of the lattice's own to speak of, and with
+/// collimators that stand still at so many places of their way.
 fn judge(case: &Case, device: &Compute, control: &JobControl) -> Result<Row, DeviceError> {
     const LINES: usize = 3;
-    let want = reference::cccs::beam_dose(&case.request, LINES, control);
+    const STEPS: usize = 300;
+    let plain = DoseRequest { beam: in_steps(&case.request.beam, STEPS), ..case.request.clone() };
+    let want = reference::cccs::beam_dose(&plain, LINES, control);
     beside(want, ("reference", OF_REFERENCE), case, Traversal::Lattice, device, control)
 }
 
@@ -150,7 +153,40 @@ fn small_cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
         };
         Ok(Case { name: name.to_owned(), request })
     };
-    media.into_iter().map(case).collect()
+    let mut cases: Vec<Case> =
+        media.into_iter().map(case).collect::<Result<_, Box<dyn std::error::Error>>>()?;
+    // Jaws that sweep, one axis and both; and both with leaves that sweep under them.
+    let mut moving = |name: &str, mut beam: Beam, to: Jaws, leaves_by_mm: f64| {
+        let mut last = ControlPoint { jaws: to, ..beam.control_points[0].clone() };
+        last.leaves_mm.iter_mut().for_each(|bank| *bank = bank.map(|mm| mm + leaves_by_mm));
+        beam.control_points[0].meterset_weight = 0.0;
+        beam.control_points.push(ControlPoint { meterset_weight: 1.0, ..last });
+        let request = DoseRequest { beam, ..cases[0].request.clone() };
+        cases.push(Case { name: name.to_owned(), request });
+    };
+    let jaws = |x: [f64; 2], y: [f64; 2]| Jaws { x, y };
+    let narrow = field(jaws([-20.0, 18.0], [-14.0, 14.0]), 10.0, 20.0, 0.0);
+    moving("small water, moving jaws", narrow.clone(), jaws([-18.0, -12.0], [-14.0, 14.0]), 0.0);
+    moving("small water, all jaws moving", narrow.clone(), jaws([-8.0, 20.0], [-2.0, 17.0]), 0.0);
+    if let Some(leaves) = &machine.leaves {
+        let mut shaped = Beam { mlc: Some(leaves.to_case()), ..narrow };
+        let pairs = leaves.boundaries_mm.len() - 1;
+        shaped.control_points[0].leaves_mm =
+            (0..pairs).map(|row| [-17.0 + (row % 3) as f64, -2.0 + (row % 5) as f64]).collect();
+        moving("small water, moving jaws and leaves", shaped, jaws([-8.0, 20.0], [-2.0, 17.0]), 14.0);
+    }
+    Ok(cases)
+}
+
+/// A beam from one direction whose collimators move, in so many steps that stand still; any other as it is.
+fn in_steps(beam: &Beam, steps: usize) -> Beam {
+    let [from, to] = &beam.control_points[..] else { return beam.clone() };
+    let share = |n: usize| n as f64 / steps as f64;
+    let step = |n: usize| {
+        let still = from.on_the_way_to(to, share(n) + 0.5 / steps as f64);
+        [n, n + 1].map(|n| ControlPoint { meterset_weight: share(n), ..still.clone() })
+    };
+    Beam { control_points: (0..steps).flat_map(step).collect(), ..beam.clone() }
 }
 
 pub(super) fn field(jaws: Jaws, gantry_deg: f64, collimator_deg: f64, couch_deg: f64) -> Beam {

@@ -1,6 +1,6 @@
 //! A fluence as numbers, for devices that evaluate it by themselves.
 
-use super::Fluence;
+use super::{Fluence, Opening};
 use crate::physics::focal::MeanMap;
 use crate::physics::{Electrons, ExtraFocal};
 
@@ -15,8 +15,8 @@ pub struct FluenceTables<'a> {
     pub electrons: Option<Electrons>,
     /// Off-axis factor at whole mm from the axis.
     pub horn: &'a [f64],
-    /// Jaw edges along x and along y, and the weight of each opening.
-    pub openings: Vec<[f64; 5]>,
+    /// Of each opening the middle places of its edges along x and along y, its weight, and how far each edge travels.
+    pub openings: Vec<[f64; 9]>,
     pub leaves: Option<LeafTables<'a>>,
     pub scale: f64,
     pub electron_scale: f64,
@@ -80,10 +80,16 @@ impl Fluence {
             extra_focal: optics.extra_focal,
             electrons: optics.electrons,
             horn: &optics.horn,
-            openings: self.openings.iter().map(|o| [o.x[0], o.x[1], o.y[0], o.y[1], o.weight]).collect(),
+            openings: self.openings.iter().map(numbers_of).collect(),
             leaves,
             scale: self.scale,
             electron_scale: self.electron_scale,
         }
     }
+}
+
+fn numbers_of(o: &Opening) -> [f64; 9] {
+    let [a, b, c, d] = [o.x[0], o.x[1], o.y[0], o.y[1]].map(|edge| edge.middle_mm);
+    let [e, f, g, h] = [o.x[0], o.x[1], o.y[0], o.y[1]].map(|edge| edge.travel_mm.abs());
+    [a, b, c, d, o.weight, e, f, g, h]
 }

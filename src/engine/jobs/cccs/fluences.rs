@@ -120,7 +120,7 @@ mod tests {
         let changes: [fn(&mut DoseRequest); 4] = [
             |r| r.beam.control_points.iter_mut().for_each(|p| p.leaves_mm[10][1] = -10.0),
             |r| r.beam.control_points.iter_mut().for_each(|p| p.jaws.x[1] = 5.0),
-            |r| r.beam.mlc.iter_mut().for_each(|mlc| mlc.boundaries_mm[11] = 1.0),
+            |r| r.beam.mlc.iter_mut().for_each(|mlc| mlc.boundaries_mm[11] = 2.0),
             |r| r.machine = Machine::resolve("generic-15mv").expect("a machine"),
         ];
         for change in changes {
