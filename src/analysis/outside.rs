@@ -4,6 +4,7 @@ use super::beam_job::Ready;
 use super::body::SKIN_HU;
 use crate::case::{Beam, ControlPoint, MlcAxis};
 use crate::geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume, walk};
+use crate::physics::{Exposure, exposures};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -25,8 +26,10 @@ const GAP_MM: f64 = 6.0;
 const ROWS: usize = 9;
 const RAYS: [f64; 7] = [0.02, 0.18, 0.34, 0.5, 0.66, 0.82, 0.98];
 
-/// Most control points of an arc that are sampled, the first and the last among them.
+/// Most places of an arc that are sampled.
 const MOST_POINTS: usize = 24;
+/// Steps of an arc between its control points, degrees: an edge of a couch is not stepped over.
+const STEP_DEG: f64 = 10.0;
 
 /// The rays of a control point: its frame, and where they pass the isocentre plane (device x and y, mm).
 type Bundle = (BeamFrame, Vec<[f64; 2]>);
@@ -187,9 +190,25 @@ fn far_end(frame: &BeamFrame, grid: &Grid, [x, y]: [f64; 2]) -> DVec3 {
     grid.local_direction(through.normalize() * (farthest + 1.0))
 }
 
-/// Rays of some control points through the open part of the field.
+/// Control points, and where a beam turns the middle of each step on its way.
+fn stops(beam: &Beam) -> Vec<ControlPoint> {
+    let mut stops = beam.control_points.clone();
+    let steps = exposures(beam, STEP_DEG);
+    let middle = |step: &Exposure<'_>| {
+        let s = step.segments.first()?;
+        let (gantry_deg, collimator_deg, couch_deg) = (step.gantry_deg, step.collimator_deg, step.couch_deg);
+        let point = s.from.on_the_way_to(s.to, 0.5 * (s.span[0] + s.span[1]));
+        Some(ControlPoint { gantry_deg, collimator_deg, couch_deg, ..point })
+    };
+    if steps.len() > 1 {
+        stops.extend(steps.iter().filter_map(middle));
+    }
+    stops
+}
+
+/// Rays of some stops of a beam through the open part of its field.
 fn bundles(position: PatientPosition, beam: &Beam, sad_mm: f64) -> Vec<Bundle> {
-    let points = &beam.control_points;
+    let points = stops(beam);
     let last = points.len().saturating_sub(1);
     let count = points.len().min(MOST_POINTS);
     let picked = (0..count).map(|n| &points[(n * last).div_ceil(count.max(2) - 1)]);
@@ -244,4 +263,35 @@ fn open_points(beam: &Beam, point: &ControlPoint) -> Vec<[f64; 2]> {
             RAYS.map(|share| if swapped { [v, at(*tips, share)] } else { [at(*tips, share), v] })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Jaws;
+
+    /// A block before the isocentre that an arc meets on its way, and neither of its two control points.
+    #[test]
+    fn an_arc_is_looked_at_between_its_control_points() {
+        let planes: Vec<f64> = (0..30).map(|k| f64::from(k) * 10.0 - 145.0).collect();
+        let corner = DVec3::splat(-145.0);
+        let grid = Grid::new(corner, DVec3::X, DVec3::Y, [10.0, 10.0], [30, 30], &planes).unwrap();
+        let block = DVec3::new(0.0, -100.0, 0.0);
+        let hu = |n: usize| {
+            let centre = grid.centre_mm(n % 30, n / 30 % 30, n / 900);
+            if (centre - block).abs().max_element() < 20.0 { 0.0 } else { -1000.0 }
+        };
+        let data = (0..grid.len()).map(hu).collect();
+        let hu = Volume::new(Arc::new(grid.clone()), data);
+        let mut beam = Beam::fixed("arc", 1, 300.0, DVec3::ZERO, Jaws::symmetric(40.0, 40.0), 100.0);
+        let meets = |beam: &Beam| meets_matter(&hu, PatientPosition::Hfs, beam, 1000.0);
+        assert!(!meets(&beam));
+        let mut last = ControlPoint { meterset_weight: 1.0, ..beam.control_points[0].clone() };
+        last.gantry_deg = 60.0;
+        beam.control_points[0].meterset_weight = 0.0;
+        beam.control_points.push(last);
+        assert!(meets(&beam));
+        beam.control_points.remove(0);
+        assert!(!meets(&beam));
+    }
 }
