@@ -3,7 +3,7 @@
 
 use super::replace_file;
 use super::state_folder::private_folder;
-use crate::input::{RECENT_BYTES, read_text};
+use crate::input::{RECENT_BYTES, from_toml, read_text};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -47,7 +47,7 @@ impl ChosenMachines {
         let path = folder.join(FILE);
         let fault = |why: String| ChosenMachinesError { path: path.display().to_string(), why };
         match read_text(&path, RECENT_BYTES) {
-            Ok(text) => toml::from_str(&text).map_err(|e| fault(e.message().to_owned())),
+            Ok(text) => from_toml(&text).map_err(|e| fault(e.message().to_owned())),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(e) => Err(fault(e.to_string())),
         }

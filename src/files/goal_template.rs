@@ -2,7 +2,7 @@
 
 use super::replace_file;
 use crate::case::{Goal, GoalError, Structure, StructureKind, StructureSet};
-use crate::input::{GOALS_BYTES, plain, read_text};
+use crate::input::{GOALS_BYTES, from_toml, plain, read_text};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -122,7 +122,7 @@ impl GoalTemplate {
     /// # Errors
     /// [`TemplateError`].
     pub fn parse(text: &str, file: &str) -> Result<Self, TemplateError> {
-        let raw: File = toml::from_str(text)
+        let raw: File = from_toml(text)
             .map_err(|e| TemplateError::Syntax { file: file.to_owned(), detail: e.to_string() })?;
         if raw.goals.len() > MOST_GOALS {
             return Err(TemplateError::Many { file: file.to_owned(), count: raw.goals.len() });

@@ -3,7 +3,7 @@
 use super::replace_file;
 use crate::case::{PixelMeaning, Placement, Radiograph, opened};
 use crate::geometry::ProjectionError;
-use crate::input::{self, SIDECAR_BYTES, check_unpacked, fenced, read_text, unpacked_bytes};
+use crate::input::{self, SIDECAR_BYTES, check_unpacked, fenced, from_toml, read_text, unpacked_bytes};
 use std::fs::File;
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ pub fn beside(path: &Path) -> Result<Placement, PictureError> {
     let path = sidecar(path);
     match read_text(&path, SIDECAR_BYTES) {
         Ok(text) => {
-            toml::from_str(&text).map_err(|e| PictureError::Sidecar { path, message: e.message().to_owned() })
+            from_toml(&text).map_err(|e| PictureError::Sidecar { path, message: e.message().to_owned() })
         }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Placement::default()),
         Err(source) => Err(PictureError::Io { path, source }),

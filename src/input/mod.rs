@@ -6,6 +6,7 @@ mod content;
 mod fence;
 mod file;
 mod trail;
+mod whole_toml;
 mod words;
 
 pub use budget::{
@@ -20,3 +21,4 @@ pub use fence::fenced;
 pub use file::{odd_kind, open, read_cached_text, read_text};
 pub use trail::{keep_trail, read_folder, stamp, trail};
 pub use words::{beginning, code_of, plain, plain_lines};
+pub use whole_toml::{from_toml, surplus_of};

@@ -173,7 +173,7 @@ impl Machine {
     fn reference_opening(&self) -> Opening {
         let [x, y] = match self.calibration {
             Calibration::Reference { field_mm, .. } => field_mm,
-            Calibration::PhotonFluence => [100.0, 100.0],
+            Calibration::PhotonFluence {} => [100.0, 100.0],
         };
         Opening::still([-0.5 * x, 0.5 * x], [-0.5 * y, 0.5 * y])
     }

@@ -1,7 +1,7 @@
 //! Hounsfield units -> what attenuates: named, editable tables. Format and sources: `assets/hu/README.md`.
 
 use super::Material;
-use crate::input::{HU_TABLE_BYTES, beginning, read_text};
+use crate::input::{HU_TABLE_BYTES, beginning, from_toml, read_text};
 use serde::Deserialize;
 use std::path::Path;
 use thiserror::Error;
@@ -96,7 +96,7 @@ impl HuTable {
     /// # Errors
     /// [`HuTableError`].
     pub fn parse(text: &str, file: &str) -> Result<Self, HuTableError> {
-        let raw: File = toml::from_str(text)
+        let raw: File = from_toml(text)
             .map_err(|e| HuTableError::Syntax { file: file.to_owned(), detail: beginning(&e.to_string()) })?;
         let fault = |problem: String| HuTableError::Value { file: file.to_owned(), problem };
         let material = |(from, name): (f64, String)| {

@@ -122,7 +122,7 @@ pub enum Calibration {
         gy_per_mu: f64,
     },
     /// One MU is one photon per cm2 on the axis at the isocentre plane: "dose" is in Gy cm2.
-    PhotonFluence,
+    PhotonFluence {},
 }
 
 /// A beam whose fluence falls below this share of the axis 15 cm off it has no flattening filter: published profiles
@@ -132,7 +132,7 @@ const FLAT_AT_150_MM: f64 = 0.85;
 impl Machine {
     /// Whether its beam has a flattening filter; an ideal point source has neither filter nor profile.
     pub fn is_flattened(&self) -> Option<bool> {
-        let ideal = self.calibration == Calibration::PhotonFluence;
+        let ideal = matches!(self.calibration, Calibration::PhotonFluence {});
         (!ideal).then(|| self.off_axis.at(150.0) > FLAT_AT_150_MM)
     }
 

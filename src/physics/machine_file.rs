@@ -3,7 +3,7 @@
 use super::machine::{Calibration, Electrons, ExtraFocal, JawModel, Leaves, Machine};
 use super::{Curve, Spectrum};
 use crate::case::check_leaf_boundaries;
-use crate::input::{MACHINE_BYTES, beginning, read_text};
+use crate::input::{MACHINE_BYTES, beginning, from_toml, read_text};
 use serde::Deserialize;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
@@ -139,7 +139,7 @@ impl Machine {
     /// # Errors
     /// [`MachineError`].
     pub fn parse(text: &str, file: &str) -> Result<Self, MachineError> {
-        let raw: File = toml::from_str(text)
+        let raw: File = from_toml(text)
             .map_err(|e| MachineError::Syntax { file: file.to_owned(), detail: beginning(&e.to_string()) })?;
         let check = Check { file };
         let spectrum =
@@ -249,7 +249,7 @@ fn shipped_leaves(name: &str, file: &str) -> Result<Leaves, MachineError> {
             "write \"millennium120\", \"hd120\", or a table [mlc] of your own",
         ));
     };
-    toml::from_str(text).map_err(|e| MachineError::Syntax { file: full, detail: e.to_string() })
+    from_toml(text).map_err(|e| MachineError::Syntax { file: full, detail: e.to_string() })
 }
 
 /// The name of the shipped set that leaves are, if they are one.
@@ -346,7 +346,7 @@ mod tests {
         let m = Machine::resolve("point-6mv").expect("shipped");
         // spectra/README.md: mean energy 1.8985 MeV by number.
         assert!((m.spectrum.mean_energy_mev() - 1.8985).abs() < 1e-3, "{}", m.spectrum.mean_energy_mev());
-        assert_eq!(m.calibration, Calibration::PhotonFluence);
+        assert_eq!(m.calibration, Calibration::PhotonFluence {});
         assert!(m.extra_focal.is_none() && m.electrons.is_none() && m.focal_sigma_mm == [0.0, 0.0]);
         assert_eq!((m.softening(10.0), m.off_axis.at(150.0)), (1.0, 1.0));
     }

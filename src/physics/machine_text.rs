@@ -79,7 +79,7 @@ fn keys(text: &mut String, values: &[(&str, f64)]) {
 fn calibration(text: &mut String, calibration: &Calibration) {
     let _ = writeln!(text, "[calibration]");
     match calibration {
-        Calibration::PhotonFluence => text.push_str("kind = \"photon_fluence\"\n"),
+        Calibration::PhotonFluence {} => text.push_str("kind = \"photon_fluence\"\n"),
         Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } => {
             let _ = writeln!(text, "kind = \"reference\"\nfield_mm = {field_mm:?}");
             keys(text, &[("ssd_mm", *ssd_mm), ("depth_mm", *depth_mm), ("gy_per_mu", *gy_per_mu)]);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 const SIZE: [usize; 3] = [16, 14, 12];
 
 fn uncalibrated() -> Arc<Machine> {
-    Arc::new(Machine { calibration: Calibration::PhotonFluence, ..(*machine("generic-6mv")).clone() })
+    Arc::new(Machine { calibration: Calibration::PhotonFluence {}, ..(*machine("generic-6mv")).clone() })
 }
 
 fn request(density: impl Fn(DVec3) -> f32, quality: Quality, gantry_deg: f64) -> DoseRequest {

@@ -187,7 +187,7 @@ impl TankData {
         if self.curves.is_empty() && self.factors.is_none() {
             return Err(FitError::NoData);
         }
-        if machine.calibration == Calibration::PhotonFluence {
+        if matches!(machine.calibration, Calibration::PhotonFluence {}) {
             return Err(FitError::Uncalibrated(machine.name.clone()));
         }
         Ok(())
@@ -312,7 +312,7 @@ fn carried_over(
     let mut machine = data.calibrated(start);
     let ssd = |m: &Machine| match m.calibration {
         Calibration::Reference { ssd_mm, .. } => ssd_mm,
-        Calibration::PhotonFluence => m.sad_mm,
+        Calibration::PhotonFluence {} => m.sad_mm,
     };
     let own = TankData { curves: Vec::new(), factors: data.factors.clone() };
     let layout = Layout::new(&own, &start.calibration);

@@ -137,7 +137,7 @@ impl Layout {
         device: &Compute,
         control: &JobControl,
     ) -> Result<Vec<f64>, FitError> {
-        let bare = Machine { electrons: None, calibration: Calibration::PhotonFluence, ..machine.clone() };
+        let bare = Machine { electrons: None, calibration: Calibration::PhotonFluence {}, ..machine.clone() };
         self.doses(&bare, sampling, computed, device, control)
     }
 

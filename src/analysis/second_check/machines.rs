@@ -89,7 +89,7 @@ fn unlike(beam: &Beam, model: &Machine) -> Option<String> {
     if beam.energy_mv.is_none() {
         return Some("the plan does not state its energy".to_owned());
     }
-    if model.calibration == Calibration::PhotonFluence {
+    if matches!(model.calibration, Calibration::PhotonFluence {}) {
         return Some(format!(
             "{} has no calibration, so that its dose is not that of monitor units",
             model.name

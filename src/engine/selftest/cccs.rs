@@ -128,7 +128,7 @@ fn beside(
 /// Small ones, of a machine without calibration: the reference has none.
 fn small_cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
     let machine = (*Machine::resolve("generic-6mv")?).clone();
-    let machine = Arc::new(Machine { calibration: Calibration::PhotonFluence, ..machine });
+    let machine = Arc::new(Machine { calibration: Calibration::PhotonFluence {}, ..machine });
     let slab = |p: DVec3| if p.y.abs() < 15.0 { (0.26, Material::Lung) } else { (1.0, Material::Water) };
     let bone_and_air = |p: DVec3| match p {
         p if p.distance(DVec3::new(8.0, -10.0, 0.0)) < 12.0 => (1.8, Material::CorticalBone),

@@ -231,7 +231,7 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
                 ui.colored_label(theme::of(ui).warning, format!("Warning: {remark}."));
             }
             ui.add(egui::Label::new(egui::RichText::new(&machine.description).small().weak()).wrap());
-            if machine.calibration == Calibration::PhotonFluence {
+            if matches!(machine.calibration, Calibration::PhotonFluence {}) {
                 let text = "This machine has no calibration: its dose is per photon fluence (Gy cm²), not Gy per MU.";
                 ui.colored_label(theme::of(ui).warning, text);
             }
