@@ -5,7 +5,7 @@ use super::body::Body;
 use super::given::GivenDensities;
 use super::outside::{OUTSIDE_CAVEAT, Outside, meets_matter, outside_remark};
 use super::remarks::{hu_caveats, hu_remarks, status_with};
-use crate::case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, Radiation, Structure};
+use crate::case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, PlanFault, Radiation, Structure};
 use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
 use crate::engine::{DeviceChoice, DeviceError, JobControl};
 use crate::geometry::{Grid, GridError, Mask, MaskError};
@@ -198,9 +198,12 @@ pub fn dose_of_beam(
 /// matter.
 const USUAL_SAD_MM: f64 = 1000.0;
 
-/// A plan and a CT that cannot belong together.
+/// A plan that cannot be, or a plan and a CT that cannot belong together.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum Contradiction {
+    /// Readers and edits refuse it; should one get past them, it has no dose.
+    #[error(transparent)]
+    Plan(#[from] PlanFault),
     #[error(
         "the plan '{plan}' is for a patient lying {plan_position}, the CT shows one lying {ct_position}: they contradict each other; correct the position of the plan, or take the CT it was made on"
     )]
@@ -213,6 +216,9 @@ pub enum Contradiction {
 
 /// The contradiction that keeps a beam from being computed on a CT, if any.
 pub fn contradiction(plan: &Plan, beam: &Beam, ct: &Ct) -> Option<Contradiction> {
+    if let Some(fault) = plan.fault() {
+        return Some(fault.into());
+    }
     if plan.position != ct.position {
         return Some(Contradiction::Position {
             plan: plan.name.clone(),
@@ -252,9 +258,9 @@ fn reach(image: &Grid) -> [String; 2] {
     [place(low), place(high)]
 }
 
-/// Whether the engine models a beam: a photon beam that is not read-only.
+/// Whether the engine models a beam: a photon beam for treatment that is not read-only.
 pub fn is_modelled(beam: &Beam) -> bool {
-    beam.radiation == Radiation::Photon && beam.read_only.is_none()
+    beam.radiation == Radiation::Photon && !beam.setup && beam.read_only.is_none()
 }
 
 /// Whether a beam counts in the computed dose of its plan: modelled and not switched off.
@@ -283,6 +289,7 @@ pub fn why_left_out(plan: &Plan) -> Vec<String> {
     for beam in plan.beams.iter().filter(|b| !is_computed(b)) {
         let why = match beam.read_only.as_deref() {
             Some(why) => why,
+            None if beam.setup => "it is a setup field",
             None if is_modelled(beam) => "switched off",
             None => "it is no photon beam",
         };

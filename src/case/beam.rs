@@ -8,6 +8,7 @@ use thiserror::Error;
 
 /// One beam. Control points are complete (inheritance of DICOM is already resolved).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Beam {
     pub name: String,
     /// DICOM beam number; unique in the plan.
@@ -64,6 +65,7 @@ pub enum Radiation {
 
 /// State of the machine at a fraction of the beam's monitor units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ControlPoint {
     /// Cumulative, 0 to 1.
     pub meterset_weight: f64,
@@ -82,6 +84,7 @@ pub type Bank = [f64; 2];
 
 /// Jaw positions `[negative, positive]`, mm at the isocentre plane.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Jaws {
     pub x: [f64; 2],
     pub y: [f64; 2],
@@ -89,6 +92,7 @@ pub struct Jaws {
 
 /// Leaf travel axis and leaf sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Mlc {
     pub axis: MlcAxis,
     /// Leaf sides across the direction of travel, mm at the isocentre plane: pairs + 1 ascending values.

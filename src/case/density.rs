@@ -5,6 +5,7 @@ use std::fmt;
 
 /// The density of a structure for dose calculations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DensityOverride {
     #[serde(flatten)]
     pub density: Density,

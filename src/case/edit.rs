@@ -1,7 +1,7 @@
 //! Edits as values, with undo.
 
 use super::structure::is_same_name;
-use super::{Beam, Case, Dose, Goal, Plan, Steps, Structure};
+use super::{Beam, Case, Dose, Goal, Plan, PlanFault, Steps, Structure, StructureFault};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -48,8 +48,8 @@ pub enum Edit {
     SetGoals(Vec<Goal>),
 }
 
-/// An edit that names an object missing from the case.
-#[derive(Debug, Error, PartialEq, Eq)]
+/// An edit that names an object missing from the case, or would make one that cannot be.
+#[derive(Debug, Error, PartialEq)]
 pub enum EditError {
     #[error("the case has no plan number {0}")]
     NoPlan(usize),
@@ -61,6 +61,10 @@ pub enum EditError {
     NameTaken(String),
     #[error("another structure has the ROI number {0}")]
     NumberTaken(u32),
+    #[error(transparent)]
+    Plan(Box<PlanFault>),
+    #[error(transparent)]
+    Structure(Box<StructureFault>),
 }
 
 /// A case with its undo history. Cases are cheap to clone, so a step is a whole case.
@@ -119,6 +123,7 @@ impl History {
         let name = edit.name(began.map_or(self.case(), |step| &step.case));
         let mut case = self.case().clone();
         case.change(edit)?;
+        case.check_changes(self.case())?;
         self.steps.set(Step { case, name }, gesture);
         Ok(())
     }
@@ -216,6 +221,23 @@ impl Case {
         self.bind_references();
         self.spend(0);
         Ok(())
+    }
+
+    /// Checks plans and structures that are not those of the case before the edit.
+    fn check_changes(&self, before: &Self) -> Result<(), EditError> {
+        let is_new = |plan: &&Arc<Plan>| !before.plans.iter().any(|known| Arc::ptr_eq(known, plan));
+        let fault = self.plans.iter().filter(is_new).find_map(|plan| plan.fault());
+        fault.map_or(Ok(()), |fault| Err(EditError::Plan(Box::new(fault))))?;
+        let known = &before.structures.structures;
+        let is_known = |s: &&Structure| {
+            // Contours of one identity are the same: their points need no look in each frame of a drag.
+            known.iter().any(|k| {
+                k.contours.id() == s.contours.id() && k.points_mm == s.points_mm && k.density == s.density
+            })
+        };
+        let mut changed = self.structures.structures.iter().filter(|s| !is_known(s));
+        let fault = changed.find_map(Structure::fault);
+        fault.map_or(Ok(()), |fault| Err(EditError::Structure(Box::new(fault))))
     }
 
     /// Marks `number` and those of the structures as used.

@@ -1,6 +1,7 @@
 //! A planner's data: CT, structures, plan, doses; edits as values with their undo history.
 
 mod beam;
+pub mod bounds;
 mod contours;
 mod ct;
 mod density;
@@ -23,6 +24,7 @@ mod step_name;
 mod steps;
 mod structure;
 mod uid;
+mod validate;
 
 pub use beam::{
     Bank, Beam, ControlPoint, Jaws, LeafBoundaryError, Mlc, MlcAxis, Radiation, check_leaf_boundaries,
@@ -48,6 +50,7 @@ pub use source::{Source, Sources};
 pub use steps::Steps;
 pub use structure::{Contour, ReferenceError, Rgb, Structure, StructureKind, StructureSet};
 pub use uid::{derived_uid, new_uid};
+pub use validate::{BeamFault, Fault, PlanFault, StructureFault, structures_fault, turn_deg};
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! The normalisation of a plan: the dose to which all its monitor units are scaled, and where.
 
+use super::bounds;
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -50,7 +51,7 @@ pub enum NormalisationError {
     #[error("the prescription is {0} Gy, and a normalisation is to a dose above 0: prescribe one")]
     Prescription(f64),
     #[error("normalisation.{key} = {value} must be {range}")]
-    Value { key: &'static str, value: f64, range: &'static str },
+    Value { key: &'static str, value: f64, range: String },
 }
 
 impl Normalisation {
@@ -83,23 +84,25 @@ impl Normalisation {
     /// # Errors
     /// [`NormalisationError::Value`].
     pub fn check(&self) -> Result<(), NormalisationError> {
-        let value = |key, value, range| Err(NormalisationError::Value { key, value, range });
-        let positive = |key, gy: f64| match gy.is_finite() && gy > 0.0 {
+        let value =
+            |key, value, range: &str| Err(NormalisationError::Value { key, value, range: range.to_owned() });
+        let up_to = |key, number: f64, most: f64| match number > 0.0 && number <= most {
             true => Ok(()),
-            false => value(key, gy, "a positive number"),
+            false => value(key, number, &format!("above 0 and at most {most}")),
         };
         match self.dose {
-            NormalisedDose::Gy(gy) => positive("dose_gy", gy)?,
-            NormalisedDose::Percent(percent) => positive("dose_percent", percent)?,
+            NormalisedDose::Gy(gy) => up_to("dose_gy", gy, bounds::MOST_COURSE_GY)?,
+            NormalisedDose::Percent(percent) => {
+                up_to("dose_percent", percent, bounds::MOST_NORMALISED_PERCENT)?;
+            }
         }
         match &self.at {
-            NormalisedAt::Volume { volume_percent, .. } => match *volume_percent {
-                percent if percent > 0.0 && percent <= 100.0 => Ok(()),
-                percent => value("volume_percent", percent, "above 0 and at most 100"),
-            },
+            NormalisedAt::Volume { volume_percent, .. } => up_to("volume_percent", *volume_percent, 100.0),
             NormalisedAt::Point(mm) => {
-                let wrong = mm.to_array().into_iter().find(|v| !v.is_finite());
-                wrong.map_or(Ok(()), |v| value("point_mm", v, "a finite number"))
+                let range = bounds::PLACE_MM;
+                let wrong = mm.to_array().into_iter().find(|v| !range.contains(v));
+                let words = || format!("from {} to {}", range.start(), range.end());
+                wrong.map_or(Ok(()), |v| value("point_mm", v, &words()))
             }
             NormalisedAt::Maximum => Ok(()),
         }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A treatment plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
     pub name: String,
     /// Machine of all beams without their own: a shipped name (`generic-6mv`) or a path of a machine file.

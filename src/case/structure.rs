@@ -20,6 +20,7 @@ pub struct StructureSet {
 
 /// One region of interest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Structure {
     pub name: String,
     /// DICOM ROI number; unique in the set.
@@ -37,6 +38,7 @@ pub struct Structure {
 
 /// A closed planar polygon, patient LPS, mm; the last point joins the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Contour {
     pub points_mm: Vec<DVec3>,
     /// SOP instance UID of the image it was drawn on, where known.

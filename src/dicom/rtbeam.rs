@@ -4,14 +4,11 @@
 use super::object::{AttributeError, Attributes, IfSaid, Item, keyword, within};
 use super::rtplan::{Notes, PlanFacts};
 use super::rtpoints::{Devices, Walk};
-use crate::case::{Beam, Radiation};
+use crate::case::{Beam, Radiation, bounds};
 use crate::physics::Machine;
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
-
-/// Nominal energies of photon beams, MV; cobalt counts as 1.25.
-const ENERGIES_MV: std::ops::RangeInclusive<f64> = 1.0..=50.0;
 
 /// Source-axis distance of computable plans, and the tolerance of a beam's, mm.
 const SAD_MM: f64 = 1000.0;
@@ -82,9 +79,12 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
     let energy_mv = refusal.given(
         first
             .try_number(tags::NOMINAL_BEAM_ENERGY)
-            .and_then(|mv| within(tags::NOMINAL_BEAM_ENERGY, mv, ENERGIES_MV)),
+            .and_then(|mv| within(tags::NOMINAL_BEAM_ENERGY, mv, bounds::ENERGY_MV)),
     );
-    let isocentre = refusal.given(first.try_array(tags::ISOCENTER_POSITION)).map(DVec3::from);
+    let place = tags::ISOCENTER_POSITION;
+    let each = |mm: [f64; 3]| mm.into_iter().try_for_each(|v| within(place, v, bounds::PLACE_MM).map(drop));
+    let isocentre = first.try_array(place).and_then(|mm| each(mm).map(|()| DVec3::from(mm)));
+    let isocentre = refusal.given(isocentre);
     refuse_distance(item, &mut refusal);
     let unflattened = is_unflattened(item, &mut not_modelled);
     let devices = Devices::read(item, &mut refusal);
@@ -93,22 +93,8 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
     for (angle, deg) in &walk.not_modelled_deg {
         not_modelled.push(format!("{angle} {deg} degrees"));
     }
-    match refusal.reason() {
-        Some(reason) => notes.note_beam(&name, &format!("shown but not computed: {reason}")),
-        None => {
-            if walk.moves_while_static {
-                notes.warn_beam(
-                    &name,
-                    "its BeamType is STATIC but it moves while it delivers; it is computed as moving",
-                );
-            }
-            for what in not_modelled.iter().filter(|what| !plan.not_modelled.contains(what)) {
-                notes.warn_beam(&name, &format!("{what}: not modelled"));
-            }
-        }
-    }
     let is_treated = radiation == Radiation::Photon && !setup;
-    Ok(Beam {
+    let mut beam = Beam {
         number,
         machine: energy_mv
             .filter(|_| is_treated)
@@ -121,13 +107,32 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
         isocentre_mm: isocentre.unwrap_or(DVec3::ZERO),
         mlc: devices.mlc.filter(|_| walk.has_leaves()).map(|(_, mlc)| mlc),
         control_points: walk.points,
-        read_only: refusal.0,
+        read_only: None,
         name,
         not_modelled,
         without_boluses: Vec::new(),
         setup,
         off: false,
-    })
+    };
+    if let Some(fault) = beam.fault().filter(|_| refusal.reason().is_none()) {
+        refusal.because(fault.to_string());
+    }
+    match refusal.reason() {
+        Some(reason) => notes.note_beam(&beam.name, &format!("shown but not computed: {reason}")),
+        None => {
+            if walk.moves_while_static {
+                notes.warn_beam(
+                    &beam.name,
+                    "its BeamType is STATIC but it moves while it delivers; it is computed as moving",
+                );
+            }
+            for what in beam.not_modelled.iter().filter(|what| !plan.not_modelled.contains(what)) {
+                notes.warn_beam(&beam.name, &format!("{what}: not modelled"));
+            }
+        }
+    }
+    beam.read_only = refusal.0;
+    Ok(beam)
 }
 
 fn radiation_of(item: &Item, ion: bool, refusal: &mut Refusal) -> Radiation {

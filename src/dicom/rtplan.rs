@@ -3,20 +3,11 @@
 use super::DicomError;
 use super::object::{AttributeError, Attributes, IfSaid, Item, file_name, keyword, open, within};
 use super::rtbeam::{Refusal, read_beam};
-use crate::case::{Beam, Plan, Remark, Severity};
+use crate::case::{Beam, Plan, Remark, Severity, bounds};
 use crate::geometry::PatientPosition;
 use dicom_dictionary_std::tags;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
-
-/// Beyond the range of any monitor unit counter.
-const MOST_MU: f64 = 1e9;
-
-/// Beyond the fractions of any course.
-const MOST_FRACTIONS: i64 = 200;
-
-/// Beyond the prescription of any course, Gy.
-const MOST_PRESCRIBED_GY: f64 = 1000.0;
 
 /// Reads a plan; `images` is the patient position of its images, for a plan without one of its own. Machines
 /// of treatment sites are unknown here: each beam gets the generic model of its energy.
@@ -82,7 +73,11 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
         notes.warn("the plan was rejected (ApprovalStatus)".to_owned());
     }
     plan.remarks = notes.into_remarks();
-    Ok(plan)
+    // Beams with a fault are read-only by now, and numbers out of bounds passed over in words.
+    match plan.fault() {
+        Some(fault) => Err(DicomError::Contradiction { path: path.to_owned(), what: fault.to_string() }),
+        None => Ok(plan),
+    }
 }
 
 /// Whether a label is the beginning of a name, or one that an export has numbered because another plan begins likewise.
@@ -221,7 +216,7 @@ fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, Str
             };
             let mu = beam
                 .try_number(tags::BEAM_METERSET)
-                .and_then(|mu| within(tags::BEAM_METERSET, mu, 0.0..=MOST_MU))
+                .and_then(|mu| within(tags::BEAM_METERSET, mu, bounds::MU))
                 .map_err(|error| error.to_string());
             let mu = if all.contains_key(&number) {
                 Err(format!("fraction groups refer to it twice (ReferencedBeamNumber {number})"))
@@ -252,7 +247,8 @@ fn fractions_of(groups: &[Item], not_modelled: &mut Vec<String>, notes: &mut Not
         Some(group) => group.try_whole(tag),
         None => Err(AttributeError::Missing(tag)),
     };
-    let counted = declared.and_then(|n| within(tag, n as f64, 1.0..=MOST_FRACTIONS as f64));
+    let [least, most] = [bounds::FRACTIONS.start(), bounds::FRACTIONS.end()].map(|n| f64::from(*n));
+    let counted = declared.and_then(|n| within(tag, n as f64, least..=most));
     counted.map(|n| n as u32).unwrap_or_else(|error| {
         notes.warn(format!("the number of fractions is not known: {error}; 1 is used"));
         not_modelled.push("fractions not known, 1 counted".to_owned());
@@ -268,7 +264,7 @@ fn prescription_gy(references: &[Item], notes: &mut Notes) -> Option<f64> {
         if reference.text(tags::DOSE_REFERENCE_TYPE).is_some_and(|kind| kind != "TARGET") {
             continue;
         }
-        let read = reference.try_number(tag).and_then(|gy| within(tag, gy, 0.0..=MOST_PRESCRIBED_GY));
+        let read = reference.try_number(tag).and_then(|gy| within(tag, gy, 0.0..=bounds::MOST_COURSE_GY));
         match read.if_said() {
             Ok(declared) => most = declared.filter(|&gy| gy > 0.0).into_iter().chain(most).reduce(f64::max),
             Err(error) => notes.warn(format!("a prescription is passed over: {error}")),

@@ -4,7 +4,7 @@
 use super::object::{AttributeError, Attributes, IfSaid, Item, keyword, within};
 use super::rtbeam::Refusal;
 use super::rtplan::Notes;
-use crate::case::{Bank, ControlPoint, Jaws, Mlc, MlcAxis, check_leaf_boundaries};
+use crate::case::{Bank, ControlPoint, Jaws, Mlc, MlcAxis, bounds, check_leaf_boundaries, turn_deg};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
@@ -12,17 +12,8 @@ use glam::DVec3;
 /// Position of a jaw that the machine lacks: the edge of the largest field of any C-arm machine.
 const OPEN_MM: [f64; 2] = [-200.0, 200.0];
 
-/// The outermost collimator position of any machine, mm at the isocentre plane.
-const MOST_MM: f64 = 500.0;
-
-/// Leaf pairs with at most this overlap are closed, up to rounding, mm.
-const CROSSED_MM: f64 = 0.1;
-
-/// Angles are given from 0 to 360 or from -180 to 180.
-const ANGLES_DEG: std::ops::RangeInclusive<f64> = -360.0..=360.0;
-
-/// Differences of angles up to this are rounding.
-const SAME_DEG: f64 = 0.01;
+/// The outermost collimator position, mm at the isocentre plane.
+const MOST_MM: f64 = *bounds::COLLIMATOR_MM.end();
 
 /// A lean of table or gantry beyond this changes the dose substantially.
 const LEANS_DEG: f64 = 5.0;
@@ -201,7 +192,7 @@ impl Walk {
             (tags::BEAM_LIMITING_DEVICE_ANGLE, &mut now.collimator_deg),
             (tags::PATIENT_SUPPORT_ANGLE, &mut now.couch_deg),
         ] {
-            match item.try_number(tag).and_then(|deg| within(tag, deg, ANGLES_DEG)) {
+            match item.try_number(tag).and_then(|deg| within(tag, deg, bounds::ANGLE_DEG)) {
                 Ok(deg) => *angle = deg,
                 Err(AttributeError::Missing(_)) if !first => {}
                 Err(error) => refusal.because(error.to_string()),
@@ -232,6 +223,8 @@ impl Walk {
                 for (point, weight) in self.points.iter_mut().zip(weights) {
                     point.meterset_weight = weight;
                 }
+                // The file's may differ from it by rounding.
+                self.points[0].meterset_weight = 0.0;
                 let moves = |w: &[ControlPoint]| {
                     let held = ControlPoint { meterset_weight: w[0].meterset_weight, ..w[1].clone() };
                     w[1].meterset_weight > w[0].meterset_weight && held != w[0]
@@ -355,14 +348,14 @@ fn refuse_turns(items: &[Item], points: &[ControlPoint], refusal: &mut Refusal) 
         for (k, w) in points.windows(2).enumerate() {
             direction = items[k].text(tag).or(direction);
             let (from, to) = (angle(&w[0]), angle(&w[1]));
-            let turn = (to - from + 180.0).rem_euclid(360.0) - 180.0;
+            let turn = turn_deg(from, to);
             let against = match direction.as_deref() {
-                Some("CW") => turn < -SAME_DEG,
-                Some("CC" | "CCW") => turn > SAME_DEG,
+                Some("CW") => turn < -bounds::SAME_DEG,
+                Some("CC" | "CCW") => turn > bounds::SAME_DEG,
                 _ => false,
             };
             // The direction of a turn by half a circle is ambiguous.
-            let unsure = against || turn.abs() > 180.0 - SAME_DEG;
+            let unsure = against || turn.abs() > 180.0 - bounds::SAME_DEG;
             if unsure && w[1].meterset_weight > w[0].meterset_weight {
                 let declared = direction.as_deref().unwrap_or("not stated");
                 refusal.because(format!(
@@ -443,7 +436,7 @@ fn set_device(
             }
             // All of the negative bank first, then all of the other.
             let (negative, positive) = mm.split_at(pairs);
-            let crossed = negative.iter().zip(positive).position(|(n, p)| n - p > CROSSED_MM);
+            let crossed = negative.iter().zip(positive).position(|(n, p)| n - p > bounds::LEAF_OVERLAP_MM);
             if let Some(n) = crossed {
                 refusal.because(format!(
                     "its leaf pair {} is crossed ({name} {} and {} mm)",

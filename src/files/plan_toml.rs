@@ -1,12 +1,14 @@
 //! A plan as a text file: `plan.toml`. Every field is documented in `assets/plans/README.md`.
 
+mod turns;
+
 use crate::case::{
-    Bank, Beam, ControlPoint, Jaws, Mlc, Normalisation, NormalisedAt, NormalisedDose, Plan, Radiation,
-    check_leaf_boundaries,
+    Bank, Beam, ControlPoint, Jaws, Mlc, Normalisation, NormalisedAt, NormalisedDose, Plan, PlanFault,
+    Radiation, bounds,
 };
 use crate::files::replace_file;
-use crate::geometry::PatientPosition;
-use crate::input::{PLAN_BYTES, beginning, read_text};
+use crate::geometry::{PatientPosition, wrapped_deg};
+use crate::input::{PLAN_BYTES, beginning, read_text, surplus_of};
 use glam::DVec3;
 use serde::Deserialize;
 use std::fmt::Write as _;
@@ -14,6 +16,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use toml::Spanned;
+use turns::{Direction, Directions, turn_fault};
 
 /// Why a plan file could not be read or written.
 #[derive(Debug, Error)]
@@ -30,13 +33,16 @@ pub enum PlanError {
     Value { path: PathBuf, line: usize, problem: String },
     #[error("cannot write the plan '{path}': {source}; choose a folder you may write to with --out")]
     Write { path: PathBuf, source: io::Error },
+    #[error("the plan cannot be written to a plan.toml: {0}")]
+    Fault(Box<PlanFault>),
     #[error("beam \"{beam}\" cannot be written to a plan.toml: {why}")]
     Unwritable { beam: String, why: String },
 }
 
+/// `B` is a beam with its place in the text, or the beam alone.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PlanFile {
+struct PlanFile<B> {
     name: String,
     machine: String,
     position: Option<PatientPosition>,
@@ -45,8 +51,8 @@ struct PlanFile {
     fractions: Option<u32>,
     normalisation: Option<Normalisation>,
     mlc: Option<Mlc>,
-    #[serde(default)]
-    beam: Vec<Spanned<BeamFile>>,
+    #[serde(default = "Vec::new")]
+    beam: Vec<B>,
 }
 
 #[derive(Deserialize)]
@@ -76,6 +82,9 @@ struct BeamFile {
     mlc: Option<Mlc>,
     #[serde(default)]
     leaves_mm: Vec<Bank>,
+    gantry_direction: Option<Direction>,
+    collimator_direction: Option<Direction>,
+    couch_direction: Option<Direction>,
     #[serde(default)]
     control_point: Vec<ControlPointFile>,
 }
@@ -89,6 +98,9 @@ struct ControlPointFile {
     couch_deg: Option<f64>,
     jaws_mm: Option<Jaws>,
     leaves_mm: Option<Vec<Bank>>,
+    gantry_direction: Option<Direction>,
+    collimator_direction: Option<Direction>,
+    couch_direction: Option<Direction>,
 }
 
 /// Reads a plan; one without a patient position gets `position` (that of its CT).
@@ -118,10 +130,12 @@ fn beside(machine: String, folder: &Path) -> String {
 /// # Errors
 /// [`PlanError`].
 pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan, PlanError> {
-    let file: PlanFile = toml::from_str(text).map_err(|e| PlanError::Toml {
+    let misread = |e: toml::de::Error| PlanError::Toml {
         path: path.to_owned(),
         message: beginning(e.to_string().trim_end()),
-    })?;
+    };
+    let file: PlanFile<Spanned<BeamFile>> = toml::from_str(text).map_err(misread)?;
+    surplus_of::<PlanFile<BeamFile>>(text).map_err(misread)?;
     let fault = |at: usize, problem: String| PlanError::Value {
         path: path.to_owned(),
         line: 1 + text.as_bytes()[..at.min(text.len())].iter().filter(|b| **b == b'\n').count(),
@@ -132,42 +146,25 @@ pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan,
     plan.prescription_gy = file.prescription_gy;
     plan.fractions = file.fractions.unwrap_or(1);
     plan.normalisation = file.normalisation;
-    check_plan(&plan).map_err(|problem| fault(0, problem))?;
+    if let Some(problem) = plan.own_fault() {
+        return Err(fault(0, problem.to_string()));
+    }
     if file.beam.is_empty() {
         return Err(fault(0, "the plan has no beam; add a [[beam]] table".to_owned()));
     }
+    let mut starts = Vec::with_capacity(file.beam.len());
     for (n, beam) in file.beam.into_iter().enumerate() {
-        let (span, beam) = (beam.span(), beam.into_inner());
+        let (start, beam) = (beam.span().start, beam.into_inner());
         let name = beam.name.clone();
         let read = beam_from(beam, n as u32 + 1, file.isocentre_mm, file.mlc.as_ref())
-            .and_then(|beam| match plan.beams.iter().any(|b| b.number == beam.number) {
-                true => Err(format!("its number {} is taken by an earlier beam", beam.number)),
-                false => Ok(beam),
-            })
-            .map_err(|problem| fault(span.start, format!("beam \"{name}\": {problem}")))?;
+            .map_err(|problem| fault(start, format!("beam \"{name}\": {problem}")))?;
         plan.beams.push(read);
+        starts.push(start);
     }
-    Ok(plan)
-}
-
-fn check_plan(plan: &Plan) -> Result<(), String> {
-    let positive = |what: &str, value: f64| match value.is_finite() && value > 0.0 {
-        true => Ok(()),
-        false => Err(format!("{what} = {value} must be a positive number")),
-    };
-    if plan.machine.trim().is_empty() {
-        return Err("machine is empty; name a shipped machine (generic-6mv) or a machine file".to_owned());
+    match plan.first_beam_fault() {
+        Some((n, problem)) => Err(fault(starts[n], format!("beam \"{}\": {problem}", plan.beams[n].name))),
+        None => Ok(plan),
     }
-    if let Some(dose) = plan.prescription_gy {
-        positive("prescription_gy", dose)?;
-    }
-    if plan.fractions == 0 {
-        return Err("fractions = 0 must be 1 or more".to_owned());
-    }
-    if let Some(n) = &plan.normalisation {
-        n.check().map_err(|e| e.to_string())?;
-    }
-    Ok(())
 }
 
 fn beam_from(
@@ -186,28 +183,45 @@ fn beam_from(
     let mlc = file.mlc.or_else(|| plan_mlc.filter(|_| sets_leaves).cloned());
     let first = ControlPoint {
         meterset_weight: 1.0,
-        gantry_deg: angle(file.gantry_deg),
-        collimator_deg: angle(file.collimator_deg),
-        couch_deg: angle(file.couch_deg),
+        gantry_deg: file.gantry_deg,
+        collimator_deg: file.collimator_deg,
+        couch_deg: file.couch_deg,
         jaws: file.jaws_mm,
         leaves_mm: file.leaves_mm,
     };
     let mut control_points: Vec<ControlPoint> = Vec::new();
+    let mut stated: Directions = [file.gantry_direction, file.collimator_direction, file.couch_direction];
     for point in file.control_point {
         let before = control_points.last().unwrap_or(&first);
-        control_points.push(ControlPoint {
+        let next = ControlPoint {
             meterset_weight: point.meterset_weight,
-            gantry_deg: point.gantry_deg.map_or(before.gantry_deg, angle),
-            collimator_deg: point.collimator_deg.map_or(before.collimator_deg, angle),
-            couch_deg: point.couch_deg.map_or(before.couch_deg, angle),
+            gantry_deg: point.gantry_deg.unwrap_or(before.gantry_deg),
+            collimator_deg: point.collimator_deg.unwrap_or(before.collimator_deg),
+            couch_deg: point.couch_deg.unwrap_or(before.couch_deg),
             jaws: point.jaws_mm.unwrap_or(before.jaws),
             leaves_mm: point.leaves_mm.unwrap_or_else(|| before.leaves_mm.clone()),
-        });
+        };
+        if let Some(before) = control_points.last()
+            && let Some(fault) = turn_fault(before, &next, stated)
+        {
+            return Err(format!("control point {}: {fault}", control_points.len() + 1));
+        }
+        // A direction holds from its control point on.
+        let own = [point.gantry_direction, point.collimator_direction, point.couch_direction];
+        stated = std::array::from_fn(|axis| own[axis].or(stated[axis]));
+        control_points.push(next);
     }
     if control_points.is_empty() {
         control_points.push(first);
     }
-    let beam = Beam {
+    for point in &mut control_points {
+        for deg in [&mut point.gantry_deg, &mut point.collimator_deg, &mut point.couch_deg] {
+            // An angle beyond its bounds stays, and is refused by the check.
+            let holds = bounds::ANGLE_DEG.contains(&*deg);
+            *deg = if holds { wrapped_deg(*deg) } else { *deg };
+        }
+    }
+    Ok(Beam {
         name: file.name,
         number: file.number.unwrap_or(number),
         machine: file.machine,
@@ -224,103 +238,14 @@ fn beam_from(
         without_boluses: file.without_boluses,
         setup: false,
         off: file.off,
-    };
-    check_beam(&beam)?;
-    Ok(beam)
-}
-
-/// Degrees normalised to 0 to 360, as machines display them; NaN remains and is refused by the check.
-fn angle(deg: f64) -> f64 {
-    if (0.0..360.0).contains(&deg) { deg } else { deg.rem_euclid(360.0) }
-}
-
-fn check_beam(beam: &Beam) -> Result<(), String> {
-    if !(beam.mu.is_finite() && beam.mu >= 0.0) {
-        return Err(format!("mu = {} must be a number of monitor units, 0 or more", beam.mu));
-    }
-    if !beam.isocentre_mm.is_finite() {
-        return Err("isocentre_mm holds something that is not a finite number".to_owned());
-    }
-    if let Some(mv) = beam.energy_mv.filter(|mv| !(mv.is_finite() && *mv > 0.0)) {
-        return Err(format!("energy_mv = {mv} must be a positive number"));
-    }
-    if let Some(mm) = beam.source_axis_mm.filter(|mm| !(mm.is_finite() && *mm > 0.0)) {
-        return Err(format!("source_axis_mm = {mm} must be a positive number"));
-    }
-    if let Some(mlc) = &beam.mlc {
-        check_leaf_boundaries(&mlc.boundaries_mm).map_err(|why| format!("mlc.boundaries_mm: {why}"))?;
-    }
-    let several = beam.control_points.len() > 1;
-    for (n, point) in beam.control_points.iter().enumerate() {
-        let of = |problem: String| if several { format!("control point {n}: {problem}") } else { problem };
-        check_point(point, beam.mlc.as_ref()).map_err(of)?;
-    }
-    check_weights(&beam.control_points)
-}
-
-fn check_point(point: &ControlPoint, mlc: Option<&Mlc>) -> Result<(), String> {
-    for (what, deg) in [
-        ("gantry_deg", point.gantry_deg),
-        ("collimator_deg", point.collimator_deg),
-        ("couch_deg", point.couch_deg),
-    ] {
-        if !deg.is_finite() {
-            return Err(format!("{what} is not a finite number"));
-        }
-    }
-    for (axis, [low, high]) in [("x", point.jaws.x), ("y", point.jaws.y)] {
-        if !(low.is_finite() && high.is_finite() && low < high) {
-            return Err(format!(
-                "jaws_mm.{axis} = [{low}, {high}] does not open; give the negative jaw first, mm at the isocentre plane"
-            ));
-        }
-        // The widest fields of any machine are 400 mm.
-        if low < -400.0 || high > 400.0 {
-            return Err(format!(
-                "jaws_mm.{axis} = [{low}, {high}] is wider than any machine opens; lengths are mm"
-            ));
-        }
-    }
-    let pairs = mlc.map_or(0, |m| m.boundaries_mm.len() - 1);
-    if point.leaves_mm.len() != pairs {
-        return Err(match mlc {
-            None => {
-                "leaves_mm is given but no mlc; add mlc = { axis = \"x\", boundaries_mm = [...] }".to_owned()
-            }
-            Some(_) => format!("leaves_mm has {} pairs, the mlc has {pairs}", point.leaves_mm.len()),
-        });
-    }
-    for (n, [low, high]) in point.leaves_mm.iter().enumerate() {
-        if !(low.is_finite() && high.is_finite() && low <= high) {
-            return Err(format!("leaf pair {n} at [{low}, {high}] overlaps; give the negative bank first"));
-        }
-    }
-    Ok(())
-}
-
-fn check_weights(points: &[ControlPoint]) -> Result<(), String> {
-    let [first, .., last] = points else {
-        return match points {
-            [only] if only.meterset_weight == 1.0 => Ok(()),
-            _ => Err("one control point does not make a beam: give two or more, or none".to_owned()),
-        };
-    };
-    if points.iter().any(|p| !p.meterset_weight.is_finite()) {
-        return Err("meterset_weight is not a finite number".to_owned());
-    }
-    if first.meterset_weight != 0.0 || last.meterset_weight != 1.0 {
-        return Err("meterset_weight must run from 0 at the first control point to 1 at the last".to_owned());
-    }
-    match points.windows(2).position(|w| w[1].meterset_weight < w[0].meterset_weight) {
-        Some(n) => Err(format!("meterset_weight falls at control point {}", n + 1)),
-        None => Ok(()),
-    }
+    })
 }
 
 /// Writes a plan such that [`read`] returns it (without remarks and UID).
 ///
 /// # Errors
-/// [`PlanError::Unwritable`] for beams other than photons, [`PlanError::Write`] from the file system.
+/// [`PlanError::Fault`] for a plan that cannot be, [`PlanError::Unwritable`] for beams that are not treated with photons,
+/// [`PlanError::Write`] from the file system.
 pub fn write(path: &Path, plan: &Plan) -> Result<(), PlanError> {
     let text = to_text(plan)?;
     replace_file(path, |out| out.write_all(text.as_bytes()))
@@ -330,17 +255,19 @@ pub fn write(path: &Path, plan: &Plan) -> Result<(), PlanError> {
 /// The text of [`write()`].
 ///
 /// # Errors
-/// [`PlanError::Unwritable`].
+/// [`PlanError::Fault`], [`PlanError::Unwritable`].
 pub fn to_text(plan: &Plan) -> Result<String, PlanError> {
+    if let Some(fault) = plan.fault() {
+        return Err(PlanError::Fault(Box::new(fault)));
+    }
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = plan_text(&mut text, plan);
     for beam in &plan.beams {
-        let why = match (&beam.read_only, beam.radiation, check_beam(beam)) {
-            (Some(why), ..) => Some(why.clone()),
-            (None, Radiation::Photon, Ok(())) => None,
-            (None, Radiation::Photon, Err(problem)) => Some(problem),
-            (None, ..) => Some("it is not a photon beam".to_owned()),
+        let why = match (&beam.read_only, beam.radiation) {
+            (Some(why), _) => Some(why.clone()),
+            (None, Radiation::Photon) => beam.setup.then(|| "it is a setup field".to_owned()),
+            (None, _) => Some("it is not a photon beam".to_owned()),
         };
         if let Some(why) = why {
             return Err(PlanError::Unwritable { beam: beam.name.clone(), why });
@@ -410,18 +337,20 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
         writeln!(out, "mlc = {{ axis = \"{axis}\", boundaries_mm = {:?} }}", mlc.boundaries_mm)?;
     }
     if beam.control_points.len() > 1 {
-        for point in &beam.control_points {
+        let directions = turns::to_state(&beam.control_points);
+        for (point, words) in beam.control_points.iter().zip(directions) {
             writeln!(out, "[[beam.control_point]]\nmeterset_weight = {:?}", point.meterset_weight)?;
             setting_text(out, point)?;
+            out.push_str(&words);
         }
     }
     Ok(())
 }
 
 fn setting_text(out: &mut String, point: &ControlPoint) -> std::fmt::Result {
-    writeln!(out, "gantry_deg = {:?}", point.gantry_deg)?;
-    writeln!(out, "collimator_deg = {:?}", point.collimator_deg)?;
-    writeln!(out, "couch_deg = {:?}", point.couch_deg)?;
+    writeln!(out, "gantry_deg = {:?}", wrapped_deg(point.gantry_deg))?;
+    writeln!(out, "collimator_deg = {:?}", wrapped_deg(point.collimator_deg))?;
+    writeln!(out, "couch_deg = {:?}", wrapped_deg(point.couch_deg))?;
     writeln!(out, "jaws_mm = {{ x = {:?}, y = {:?} }}", point.jaws.x, point.jaws.y)?;
     if !point.leaves_mm.is_empty() {
         writeln!(out, "leaves_mm = {:?}", point.leaves_mm)?;
@@ -519,16 +448,26 @@ jaws_mm = { x = [-50.0, 50.0], y = [-50.0, 50.0] }
             ("mu = 100", "mu = nan", "mu = NaN"),
             ("mu = 100", "monitor_units = 100", "unknown field `monitor_units`"),
             ("mu = 100", "", "missing field `mu`"),
-            ("gantry_deg = -30", "gantry_deg = inf", "gantry_deg is not a finite"),
+            ("gantry_deg = -30", "gantry_deg = inf", "gantry_deg = inf must be from -360 to 360"),
+            ("gantry_deg = -30", "gantry_deg = 725", "gantry_deg = 725 must be"),
             ("gantry_deg = -30", "gantry_deg = \"up\"", "line 8"),
-            ("x = [-50.0, 50.0]", "x = [50.0, -50.0]", "jaws_mm.x = [50, -50] does not open"),
-            ("x = [-50.0, 50.0]", "x = [-500.0, 50.0]", "wider than any machine"),
+            ("x = [-50.0, 50.0]", "x = [50.0, -50.0]", "the x jaws at [50, -50] mm are crossed"),
+            ("x = [-50.0, 50.0]", "x = [-500.0, 50.0]", "jaws_mm.x = -500 must be from -400 to 400"),
             ("isocentre_mm = [0, -50, 0.5]", "", "no isocentre"),
-            ("isocentre_mm = [0, -50, 0.5]", "isocentre_mm = [0, nan, 0.5]", "not a finite number"),
+            ("isocentre_mm = [0, -50, 0.5]", "isocentre_mm = [0, nan, 0.5]", "isocentre_mm = NaN must be"),
             ("prescription_gy = 60.0", "prescription_gy = 0.0", "prescription_gy = 0 must be"),
             ("prescription_gy = 60.0", "fractions = 0", "fractions = 0"),
             ("prescription_gy = 60.0", "position = \"standing\"", "unknown variant"),
             ("mu = 100", "mu = 100\nleaves_mm = [[-1, 1]]", "no mlc"),
+            ("mu = 100", "mu = 1e308", "must be from 0 to 1000000000"),
+            ("x = [-50.0, 50.0]", "x = [-50.0, 0.0, 50.0]", "invalid length 3"),
+            ("[0, -50, 0.5]", "[0, -50, 0.5, 1]", "invalid length 4"),
+            ("y = [-50.0, 50.0]", "y = [-50.0, 50.0], z = 1", "unknown field `z`"),
+            (
+                "mu = 100",
+                "mu = 100\nmlc = { axis = \"x\", boundaries_mm = [-1, 1], tongue = 1 }",
+                "unknown field `tongue`",
+            ),
             ("[[beam]]", "[[beam", "line 6"),
         ] {
             let text = AP.replace(from, to);

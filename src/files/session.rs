@@ -2,7 +2,7 @@
 //! their CASE.
 
 use super::replace_file;
-use crate::case::{Case, Goal, Plan, Structure, StructureSet};
+use crate::case::{Case, Goal, Plan, PlanFault, Structure, StructureFault, StructureSet, structures_fault};
 use crate::input::{SESSION_BYTES, VIEW_BYTES, read_text};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -26,6 +26,10 @@ pub enum SessionError {
         "the session '{path}' is of version {found}; this program reads version {VERSION}: use a newer Beamsight"
     )]
     Version { path: PathBuf, found: u32 },
+    #[error("the session '{path}': {fault}")]
+    Plan { path: PathBuf, fault: Box<PlanFault> },
+    #[error("the session '{path}': {fault}")]
+    Structure { path: PathBuf, fault: Box<StructureFault> },
     #[error("cannot write the session '{path}': {source}; choose a folder you may write to")]
     Write { path: PathBuf, source: io::Error },
 }
@@ -161,7 +165,14 @@ pub fn read(path: &Path) -> Result<Session, SessionError> {
     if version != VERSION {
         return Err(SessionError::Version { path: path.to_owned(), found: version });
     }
-    serde_json::from_str(&text).map_err(json)
+    let session: Session = serde_json::from_str(&text).map_err(json)?;
+    if let Some(fault) = session.plans.iter().find_map(Plan::fault).map(Box::new) {
+        return Err(SessionError::Plan { path: path.to_owned(), fault });
+    }
+    match structures_fault(&session.structures).map(Box::new) {
+        Some(fault) => Err(SessionError::Structure { path: path.to_owned(), fault }),
+        None => Ok(session),
+    }
 }
 
 /// Writes a session file; the earlier one stays until the new one is complete.

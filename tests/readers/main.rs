@@ -2,6 +2,7 @@
 
 mod attacks;
 mod bytes;
+mod doors;
 mod odd;
 #[path = "../cli/program.rs"]
 #[allow(dead_code, reason = "the command line's tests use the rest")]

@@ -242,12 +242,23 @@ fn a_control_point_of_a_dynamic_beam_is_shown_and_edited() {
 fn bad_apertures_and_empty_structures_are_said() {
     let mut w = with_sphere("aperture_bad", StructureKind::Other);
     add_leaves(&mut w);
-    let mut value = beam(&w).clone();
+    let before = beam(&w).clone();
+    let mut value = before.clone();
     value.control_points[0].leaves_mm[11] = [4.0, 0.0];
+    w.state_mut().state.edit(Edit::SetBeam { plan: 0, beam: 0, value }, None);
+    w.run_steps(3);
+    let said = crate::harness::said(&w);
+    assert!(
+        said.contains("The change was not made") && said.contains("leaf pair 12 at [4, 0] mm is crossed"),
+        "{said}"
+    );
+    assert_eq!(*beam(&w), before);
+    let mut value = before;
+    value.control_points[0].leaves_mm[11] = [0.08, 0.0];
     value.control_points[0].jaws.x[1] = 250.0;
     w.state_mut().state.edit(Edit::SetBeam { plan: 0, beam: 0, value }, None);
     w.run_steps(3);
-    assert!(w.query_by_label_contains("leaves of pair 12 cross by 4.0 mm").is_some());
+    assert!(w.query_by_label_contains("leaves of pair 12 cross by 0.1 mm").is_some());
     assert!(w.query_by_label_contains("jaw X2 at 250.0 mm").is_some());
     let state = &mut w.state_mut().state;
     let number = state.aperture.structure;

@@ -403,7 +403,7 @@ fn a_plan_with_a_beam_that_is_not_computed_is_partial_everywhere() {
     assert_eq!(of_command_line.figures.to_string().matches("partial: 1 of 2 beams").count(), 1);
     // An imaging field is no part of the dose.
     let mut value = plan(&w).beams[1].clone();
-    value.setup = true;
+    (value.setup, value.mu) = (true, 0.0);
     edit(&mut w, Edit::SetBeam { plan: 0, beam: 1, value });
     until(&mut w, "final dose", is_final);
 }

@@ -2,7 +2,7 @@
 
 use super::data_set::{DataSet, new_series, now, shortened};
 use super::{Belonging, WriteError};
-use crate::case::{Beam, BeamDose, ControlPoint, Jaws, MlcAxis, Plan, Radiation, new_uid};
+use crate::case::{Beam, BeamDose, ControlPoint, Jaws, MlcAxis, Plan, Radiation, new_uid, turn_deg};
 use crate::physics::Machine;
 use dicom_core::Tag;
 use dicom_dictionary_std::{tags, uids};
@@ -20,15 +20,13 @@ const SAME_AXIS_MM: f64 = 0.5;
 /// The reasons why a plan cannot be written as it is computed, a sentence each: parts that no engine models,
 /// and differences from the machine that computes it.
 pub fn plan_faults(plan: &Plan) -> Vec<String> {
-    let mut faults = Vec::new();
+    let mut faults: Vec<String> = plan.fault().iter().map(ToString::to_string).collect();
     for beam in delivered(plan) {
         let mut fault = |what: String| faults.push(format!("beam '{}': {what}", beam.name));
         if let Some(why) = &beam.read_only {
             fault(why.clone());
         } else if beam.radiation != Radiation::Photon {
             fault("it is not a photon beam".to_owned());
-        } else if beam.control_points.is_empty() {
-            fault("it has no control points".to_owned());
         } else if !beam.not_modelled.is_empty() {
             fault(format!("{}, and cannot be written either", beam.not_modelled.join(", ")));
         }
@@ -296,7 +294,7 @@ pub(super) fn set_point(
     next: Option<&ControlPoint>,
 ) {
     item.items(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE, positions(kinds, point));
-    let turn = |now: f64, next: Option<f64>| match next.map(|n| (n - now + 540.0).rem_euclid(360.0) - 180.0) {
+    let turn = |now: f64, next: Option<f64>| match next.map(|next| turn_deg(now, next)) {
         Some(by) if by > 0.0 => "CW",
         Some(by) if by < 0.0 => "CC",
         _ => "NONE",

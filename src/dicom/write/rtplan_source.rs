@@ -96,7 +96,7 @@ impl PlanSource {
 
     /// The reasons why a plan cannot be written from this source, a sentence each; `computed`: with a computed dose.
     pub fn faults(&self, plan: &Plan, computed: bool) -> Vec<String> {
-        let mut faults = Vec::new();
+        let mut faults: Vec<String> = plan.fault().iter().map(ToString::to_string).collect();
         if self.object.get(tags::ION_BEAM_SEQUENCE).is_some() {
             faults.push(
                 "it is an ion plan, which leaves only unchanged and without a computed dose".to_owned(),
@@ -120,8 +120,6 @@ impl PlanSource {
             }
             if beam.radiation != Radiation::Photon {
                 faults.push(fault("it is not a photon beam".to_owned()));
-            } else if beam.control_points.is_empty() {
-                faults.push(fault("it has no control points".to_owned()));
             } else if matches!(beginning, Beginning::New) && !beam.not_modelled.is_empty() {
                 let what =
                     format!("{}, and the file of the plan has no such beam", beam.not_modelled.join(", "));
