@@ -179,6 +179,11 @@ impl<Q: Query> Node<Q> {
         }
     }
 
+    /// Whether the user has cancelled the query of the current case.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.is_some() && self.cancelled == self.now
+    }
+
     /// Whether its full job answers an earlier query; the job then counts as not requested.
     pub fn leave(&mut self) -> bool {
         let asked = &mut self.asked[Grade::Full as usize];
@@ -241,9 +246,11 @@ mod tests {
         assert_eq!(node.request(Grade::Full), Some(Leaf(1)));
         node.cancel();
         assert_eq!(node.request(Grade::Full), None, "cancelled is cancelled");
+        assert!(node.is_cancelled());
         node.receive(Leaf(1), Grade::Full, 1);
         assert_eq!(node.current(), None, "an answer that was on its way is not taken");
         node.set(Some(Leaf(2)));
+        assert!(!node.is_cancelled(), "another state");
         assert!(node.leave());
         assert_eq!(node.request(Grade::Full), Some(Leaf(2)));
         node.set(Some(Leaf(1)));

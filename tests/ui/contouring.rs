@@ -57,6 +57,32 @@ fn a_ptv_is_made_of_a_gtv_with_one_button() {
     assert_eq!(w.state().state.case().structures.structures.len(), count, "one step");
 }
 
+/// The margin of before is not made in place of one that was refused.
+#[test]
+fn a_refused_margin_makes_nothing() {
+    let mut w = with_gtv("contouring_refused");
+    let count = w.state().state.case().structures.structures.len();
+    let type_margin = |w: &mut Window, text: &str| {
+        w.get_by_label("Margin mm").click();
+        w.run_steps(2);
+        w.key_press_modifiers(Modifiers::COMMAND, Key::A);
+        w.get_by_label("Margin mm").type_text(text);
+        w.run_steps(2);
+        w.key_press(Key::Enter);
+        w.run_steps(3);
+    };
+    type_margin(&mut w, "999");
+    for button in ["Create PTV", "Margin changes this structure"] {
+        w.get_by_label(button).click();
+        w.run_steps(5);
+    }
+    until(&mut w, "rest", |app| app.is_settled());
+    assert_eq!(w.state().state.case().structures.structures.len(), count, "nothing is made");
+    type_margin(&mut w, "7");
+    w.get_by_label("Create PTV").click();
+    until(&mut w, "PTV", |app| app.state.case().structures.by_name("PTV").is_some() && app.is_settled());
+}
+
 /// What cannot be is said, and changes nothing.
 #[test]
 fn a_structure_shrunk_to_nothing_is_said() {

@@ -292,3 +292,58 @@ fn the_report_of_the_plan_has_its_pictures_and_says_on_every_page_what_is_not_fi
     );
     assert_eq!(report.met(), "0 of 1 met, 1 undecided");
 }
+
+/// Goals are typed one after another: the letters of the second are no shortcuts.
+#[test]
+fn after_enter_the_next_goal_is_typed_where_the_last_was() {
+    let mut w = planned("goals_enter");
+    let body = body(w.state());
+    let display = w.state().state.dose_display.clone();
+    w.get_by_label("New goal").focus();
+    w.run_steps(2);
+    let mut typed = Vec::new();
+    for limit in [40, 50] {
+        let goal = format!("{body}: Dmax <= {limit} Gy");
+        w.get_by_label("New goal").type_text(&goal);
+        w.run_steps(2);
+        w.key_press(Key::Enter);
+        w.run_steps(3);
+        for key in [Key::L, Key::D, Key::B] {
+            w.key_press(key);
+            w.run_steps(1);
+        }
+        assert_eq!(w.state().state.dose_display, display, "colours and lines are as they were");
+        typed.push(goal);
+    }
+    assert!(typed.iter().all(|goal| texts(w.state()).contains(goal)), "{:?}", texts(w.state()));
+    // A refused one stays where it can be mended.
+    w.get_by_label("New goal").type_text("Cord: Dmax");
+    w.run_steps(2);
+    w.key_press(Key::Enter);
+    w.run_steps(3);
+    assert_eq!(w.state().state.goal_editor.draft, "Cord: Dmax");
+    w.get_by_label("New goal").type_text(" <= 45 Gy");
+    w.run_steps(2);
+    w.key_press(Key::Enter);
+    w.run_steps(3);
+    assert!(texts(w.state()).contains(&"Cord: Dmax <= 45 Gy".to_owned()), "{:?}", texts(w.state()));
+}
+
+/// As a typed goal does, a template adds to the goals on show.
+#[test]
+fn the_first_template_leaves_the_usual_goals_of_the_target() {
+    let mut w = planned("goals_first_template");
+    let target = w.state().state.case().structures.structures[0].clone();
+    let value = beamsight::case::Structure { kind: beamsight::case::StructureKind::Ptv, ..target };
+    w.state_mut().command(Command::Edit { edit: Edit::SetStructure { index: 0, value }, gesture: None });
+    let mut plan = (**w.state().state.plan().expect("a plan")).clone();
+    plan.prescription_gy = Some(2.0);
+    w.state_mut().command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }, gesture: None });
+    w.run_steps(3);
+    let usual = texts(w.state());
+    assert!(!usual.is_empty() && w.state().state.goals_are_usual());
+    w.state_mut().command(Command::Goals(GoalAction::Template("quantec-thorax")));
+    w.run_steps(3);
+    let now = texts(w.state());
+    assert!(now.len() > usual.len() && usual.iter().all(|goal| now.contains(goal)), "{usual:?} {now:?}");
+}

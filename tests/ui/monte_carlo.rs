@@ -111,6 +111,11 @@ fn a_run_can_be_stopped_and_kept_and_is_not_final_then() {
     w.get_by_label("Cancel Monte Carlo of Test").click();
     until(&mut w, "preview", |app| app.is_settled());
     assert_eq!((percent(w.state()), status(w.state())), (None, Some(DoseStatus::Preview)));
+    let said = "cancelled: 'Compute again' of the plan finishes it";
+    assert!(w.query_by_label(said).is_some(), "why it stays a preview");
+    w.state_mut().command(Command::Engine { plan: 0, choice: EngineChoice::default() });
+    until(&mut w, "collapsed cone", is_final);
+    assert!(w.query_by_label(said).is_none());
 }
 
 #[test]

@@ -63,8 +63,7 @@ impl State {
     /// Adds the goals of a template; those that the case has already are not doubled.
     pub fn add_template(&mut self, template: &GoalTemplate) {
         let matched = template.matched(&self.case().structures);
-        // The usual goals of the target only stand in until there are others.
-        let mut goals = if self.goals_are_usual() { Vec::new() } else { self.goals() };
+        let mut goals = self.goals();
         let before = goals.len();
         for goal in matched.goals {
             if !goals.contains(&goal) {

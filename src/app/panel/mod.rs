@@ -37,5 +37,6 @@ pub use colour::colour_button;
 pub use plot::plot_line;
 pub use recent::recent;
 pub use widget::{
-    angle, held, lasting_menu, number, row, section, small_menu, stated, status_chip, worth_chip,
+    REFUSED, angle, held, lasting_menu, number, refuses, row, section, small_menu, stated, status_chip,
+    worth_chip,
 };

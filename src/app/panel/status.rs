@@ -75,6 +75,9 @@ pub fn show(ui: &mut Ui, state: &State) {
             if let Some(text) = state.shown_normalisation() {
                 chip.on_hover_text(text);
             }
+            if state.results.is_shown_cancelled() {
+                ui.weak("cancelled: 'Compute again' of the plan finishes it");
+            }
             if let Some(certainty) = state.results.certainty() {
                 ui.weak(run_words(certainty, dose.status));
             }

@@ -147,12 +147,32 @@ impl Number<'_> {
             ui.data_mut(|d| d.insert_temp(id, said));
         }
         if let Some((colour, text)) = ui.data(|d| d.get_temp::<(Color32, String)>(id)) {
+            if colour == colours.error {
+                ui.data_mut(|d| *d.get_temp_mut_or_default::<u64>(refusals()) += 1);
+            }
             let label = egui::Label::new(egui::RichText::new(text).small().color(colour));
             ui.add(if goes_round { label.wrap() } else { label });
         }
         response
     }
 }
+
+/// Counts fields shown that refuse what was typed.
+fn refusals() -> egui::Id {
+    egui::Id::unique("refused numbers")
+}
+
+/// Shows number fields and says whether one of them refuses what was typed last: a button beside it must not act on the
+/// number of before.
+pub fn refuses(ui: &mut Ui, add: impl FnOnce(&mut Ui)) -> bool {
+    let count = |ui: &Ui| ui.data(|d| d.get_temp::<u64>(refusals())).unwrap_or_default();
+    let before = count(ui);
+    add(ui);
+    count(ui) != before
+}
+
+/// Why a button does nothing beside a field that refuses what was typed.
+pub const REFUSED: &str = "The number typed last is refused: type another";
 
 /// Why a number is refused.
 fn refused(value: f64, range: &RangeInclusive<f64>) -> String {

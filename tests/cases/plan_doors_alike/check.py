@@ -36,7 +36,7 @@ for words, changes in [
     ("1 pairs of leaf tips and no mlc", {"control_points": [point(leaves_mm=[[-5, 5]])]}),
     ("1 pairs of leaf tips, and its mlc 2 leaf pairs", {"mlc": mlc, "control_points": [point(leaves_mm=[[-5, 5]])]}),
     ("leaf pair 2 at [5, -5] mm is crossed", {"mlc": mlc, "control_points": [point(leaves_mm=[[-5, 5], [5, -5]])]}),
-    ("do not ascend: 0 mm, then -10 mm",
+    ("do not ascend (0 mm, then -10 mm)",
      {"mlc": {"axis": "x", "boundaries_mm": [-20.0, 0.0, -10.0]},
       "control_points": [point(leaves_mm=[[-5, 5]] * 2)]}),
 ]:

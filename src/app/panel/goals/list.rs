@@ -48,6 +48,10 @@ pub(super) fn typed(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::Goals(GoalAction::Draft(text.clone())));
         }
         let entered = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
+        if entered {
+            // The next goal, or the correction, is typed here: its letters are no shortcuts.
+            response.request_focus();
+        }
         let add = ui.add(Button::new(RichText::new("Add").small())).accessible_name("Add typed goal");
         if (add.clicked() || entered) && !text.trim().is_empty() {
             commands.push(Command::Goals(GoalAction::AddTyped(text)));

@@ -3,7 +3,7 @@
 use super::{field, fields};
 use crate::analysis::{AperturePart, JawRule, LeafEdge, REACH_MM, aperture_faults, with_leaves};
 use crate::app::command::{ApertureAction, Command, Commands, gesture};
-use crate::app::panel::{number, section};
+use crate::app::panel::{REFUSED, number, refuses, section};
 use crate::app::state::State;
 use crate::app::state::aperture::Aperture;
 use crate::app::theme;
@@ -20,11 +20,12 @@ const FAULTS: usize = 3;
 pub fn show(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, commands: &mut Commands) {
     section(ui, "Fit aperture");
     let mut next = state.aperture.clone();
-    settings(ui, state, &mut next);
+    let refused = refuses(ui, |ui| settings(ui, state, &mut next));
     if next != state.aperture {
         commands.push(Command::Aperture(ApertureAction::Set(next)));
     }
-    buttons(ui, state, plan, index, beam, commands);
+    let why = refused.then(|| REFUSED.to_owned()).or_else(|| why_not(state));
+    buttons(ui, why, plan, index, beam, commands);
     leaves(ui, state, plan, index, beam, commands);
     for fault in aperture_faults(beam, FAULTS) {
         ui.colored_label(theme::of(ui).error, fault);
@@ -103,8 +104,15 @@ fn why_not(state: &State) -> Option<String> {
     }
 }
 
-fn buttons(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, commands: &mut Commands) {
-    let why = why_not(state);
+/// `why`: why nothing can be fitted.
+fn buttons(
+    ui: &mut Ui,
+    why: Option<String>,
+    plan: &Plan,
+    index: usize,
+    beam: &Beam,
+    commands: &mut Commands,
+) {
     let no_leaves = || beam.mlc.is_none().then(|| "The beam has no leaves: add an MLC.".to_owned());
     let points = beam.control_points.len();
     let all = if points > 1 { format!(", at all {points} control points") } else { String::new() };

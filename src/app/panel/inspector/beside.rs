@@ -4,7 +4,7 @@ use super::{field, fields};
 use crate::analysis::body_of;
 use crate::analysis::contouring::{BEYOND_FIELD_MM, BolusOver, EntranceField, Operation};
 use crate::app::command::{Command, Commands};
-use crate::app::panel::{number, section};
+use crate::app::panel::{REFUSED, number, refuses, section};
 use crate::app::state::contouring::{ContouringAction, Destination};
 use crate::app::state::{State, roi};
 use crate::case::{Beam, Structure, StructureKind};
@@ -56,17 +56,21 @@ pub fn of_body(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut
     section(ui, "Bolus and couch");
     let mut draft = Draft::load(ui);
     fields(ui, "bolus", |ui| {
-        field(ui, "Bolus", |ui| thickness(ui, &mut draft));
+        let mut refused = false;
+        field(ui, "Bolus", |ui| refused = refuses(ui, |ui| thickness(ui, &mut draft)));
         field(ui, "Over", |ui| over(ui, state, &mut draft));
         if let Over::Structure(_) = draft.over {
             field(ui, "Within", |ui| {
-                number("Bolus within", &mut draft.within_mm, " mm of it").range(0.0..=100.0).show(ui)
+                refused |= refuses(ui, |ui| {
+                    number("Bolus within", &mut draft.within_mm, " mm of it").range(0.0..=100.0).show(ui);
+                });
             });
         }
         field(ui, "", |ui| {
             let what = bolus_over(state, structure, draft);
-            let button = ui.add_enabled(what.is_some(), Button::new("Create bolus"));
-            let button = button.on_disabled_hover_text("This beam has no open field, or is gone");
+            let button = ui.add_enabled(what.is_some() && !refused, Button::new("Create bolus"));
+            let why = if refused { REFUSED } else { "This beam has no open field, or is gone" };
+            let button = button.on_disabled_hover_text(why);
             if button.on_hover_text("A structure of type BOLUS, of water").clicked()
                 && let Some(over) = what
             {
@@ -74,8 +78,11 @@ pub fn of_body(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut
             }
         });
         field(ui, "Couch", |ui| {
-            number("Couch below the body", &mut draft.below_mm, " mm below").range(0.0..=500.0).show(ui);
-            if ui.button("Insert couch").on_hover_text(COUCH_HINT).clicked() {
+            let refused = refuses(ui, |ui| {
+                number("Couch below the body", &mut draft.below_mm, " mm below").range(0.0..=500.0).show(ui);
+            });
+            let button = ui.add_enabled(!refused, Button::new("Insert couch"));
+            if button.on_hover_text(COUCH_HINT).on_disabled_hover_text(REFUSED).clicked() {
                 commands.push(Command::AddCouch(draft.below_mm));
             }
         });
@@ -118,10 +125,10 @@ pub fn under_field(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), co
     section(ui, "Bolus");
     let mut draft = Draft::load(ui);
     ui.horizontal(|ui| {
-        thickness(ui, &mut draft);
+        let refused = refuses(ui, |ui| thickness(ui, &mut draft));
         let over = field_of(state, body, beam);
-        let button = ui.add_enabled(over.is_some(), Button::new("Bolus under this field"));
-        let button = button.on_disabled_hover_text("The jaws are closed");
+        let button = ui.add_enabled(over.is_some() && !refused, Button::new("Bolus under this field"));
+        let button = button.on_disabled_hover_text(if refused { REFUSED } else { "The jaws are closed" });
         let hint = format!(
             "Water on the body where this beam enters, {BEYOND_FIELD_MM:.0} mm beyond the jaws of its first control point; it \
              lies on for all beams until it is taken off for some"

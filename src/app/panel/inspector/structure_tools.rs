@@ -3,7 +3,7 @@
 use super::{field, fields};
 use crate::analysis::contouring::{MOST_MARGIN_MM, Operation, SIDES};
 use crate::app::command::{Command, Commands};
-use crate::app::panel::{number, section};
+use crate::app::panel::{REFUSED, number, refuses, section};
 use crate::app::state::State;
 use crate::app::state::contouring::{ContouringAction, Destination};
 use crate::case::{Structure, StructureKind, StructureSet};
@@ -78,29 +78,11 @@ pub fn show(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Co
 
 impl<'a> Tools<'a> {
     fn margin(&mut self, ui: &mut Ui, draft: &mut Draft) {
-        ui.horizontal(|ui| {
-            ui.selectable_value(&mut draft.grow, true, "Grow");
-            ui.selectable_value(&mut draft.grow, false, "Shrink");
-            let range = 0.0..=MOST_MARGIN_MM;
-            if draft.sides_mm.is_none() {
-                number("Margin mm", &mut draft.mm, " mm").range(range).show(ui);
-            }
-            let mut by_side = draft.sides_mm.is_some();
-            if ui.checkbox(&mut by_side, "By side").changed() {
-                draft.sides_mm = by_side.then_some([draft.mm; 6]);
-            }
-        });
-        if let Some(sides) = &mut draft.sides_mm {
-            fields(ui, "margins", |ui| {
-                for (side, mm) in SIDES.into_iter().zip(sides.iter_mut()) {
-                    let range = 0.0..=MOST_MARGIN_MM;
-                    field(ui, side, |ui| number(side, mm, " mm").range(range).show(ui));
-                }
-            });
-        }
+        let refused = refuses(ui, |ui| margin_fields(ui, draft));
         let mm = draft.sides_mm.unwrap_or([draft.mm; 6]);
         let (name, kind) = self.margin_name(draft.grow, mm);
-        let why_not = mm.iter().all(|mm| *mm == 0.0).then_some("A margin of 0 mm changes nothing");
+        let nothing = mm.iter().all(|mm| *mm == 0.0).then_some("A margin of 0 mm changes nothing");
+        let why_not = refused.then_some(REFUSED).or(nothing);
         self.outcome(ui, Operation::Margin { grow: draft.grow, mm }, Some((name, kind)), why_not);
     }
 
@@ -154,28 +136,34 @@ impl<'a> Tools<'a> {
         });
         let body = |s: &Structure| s.kind == StructureKind::External;
         let Some(other) = self.other(ui, "Of", &mut draft.crop_by, body) else { return };
-        fields(ui, "crop distance", |ui| {
-            field(ui, "At least", |ui| {
-                let range = 0.0..=MOST_MARGIN_MM;
-                number("Crop distance", &mut draft.distance_mm, " mm from it").range(range).show(ui);
+        let refused = refuses(ui, |ui| {
+            fields(ui, "crop distance", |ui| {
+                field(ui, "At least", |ui| {
+                    let range = 0.0..=MOST_MARGIN_MM;
+                    number("Crop distance", &mut draft.distance_mm, " mm from it").range(range).show(ui);
+                });
             });
         });
         let name = format!("{}_crop", self.structure.name);
         let operation =
             Operation::Crop { inside: draft.inside, other: other.number, distance_mm: draft.distance_mm };
-        self.outcome(ui, operation, Some((name, self.structure.kind)), None);
+        let why_not = refused.then_some(REFUSED);
+        self.outcome(ui, operation, Some((name, self.structure.kind)), why_not);
     }
 
     fn by_hu(&mut self, ui: &mut Ui, draft: &mut Draft) {
-        fields(ui, "hu limits", |ui| {
-            field(ui, "HU", |ui| {
-                number("Lowest HU", &mut draft.hu[0], "").decimals(0).speed(5.0).show(ui);
-                ui.label("to");
-                number("Highest HU", &mut draft.hu[1], "").decimals(0).speed(5.0).show(ui);
+        let refused = refuses(ui, |ui| {
+            fields(ui, "hu limits", |ui| {
+                field(ui, "HU", |ui| {
+                    number("Lowest HU", &mut draft.hu[0], "").decimals(0).speed(5.0).show(ui);
+                    ui.label("to");
+                    number("Highest HU", &mut draft.hu[1], "").decimals(0).speed(5.0).show(ui);
+                });
             });
         });
         let hu = draft.hu.map(|v| v as f32);
-        let why_not = (hu[0] >= hu[1]).then_some("The lower limit must be below the upper one");
+        let crossed = (hu[0] >= hu[1]).then_some("The lower limit must be below the upper one");
+        let why_not = refused.then_some(REFUSED).or(crossed);
         let name = |what: &str| format!("{}_{what}", self.structure.name);
         let (threshold, region) = (name("HU"), name("region"));
         ui.weak("Threshold: all of this structure within the limits");
@@ -188,30 +176,41 @@ impl<'a> Tools<'a> {
 
     fn slices(&mut self, ui: &mut Ui) {
         let hint = "Fills the slices between drawn ones by their shapes";
-        self.change(ui, "Interpolate", hint, Operation::Interpolate);
+        self.change(ui, "Interpolate", hint, Operation::Interpolate, false);
         let at_mm = self.state.crosshair_mm;
         let hint = "Copies the contours of the slice at the crosshair, replacing what is there";
         ui.horizontal(|ui| {
             let up = Operation::CopySlice { at_mm, superior: true };
-            self.change(ui, "Copy slice superior", hint, up);
+            self.change(ui, "Copy slice superior", hint, up, false);
             let down = Operation::CopySlice { at_mm, superior: false };
-            self.change(ui, "Copy slice inferior", hint, down);
+            self.change(ui, "Copy slice inferior", hint, down, false);
         });
     }
 
     fn clean_up(&mut self, ui: &mut Ui, draft: &mut Draft) {
         ui.horizontal(|ui| {
-            number("Smooth mm", &mut draft.smooth_mm, " mm").range(0.5..=20.0).show(ui);
+            let smooth_mm = &mut draft.smooth_mm;
+            let refused = refuses(ui, |ui| {
+                number("Smooth mm", smooth_mm, " mm").range(0.5..=20.0).show(ui);
+            });
             let hint = "Rounds edges finer than this, in 3D";
-            self.change(ui, "Smooth", hint, Operation::Smooth { mm: draft.smooth_mm });
+            self.change(ui, "Smooth", hint, Operation::Smooth { mm: draft.smooth_mm }, refused);
         });
         ui.horizontal_wrapped(|ui| {
             let below_cm2 = &mut draft.below_cm2;
-            number("Smaller than cm²", below_cm2, " cm²").range(0.01..=1000.0).decimals(2).show(ui);
+            let refused = refuses(ui, |ui| {
+                number("Smaller than cm²", below_cm2, " cm²").range(0.01..=1000.0).decimals(2).show(ui);
+            });
             let holes = Operation::RemoveHoles { below_cm2: *below_cm2 };
-            self.change(ui, "Remove holes", "Fills holes smaller than this on a slice", holes);
+            self.change(ui, "Remove holes", "Fills holes smaller than this on a slice", holes, refused);
             let parts = Operation::RemoveParts { below_cm2: *below_cm2 };
-            self.change(ui, "Remove small parts", "Removes parts smaller than this on a slice", parts);
+            self.change(
+                ui,
+                "Remove small parts",
+                "Removes parts smaller than this on a slice",
+                parts,
+                refused,
+            );
         });
     }
 
@@ -275,14 +274,20 @@ impl<'a> Tools<'a> {
             let response =
                 response.on_hover_text(format!("Replaces the contours of {}", self.structure.name));
             let label = format!("{} changes this structure", operation.name());
+            let response = match why_not {
+                Some(why) => response.on_disabled_hover_text(why),
+                None => response,
+            };
             if response.accessible_name(label).clicked() {
                 self.push(operation, Destination::Itself);
             }
         });
     }
 
-    fn change(&mut self, ui: &mut Ui, word: &str, hint: &str, operation: Operation) {
-        if ui.button(word).on_hover_text(hint).clicked() {
+    /// A button that changes this structure; `refused`: the number beside it was not taken.
+    fn change(&mut self, ui: &mut Ui, word: &str, hint: &str, operation: Operation, refused: bool) {
+        let button = ui.add_enabled(!refused, Button::new(word));
+        if button.on_hover_text(hint).on_disabled_hover_text(REFUSED).clicked() {
             self.push(operation, Destination::Itself);
         }
     }
@@ -290,6 +295,29 @@ impl<'a> Tools<'a> {
     fn push(&mut self, operation: Operation, into: Destination) {
         let structure = self.structure.number;
         self.commands.push(Command::Contouring(ContouringAction { structure, operation, into }));
+    }
+}
+
+fn margin_fields(ui: &mut Ui, draft: &mut Draft) {
+    ui.horizontal(|ui| {
+        ui.selectable_value(&mut draft.grow, true, "Grow");
+        ui.selectable_value(&mut draft.grow, false, "Shrink");
+        let range = 0.0..=MOST_MARGIN_MM;
+        if draft.sides_mm.is_none() {
+            number("Margin mm", &mut draft.mm, " mm").range(range).show(ui);
+        }
+        let mut by_side = draft.sides_mm.is_some();
+        if ui.checkbox(&mut by_side, "By side").changed() {
+            draft.sides_mm = by_side.then_some([draft.mm; 6]);
+        }
+    });
+    if let Some(sides) = &mut draft.sides_mm {
+        fields(ui, "margins", |ui| {
+            for (side, mm) in SIDES.into_iter().zip(sides.iter_mut()) {
+                let range = 0.0..=MOST_MARGIN_MM;
+                field(ui, side, |ui| number(side, mm, " mm").range(range).show(ui));
+            }
+        });
     }
 }
 

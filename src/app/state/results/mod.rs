@@ -276,6 +276,14 @@ impl CaseResults {
         self.nodes.node(ONLY)
     }
 
+    /// Whether the displayed dose is not whole because the user has cancelled it, or a dose that it is made of.
+    pub fn is_shown_cancelled(&self) -> bool {
+        let made_of_run = self.run().is_some_and(Node::is_cancelled);
+        let made_of_beams = || self.nodes.each::<DoseOfBeam>().any(|(_, beam)| beam.is_cancelled());
+        let is_cancelled = self.displayed().is_some_and(Node::is_cancelled) || made_of_run || made_of_beams();
+        is_cancelled && self.view.standing != Some(Standing::Current)
+    }
+
     fn displayed(&self) -> Option<&Node<DoseOfPlan>> {
         self.nodes.node(ONLY)
     }
