@@ -409,7 +409,8 @@ mod tests {
             points_mm: Vec::new(),
             density: None,
         };
-        let mut plan = Plan { beams: vec![beam(0.0), beam(9.0)], ..Plan::new("P", "generic-6mv") };
+        let mut plan =
+            Plan { beams: vec![beam(0.0), Beam { number: 2, ..beam(9.0) }], ..Plan::new("P", "generic-6mv") };
         plan.beams[0].set_bolus("gel", false);
         let set =
             StructureSet { structures: vec![bolus("Gel", 1), bolus("Wax", 2)], ..StructureSet::default() };
