@@ -3,8 +3,8 @@
 
 use super::bounds;
 use super::{
-    Beam, ControlPoint, Density, Jaws, LeafBoundaryError, Mlc, Normalisation, NormalisationError, Plan, Structure,
-    check_leaf_boundaries,
+    Beam, ControlPoint, Density, Jaws, LeafBoundaryError, Mlc, Normalisation, NormalisationError, Plan,
+    Structure, check_leaf_boundaries,
 };
 use glam::DVec3;
 use std::collections::HashSet;

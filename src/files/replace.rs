@@ -210,7 +210,8 @@ pub fn replace_file<E: From<io::Error>>(
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
 ) -> Result<(), E> {
     let temporary = Temporary::file_beside(path)?;
-    let file = temporary.lock.as_ref().ok_or(io::ErrorKind::NotFound)?.try_clone()?;
+    let file =
+        temporary.lock.as_ref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?.try_clone()?;
     let mut out = BufWriter::new(file);
     write(&mut out)?;
     out.flush()?;

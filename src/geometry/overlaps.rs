@@ -132,7 +132,7 @@ fn relation([a, b]: [&Ring; 2], areas_mm2: [f64; 2]) -> Relation {
     let common = area_mm2(&combine(std::slice::from_ref(a), std::slice::from_ref(b), Boolean::Intersection));
     let [less, more] = [areas_mm2[0].min(areas_mm2[1]), areas_mm2[0].max(areas_mm2[1])];
     let [shorter, longer] = {
-        let [a, b] = [a, b].map(|ring| perimeter_mm(ring));
+        let [a, b] = [a, b].map(perimeter_mm);
         [a.min(b), a.max(b)]
     };
     let strip = (SAME_RING_MM * shorter).min(TOUCH_SHARE * less);
@@ -196,7 +196,7 @@ fn meeting_pairs(rings: &[Ring], near: &BTreeSet<(usize, usize)>) -> Option<BTre
     };
     let mut meeting: BTreeSet<(usize, usize)> = near.iter().copied().filter(|&(a, b)| alike(a, b)).collect();
     let crowded: BTreeSet<usize> = near.iter().flat_map(|&(a, b)| [a, b]).collect();
-    let mut all: Vec<(usize, [[f64; 2]; 2], [[f64; 2]; 2])> = crowded
+    let mut all: Vec<_> = crowded
         .into_iter()
         .flat_map(|n| sides(&rings[n]).map(move |side| (n, side, bounds(side.into_iter()))))
         .collect();

@@ -190,7 +190,7 @@ pub(super) fn unbridged(z: &[f64], grid: &Grid) -> Option<Vec<[f64; 2]>> {
 /// How far a structure that is not bridged ends below and above a plane of contours that lies at its end or at a gap, mm.
 pub(super) fn beyond_mm(z: f64, grid: &Grid, half_step_mm: f64) -> [f64; 2] {
     let planes = GridPlanes { centres: grid.planes_mm(), edges: &grid.edges_mm(2) };
-    planes.to_edges(z).map(|mm| mm.min(half_step_mm))
+    planes.distances_to_edges(z).map(|mm| mm.min(half_step_mm))
 }
 
 /// The planes of a grid along its normal, mm.
@@ -218,7 +218,7 @@ impl GridPlanes<'_> {
     }
 
     /// The distances from a height to the edges of the plane it lies on; between planes half a plane either way.
-    fn to_edges(&self, z: f64) -> [f64; 2] {
+    fn distances_to_edges(&self, z: f64) -> [f64; 2] {
         self.at(z).map_or([0.5 * self.thickness_near(z); 2], |k| [z - self.edges[k], self.edges[k + 1] - z])
     }
 
@@ -250,8 +250,8 @@ fn reaches(z: &[f64], planes: Option<GridPlanes<'_>>, lone_thickness_mm: f64) ->
             _ => planes.is_some_and(|p| usual <= 1.5 * p.thickness_near(z[n])),
         };
         let end = match planes {
-            Some(p) if every_plane && p.at(z[n]).is_some() => p.to_edges(z[n]),
-            Some(p) => p.to_edges(z[n]).map(|mm| mm.min(half)),
+            Some(p) if every_plane && p.at(z[n]).is_some() => p.distances_to_edges(z[n]),
+            Some(p) => p.distances_to_edges(z[n]).map(|mm| mm.min(half)),
             None => [half.min(MOST_BEYOND_MM); 2],
         };
         let own_mm =

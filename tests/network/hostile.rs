@@ -86,7 +86,7 @@ fn half_open_connections_shut_nobody_out() {
     // Those that made way were told so, and an association that is open is not among them.
     let cut_off = (0..).map(|n| served.event(n)).find(|event| matches!(event, Event::Broken { .. })).unwrap();
     assert!(cut_off.to_string().contains("asked for nothing when others called"), "{cut_off}");
-    let held = Raw::associated(served.address);
+    let mut held = Raw::associated(served.address);
     crowd.extend((0..30).map(open));
     held.release();
     echo(&served.call(), &GO_ON).unwrap();

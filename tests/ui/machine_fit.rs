@@ -133,9 +133,9 @@ fn an_altered_machine_is_found_saved_and_used() {
     assert!(stages.iter().any(|stage| stage.starts_with("round 1")), "{stages:?}");
     let fitted = fit(&w).answer.as_ref().and_then(|a| a.outcome.fitted()).expect("a fit").clone();
     assert!(fitted.report.is_within(), "{:?}", fitted.report.outside());
-    let said =
+    let verdict =
         "within tolerance where tested; NOT TESTED: profiles along y, output factors, absolute calibration";
-    assert!(w.query_by_label(said).is_some(), "{}", fitted.report.verdict_words());
+    assert!(w.query_by_label(verdict).is_some(), "{}", fitted.report.verdict_words());
     let focal = fitted.fit.parameters.iter().find(|p| p.parameter == Parameter::FocalX).expect("listed");
     assert!((focal.value - 1.8).abs() < 0.3, "{focal:?}");
     press(&mut w, "Fitted numbers");

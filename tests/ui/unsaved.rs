@@ -8,7 +8,6 @@ use beamsight::case::{Case, Contour, Dose, Edit};
 use beamsight::dicom::Choice;
 use beamsight::files::{mha, session};
 use beamsight::geometry::Volume;
-use beamsight::results::{DoseOfBeam, Standing};
 use eframe::egui::{DroppedFile, Key, Modifiers, ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::kittest::Queryable as _;
 use std::path::{Path, PathBuf};
@@ -385,9 +384,7 @@ fn work_of_a_window_that_ends_while_the_first_page_is_on_show_is_offered() {
 
 /// The full doses of the beams, with their receipts: one that is computed again has other times.
 fn doses(w: &Window) -> Vec<Arc<Dose>> {
-    let nodes = w.state().state.results.nodes.each::<DoseOfBeam>();
-    let full = nodes.filter(|(_, node)| node.standing() == Some(Standing::Current));
-    full.filter_map(|(_, node)| Some(Arc::clone(&node.current()?.dose))).collect()
+    w.state().state.results.full_beam_doses().cloned().collect()
 }
 
 #[test]

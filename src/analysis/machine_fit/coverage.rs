@@ -68,8 +68,8 @@ impl Coverage {
         let free = curve.points.len() - window.len();
         match curve.scan {
             Scan::Depth => {
-                let reach_mm =
-                    places().last().unwrap_or(0.0) - places().find(|at| *at >= maximum_mm).unwrap_or(0.0);
+                let reach_mm = places().next_back().unwrap_or(0.0)
+                    - places().find(|at| *at >= maximum_mm).unwrap_or(0.0);
                 Self { part: Part::DepthDoses, reach_mm, least_mm: DEPTH_SPAN_MM, free }
             }
             Scan::Profile { axis, depth_mm } => {

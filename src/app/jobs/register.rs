@@ -75,7 +75,8 @@ impl Requests<'_> {
             RegisterAnswer::MadeUp(images, hidden) => self.take_made_up(images, hidden),
             RegisterAnswer::Found(found) => {
                 if matches!(register.search, Search::Running(_)) {
-                    register.search = Search::Ended(Proposal { pose: found.pose, found: Some(*found) });
+                    register.search =
+                        Search::Ended(Box::new(Proposal { pose: found.pose, found: Some(*found) }));
                 }
             }
         }
@@ -85,7 +86,7 @@ impl Requests<'_> {
     pub fn cancelled_search(&mut self) {
         let register = &mut self.state.register;
         register.search = match register.best() {
-            Some(step) => Search::Ended(Proposal { pose: step.pose, found: None }),
+            Some(step) => Search::Ended(Box::new(Proposal { pose: step.pose, found: None })),
             None => Search::Idle,
         };
     }

@@ -109,7 +109,9 @@ mod tests {
     fn words(piece: Piece) -> Vec<String> {
         let words =
             ["dose", "demo:water", "--out", "a.mha", "--sigma=b.mha", "--grid", "5"].map(str::to_owned);
-        let job = Job { name: "x".to_owned(), words: words.to_vec(), parts: Some(2) };
+        let reads = Vec::new();
+        let job =
+            Job { name: "x".to_owned(), words: words.to_vec(), parts: Some(2), reads, group: 0, level: 0 };
         let all = Unit { job: &job, n: 0, piece }.words(Path::new("/o"), Path::new("/o/new"));
         all.into_iter().map(|word| word.into_string().unwrap()).collect()
     }

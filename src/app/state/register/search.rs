@@ -12,7 +12,7 @@ pub enum Search {
     Idle,
     Running(Arc<Trace>),
     /// Its answer waits to be accepted or rejected.
-    Ended(Proposal),
+    Ended(Box<Proposal>),
 }
 
 /// A pose found, or the best when the search was stopped.

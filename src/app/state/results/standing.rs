@@ -15,6 +15,7 @@ use std::sync::Arc;
 pub struct OnView {
     /// The dose with its current status.
     pub dose: Option<Arc<Dose>>,
+    pub standing: Option<Standing>,
     /// Why the current case has no such dose.
     pub trouble: Option<String>,
 }
@@ -58,7 +59,7 @@ impl State {
             _ => Standing::Stale,
         };
         let dose = with_standing(&summed.dose, standing, self.label_of(what, plan));
-        OnView { dose: Some(dose), trouble }
+        OnView { dose: Some(dose), standing: Some(standing), trouble }
     }
 
     /// The dose of a side, with its standing relative to the case.

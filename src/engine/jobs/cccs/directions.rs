@@ -58,10 +58,10 @@ pub fn equal_energy_families(energy_by_cone: &[f64; CONES], count: usize) -> Vec
 /// Those with the least error in water, fields of 4 and 8 cm, against thousands of directions (`benches/DECISIONS.md`).
 fn first_azimuth(count: usize) -> f64 {
     match count {
-        ..=40 => 0.975,
-        ..=48 => 0.714,
-        ..=72 => 0.925,
-        ..=128 => 0.464,
+        0..=40 => 0.975,
+        41..=48 => 0.714,
+        49..=72 => 0.925,
+        73..=128 => 0.464,
         _ => 0.309,
     }
 }
