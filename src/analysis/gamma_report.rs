@@ -2,16 +2,16 @@
 //! settings, the pass rate, the distribution of gamma, figures by structure, and a stricter criterion beside
 //! it.
 
+use super::gamma_verdict::{Judged, loosened, rate_text};
 use crate::case::Receipt;
-use crate::engine::gamma::{Criterion, GammaMap, GammaRequest, GammaResult, Normalisation, Surface};
+use crate::engine::gamma::{
+    Criterion, GammaMap, GammaRequest, GammaResult, OUTSIDE, Surface, UNDEFINED, near_maximum,
+};
 use crate::geometry::{Mask, Volume};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::fmt;
 
-/// Universal limits of TG-218 for the pass rate at 3 %/2 mm, global, from 10 % on, percent.
-pub const TOLERANCE_PERCENT: f64 = 95.0;
-pub const ACTION_PERCENT: f64 = 90.0;
 /// Bins of the histogram and their width: up to the greatest gamma of the window's sliders.
 const BINS: usize = 100;
 const BIN: f64 = 0.05;
@@ -29,9 +29,12 @@ pub struct GammaReport {
     /// The 100 % dose, in words and in Gy.
     pub normalisation: &'static str,
     pub normalisation_gy: f64,
+    pub near_maximum_gy: f64,
     pub threshold_percent: f64,
     pub threshold_gy: f64,
     pub max_gamma: Option<f32>,
+    /// The reference was measured.
+    pub measured: bool,
     /// The structure outside which no point was analysed.
     pub region: Option<String>,
     /// Number and seed of randomly chosen points.
@@ -57,8 +60,8 @@ pub struct CriterionReport {
     pub pass_rate_percent_if_outside_failed: f64,
     /// Points of 0 Gy, where a local criterion is undefined.
     pub undefined: usize,
-    /// Rating by the limits of TG-218, which are meant for 3 %/2 mm, global, from 10 % on.
-    pub tg218: &'static str,
+    /// The verdict by the limits of TG-218, or why there is none; empty before it is known.
+    pub tg218: String,
     pub histogram: GammaHistogram,
     pub structures: Vec<StructureGamma>,
 }
@@ -71,6 +74,8 @@ pub struct GammaFigures {
     pub points: usize,
     pub passing: usize,
     pub failing: usize,
+    /// Points over the threshold without gamma: neither passing nor failing.
+    pub not_judged: usize,
     pub mean: Option<f64>,
     pub median: Option<f64>,
     /// 99 % of the points have at most this.
@@ -98,14 +103,32 @@ pub struct StructureGamma {
 }
 
 impl GammaReport {
-    /// `structures`: names, with masks on any grid.
+    /// `structures`: names, with masks on any grid. `measured`: the reference was; `not_final`: why a dose is not the last word.
     pub fn new(
         [reference, evaluated]: [&str; 2],
         request: &GammaRequest,
         result: &GammaResult,
+        (measured, not_final): (bool, Option<String>),
         region: Option<&str>,
         structures: &[(&str, &Mask)],
     ) -> Self {
+        let near_maximum_gy = f64::from(near_maximum(request.reference.data()));
+        let criterion = |map: &GammaMap| {
+            let judged = Judged {
+                criterion: map.criterion,
+                threshold_percent: request.threshold_percent,
+                normalisation_gy: result.normalisation_gy,
+                near_maximum_gy,
+                counts: map.counts,
+                measured,
+                in_part: region.is_some() || request.subset.is_some(),
+                not_final: not_final.clone(),
+            };
+            CriterionReport {
+                tg218: judged.verdict().words,
+                ..CriterionReport::new(map, request.max_gamma, structures)
+            }
+        };
         Self {
             reference: reference.to_owned(),
             evaluated: evaluated.to_owned(),
@@ -121,20 +144,16 @@ impl GammaReport {
                 (true, 1) => "2",
                 (true, _) => "2.5",
             },
-            normalisation: match request.normalisation {
-                Normalisation::Maximum => "maximum of the reference",
-                Normalisation::Prescription(_) => "prescription",
-                Normalisation::Typed(_) => "typed",
-            },
+            normalisation: request.normalisation.word(),
             normalisation_gy: result.normalisation_gy,
+            near_maximum_gy,
             threshold_percent: request.threshold_percent,
             threshold_gy: result.threshold_gy,
             max_gamma: request.max_gamma,
+            measured,
             region: region.map(str::to_owned),
             subset: request.subset,
-            criteria: { result.maps.iter() }
-                .map(|map| CriterionReport::new(map, request.max_gamma, structures))
-                .collect(),
+            criteria: result.maps.iter().map(criterion).collect(),
             receipt: (*result.receipt).clone(),
         }
     }
@@ -147,7 +166,7 @@ impl CriterionReport {
         let counts = map.counts;
         let values: Vec<f32> = map.gamma.data().iter().copied().filter(|g| !g.is_nan()).collect();
         let histogram = GammaHistogram::new(&values);
-        let figures = GammaFigures::new(values, max_gamma);
+        let figures = GammaFigures { not_judged: counts.unjudged(), ..GammaFigures::new(values, max_gamma) };
         let all = (counts.analysed + counts.outside).max(1) as f64;
         Self {
             criterion: map.criterion.to_string(),
@@ -158,7 +177,7 @@ impl CriterionReport {
             outside: counts.outside,
             pass_rate_percent_if_outside_failed: 100.0 * counts.passing as f64 / all,
             undefined: counts.undefined,
-            tg218: verdict(figures.pass_rate_percent),
+            tg218: String::new(),
             histogram,
             structures: structures
                 .iter()
@@ -171,30 +190,28 @@ impl CriterionReport {
     }
 }
 
-fn verdict(pass_rate_percent: Option<f64>) -> &'static str {
-    match pass_rate_percent {
-        Some(rate) if rate >= TOLERANCE_PERCENT => "within tolerance",
-        Some(rate) if rate >= ACTION_PERCENT => "between tolerance and action limit",
-        Some(_) => "below the action limit",
-        None => "no points",
-    }
-}
-
 impl GammaFigures {
     /// Figures of the points whose centres lie in voxels that a mask covers by half or more.
     pub fn inside(gamma: &Volume<f32>, mask: &Mask, max_gamma: Option<f32>) -> Self {
         if mask.grid() == gamma.grid() {
             let points = mask.iter().filter(|(_, share)| *share >= 0.5);
             let values = points.filter_map(|(n, _)| gamma.data().get(n).copied());
-            return Self::new(values.filter(|g| !g.is_nan()).collect(), max_gamma);
+            return Self::of(values.collect(), max_gamma);
         }
         let grid = gamma.grid();
         let [nx, _, nz] = grid.size();
         let of_plane = |k: usize| {
-            let points = gamma.plane(k).iter().enumerate().filter(|(_, g)| !g.is_nan());
+            let points = gamma.plane(k).iter().enumerate().filter(|(_, g)| !g.is_nan() || is_unjudged(**g));
             points.filter(move |(n, _)| mask.holds(grid.centre_mm(n % nx, n / nx, k))).map(|(_, g)| *g)
         };
-        Self::new((0..nz).into_par_iter().flat_map_iter(of_plane).collect(), max_gamma)
+        Self::of((0..nz).into_par_iter().flat_map_iter(of_plane).collect(), max_gamma)
+    }
+
+    /// Of values of a map.
+    fn of(mut values: Vec<f32>, max_gamma: Option<f32>) -> Self {
+        let not_judged = values.iter().filter(|g| is_unjudged(**g)).count();
+        values.retain(|g| !g.is_nan());
+        Self { not_judged, ..Self::new(values, max_gamma) }
     }
 
     /// `values` are without NaN.
@@ -214,6 +231,7 @@ impl GammaFigures {
             points,
             passing,
             failing: points - passing,
+            not_judged: 0,
             median: at_share(0.5),
             percentile_99: at_share(0.99),
             max: at_share(1.0),
@@ -232,6 +250,11 @@ impl GammaFigures {
     pub fn more_than_sign(&self) -> &'static str {
         if self.beyond_max_gamma > 0 { "> " } else { "" }
     }
+}
+
+/// Whether a map's value is that of a point over the threshold without gamma.
+fn is_unjudged(gamma: f32) -> bool {
+    [OUTSIDE, UNDEFINED].iter().any(|value| value.to_bits() == gamma.to_bits())
 }
 
 impl GammaHistogram {
@@ -285,6 +308,9 @@ impl fmt::Display for GammaReport {
             self.interpolation,
             self.max_gamma.map_or("unlimited".to_owned(), |most| format!("up to {most}")),
         )?;
+        if let Some(why) = loosened(self.normalisation_gy, self.near_maximum_gy) {
+            writeln!(f, "warning: {why}")?;
+        }
         if let Some(region) = &self.region {
             writeln!(f, "inside {region}")?;
         }
@@ -309,12 +335,14 @@ impl fmt::Display for GammaReport {
 
 impl fmt::Display for CriterionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {} ({})", self.criterion, self.figures, self.tg218)?;
+        writeln!(f, "{}: {}", self.criterion, self.figures)?;
+        writeln!(f, "  {}", self.tg218)?;
         if self.outside > 0 {
             writeln!(
                 f,
-                "  {} points lie outside the evaluated dose and neither pass nor fail; counted as failing: {:.2} %",
-                self.outside, self.pass_rate_percent_if_outside_failed
+                "  {} points lie outside the evaluated dose and neither pass nor fail; counted as failing: {}",
+                self.outside,
+                rate_text(self.pass_rate_percent_if_outside_failed)
             )?;
         }
         if self.undefined > 0 {
@@ -330,13 +358,18 @@ impl fmt::Display for CriterionReport {
 impl fmt::Display for GammaFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Some(rate), Some(mean), Some(max)) = (self.pass_rate_percent, self.mean, self.max) else {
-            return f.write_str("no points");
+            return match self.not_judged {
+                0 => f.write_str("no points"),
+                n => write!(f, "no point judged, {n} NOT judged"),
+            };
         };
         write!(
             f,
-            "{rate:.2} % of {} points pass, {} fail; mean {more}{mean:.3}, greatest {more}{max:.3}",
+            "{} of {} points pass, {} fail; {}mean {more}{mean:.3}, greatest {more}{max:.3}",
+            rate_text(rate),
             self.points,
             self.failing,
+            unjudged_text(self.points, self.not_judged).map_or(String::new(), |text| text + "; "),
             more = self.more_than(),
         )?;
         match self.beyond_max_gamma {
@@ -344,6 +377,13 @@ impl fmt::Display for GammaFigures {
             n => write!(f, " ({n} points are farther than was searched for)"),
         }
     }
+}
+
+/// `67240 of 68921 (97.6 %) NOT judged`, where points have no gamma.
+pub fn unjudged_text(judged: usize, unjudged: usize) -> Option<String> {
+    let all = judged + unjudged;
+    let percent = 100.0 * unjudged as f64 / all.max(1) as f64;
+    (unjudged > 0).then(|| format!("{unjudged} of {all} ({percent:.1} %) NOT judged"))
 }
 
 #[cfg(test)]

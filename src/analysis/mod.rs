@@ -13,6 +13,7 @@ mod dvh;
 mod dvh_table;
 mod figures;
 mod gamma_report;
+mod gamma_verdict;
 mod given;
 mod goals;
 pub mod machine_fit;
@@ -53,7 +54,10 @@ pub use dvh::{Dvh, DvhError, DvhPlanes, Isodoses, Sampling};
 pub use dvh_table::{dvh_csv, dvhs_of};
 pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use gamma_report::{
-    CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter,
+    CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter, unjudged_text,
+};
+pub use gamma_verdict::{
+    GammaVerdict, Judged, MOST_UNJUDGED_PERCENT, digits_apart, loosened, not_final, rate_text,
 };
 pub use given::{GivenDensities, GivenError, given_words, why_bolus_stays};
 pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard, unsettled};

@@ -246,6 +246,7 @@ fn check_folder(
             engine,
             tolerances,
             goals: &goals,
+            changed_here: Vec::new(),
         };
         match second_check(&job, &JobControl::new(), &super::tell) {
             Ok(check) => rows.push(Row::Checked(Box::new(check))),

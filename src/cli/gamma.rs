@@ -3,7 +3,7 @@
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure, doses};
-use crate::analysis::{GammaReport, stricter};
+use crate::analysis::{GammaReport, not_final, stricter};
 use crate::case::{Case, Dose, Remark, Structure};
 use crate::engine::gamma::{Criterion, Dims, GammaMap, GammaRequest, Normalisation, Subset, Surface};
 use crate::engine::{DeviceChoice, JobControl};
@@ -24,10 +24,11 @@ use std::sync::Arc;
     after_help = "REF and EVAL are .mha volumes in Gy or RTDOSE files, on any grids of one patient. Every voxel of REF that \
 reaches the threshold is looked for in EVAL, which stays on its own grid and is interpolated linearly between its voxels: the \
 distance to that surface is exact, not sampled. A voxel passes at gamma of at most 1; voxels of REF outside EVAL are counted \
-as outside and neither pass nor fail. A stricter second criterion is reported beside the one asked for. What --out ends in \
+as not judged and neither pass nor fail. A stricter second criterion is reported beside the one asked for. A verdict by the \
+limits of AAPM TG-218 is given of a measured REF (--measured) at 3 %/2 mm, global, from 10 % on. What --out ends in \
 decides what is written: .mha gamma on the grid of REF, NaN where nothing was evaluated; .csv every point; .json the report.\n\n\
 Examples:\n  \
-beamsight gamma measured.mha computed.mha\n  \
+beamsight gamma measured.mha computed.mha --measured --dta 2\n  \
 beamsight gamma RD.1.dcm RD.2.dcm --dose 2 --dta 2 --threshold 10 --out gamma.mha\n  \
 beamsight gamma a.mha b.mha --local --norm 50 --max-gamma 2 --json --out gamma.csv\n  \
 beamsight gamma a.dcm b.dcm --structure PTV --case ~/ct/patient-7 --norm rx"
@@ -57,8 +58,9 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = percent)]
     threshold: f64,
 
-    /// What 100 % is: max (of REF), rx (the prescription of --case) or a dose in Gy
-    #[arg(long, value_name = "NORM", default_value = "max", value_parser = norm, allow_hyphen_values = true)]
+    /// What 100 % is: near-max (D2% of the voxels of REF above half), max (of REF), rx (the prescription of --case) or a dose
+    /// in Gy
+    #[arg(long, value_name = "NORM", default_value = "near-max", value_parser = norm, allow_hyphen_values = true)]
     norm: Norm,
 
     /// Do not look farther than this gamma: a point that has more counts as more than that. Above 1, so that no such point passes
@@ -76,6 +78,10 @@ pub struct Args {
     /// Case with structures, of which each gets its line, and with the prescription
     #[arg(long, value_name = "CASE")]
     case: Option<CaseWord>,
+
+    /// REF was measured: TG-218 has limits for it
+    #[arg(long)]
+    measured: bool,
 
     /// Compare doses of patients with different IDs, too
     #[arg(long)]
@@ -107,6 +113,7 @@ pub struct Args {
 
 #[derive(Clone, Copy, Debug)]
 enum Norm {
+    NearMaximum,
     Maximum,
     Prescription,
     Gy(f64),
@@ -114,11 +121,12 @@ enum Norm {
 
 fn norm(word: &str) -> Result<Norm, String> {
     match word {
+        "near-max" => Ok(Norm::NearMaximum),
         "max" => Ok(Norm::Maximum),
         "rx" => Ok(Norm::Prescription),
         _ => words::positive(word)
             .map(Norm::Gy)
-            .map_err(|_| "it is max, rx or a dose in Gy above 0".to_owned()),
+            .map_err(|_| "it is near-max, max, rx or a dose in Gy above 0".to_owned()),
     }
 }
 
@@ -183,6 +191,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         Facts::new(Quantity::Gamma, stated.or(of_case).unwrap_or(&reference.patient), frame)
     };
     let [reference, evaluated] = [reference.dose, evaluated.dose];
+    let not_final = not_final([("REF", &reference), ("EVAL", &evaluated)]);
     let region = case.as_ref().map(|case| region(args, case)).transpose()?.flatten();
     let on_reference = |structure: &Structure| MaskOf::on(&reference.gy, structure);
     let criterion = Criterion { dose_percent: args.dose, dta_mm: args.dta, local: args.local };
@@ -190,6 +199,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let dose_of = |dose, index| Shared::new(DoseOfPlan::of_file(&Arc::new(dose), index, None), None);
     let query = GammaOfPair {
         normalisation: match args.norm {
+            Norm::NearMaximum => Normalisation::NearMaximum,
             Norm::Maximum => Normalisation::Maximum,
             Norm::Prescription => Normalisation::Prescription(prescription(case.as_ref())?),
             Norm::Gy(gy) => Normalisation::Typed(gy),
@@ -210,8 +220,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let masks: Vec<(String, Arc<Mask>)> = structures.filter_map(mask).collect();
     let labels = [&args.reference, &args.evaluated].map(|path| path.display().to_string());
     let structures: Vec<(&str, &Mask)> = masks.iter().map(|(name, mask)| (name.as_str(), &**mask)).collect();
-    let report =
-        GammaReport::new([&labels[0], &labels[1]], &request, &result, args.structure.as_deref(), &structures);
+    let labels = [labels[0].as_str(), &labels[1]];
+    let region = args.structure.as_deref();
+    let report = GammaReport::new(labels, &request, &result, (args.measured, not_final), region, &structures);
     let json = as_json(&report, args, &remarks)?;
     let mut text = format!("{report}\n");
     remarks.iter().for_each(|remark| _ = writeln!(text, "note: {remark}"));

@@ -3,7 +3,7 @@
 use super::dispatch::{Answer, answer};
 pub use super::jobs::gamma::{
     Checked, Counts, Criterion, Dims, GammaError, GammaMap, GammaRequest, GammaResult, Method, Normalisation,
-    Role, Subset, Surface,
+    OUTSIDE, Role, Subset, Surface, UNDEFINED, near_maximum,
 };
 use super::{Compute, JobControl, cpu, cuda, wgpu};
 use crate::case::Receipt;

@@ -8,7 +8,7 @@ use super::shared::Shared;
 use crate::analysis::{Cluster, CriterionReport, GammaFigures, clusters, unit_remark};
 use crate::case::Receipt;
 use crate::engine::gamma::{
-    Counts, Criterion, Dims, GammaRequest, GammaResult, Normalisation, Subset, Surface, gamma,
+    Counts, Criterion, Dims, GammaRequest, GammaResult, Normalisation, Subset, Surface, gamma, near_maximum,
 };
 use crate::engine::{Compute, DeviceChoice};
 use crate::geometry::{Grid, Mask, Volume};
@@ -50,7 +50,7 @@ pub struct GammaAnswer {
 }
 
 impl GammaOfPair {
-    /// All points in space above 10 % of the maximum.
+    /// All points in space above 10 % of the near-maximum.
     pub fn of(
         reference: Shared<DoseOfPlan>,
         evaluated: Shared<DoseOfPlan>,
@@ -61,7 +61,7 @@ impl GammaOfPair {
             reference,
             evaluated,
             criteria,
-            normalisation: Normalisation::Maximum,
+            normalisation: Normalisation::NearMaximum,
             threshold_percent: 10.0,
             max_gamma: Some(MOST_GAMMA),
             dims: Dims::default(),
@@ -218,6 +218,8 @@ pub struct FiguresOfGamma {
 pub struct GammaByStructure {
     /// The report of the first criterion, without structures.
     pub report: CriterionReport,
+    /// Of the reference, Gy.
+    pub near_maximum_gy: f64,
     /// Clusters, the worst first, each with the ROI number of the structure that holds most of it, and the
     /// share it holds.
     pub clusters: Vec<(Option<(u32, f64)>, Cluster)>,
@@ -262,6 +264,7 @@ impl Query for FiguresOfGamma {
         }
         Ok(Arc::new(GammaByStructure {
             report: CriterionReport::new(map, request.max_gamma, &[]),
+            near_maximum_gy: f64::from(near_maximum(request.reference.data())),
             clusters: clusters
                 .into_iter()
                 .map(|c| (c.structure.map(|(index, share)| (places[index].0, share)), c))

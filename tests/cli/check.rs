@@ -114,6 +114,9 @@ fn a_demo_agrees_with_its_own_dose_until_its_monitor_units_change() {
         let agreement = &of["agreement"];
         assert_eq!(agreement["gamma"]["points"], agreement["gamma"]["passing"]);
         assert_eq!(agreement["gamma"]["outside"], 0);
+        let back = &agreement["gamma_back"];
+        assert!(number(&back["points"]) > 1000.0 && back["points"] == back["passing"], "{agreement}");
+        assert_eq!((&back["outside"], number(&back["far_cm3"])), (&0.into(), 0.0));
         let [planned, recomputed] =
             ["planned_gy", "recomputed_gy"].map(|key| number(&agreement["point"][key]));
         // The file rounds to 32 bits of the greatest dose.

@@ -66,6 +66,9 @@ fn a_uniform_offset_is_reported_and_written() {
     let counts: u64 = json["histogram"]["counts"].as_array().unwrap().iter().filter_map(|c| c.as_u64()).sum();
     assert_eq!(counts, points);
     assert!(said.contains("100.00 %") && said.contains("outside") && said.contains("3 %/2 mm"), "{said}");
+    assert!(said.contains("100.00 % of 968 points pass, 0 fail; 242 of 1210 (20.0 %) NOT judged"), "{said}");
+    assert!(!said.contains("within tolerance") && said.contains("no verdict: "), "{said}");
+    assert_eq!((&json["not_judged"], &json["measured"]), (&242.into(), &false.into()));
     // The map: NaN below the threshold and outside, gamma elsewhere.
     let values = values_of(&out);
     assert_eq!(values.len(), 12 * 11 * 10);
@@ -89,6 +92,10 @@ fn options_of_the_criterion() {
     assert!((max(&[]) - 2.0 / 3.0).abs() < 1e-4);
     assert!((max(&["--local"]) - 2.0 / 3.0).abs() < 1e-4);
     assert!((max(&["--norm", "80"]) - 1.0 / 3.0).abs() < 1e-4);
+    for (norm, words) in [("near-max", "near-maximum of the reference"), ("max", "maximum of the reference")]
+    {
+        assert!(run(&["--norm", norm])["normalisation"].as_str().unwrap().starts_with(words));
+    }
     assert!((max(&["--dose", "1", "--max-gamma", "1.5"]) - 1.5).abs() < 1e-4);
     assert_eq!(run(&["--threshold", "60"])["points"], 8 * 8 * 4);
     assert_eq!(run(&["--subset", "50", "--seed", "9"])["points"], 50);

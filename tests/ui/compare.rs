@@ -6,7 +6,7 @@ use beamsight::app::command::Command;
 use beamsight::app::render::Isolines;
 use beamsight::app::report::gather;
 use beamsight::app::state::Workspace;
-use beamsight::app::state::compare::{Layout, Side, Source};
+use beamsight::app::state::compare::{GammaNorm, Layout, Side, Source};
 use beamsight::app::state::display::DoseReference;
 use beamsight::app::state::results::Freshness;
 use beamsight::app::{App, CompareOptions, DoseWord, Options, Picked};
@@ -151,6 +151,42 @@ fn sliders_and_numbers_move_the_pass_rate() {
     // Until then the result of the previous threshold may still be displayed.
     let half = |app: &App| app.state.results.gamma().is_some() && analysed(app) * 2 == all;
     until(&mut w, "half of the voxels get 10 % of the maximum", |app| app.is_settled() && half(app));
+}
+
+/// TG-218's limits are for a measured dose: two computed ones have no verdict, nor has a preview, whatever passes. One hot voxel
+/// does not loosen the criterion.
+#[test]
+fn a_verdict_is_given_of_a_measured_and_a_final_dose() {
+    let mut w = compare("compare_verdict");
+    let hot = |p: DVec3| if p.distance(DVec3::splat(2.0)) < 1.0 { 32.0 } else { 10.0 };
+    with_doses(&mut w, dose("hot", 4.0, hot), dose("more", 4.0, |_| 10.5));
+    until(&mut w, "verdict", |app| app.is_settled() && app.state.gamma_verdict().is_some());
+    let words = |w: &Window| w.state().state.gamma_verdict().expect("a verdict").words;
+    assert!(
+        words(&w).contains("no verdict: the limits of AAPM TG-218 are for a measured dose"),
+        "{}",
+        said(&w)
+    );
+    let (result, ..) = w.state().state.results.gamma().expect("gamma");
+    assert!((result.normalisation_gy - 10.0).abs() < 1e-6, "{} Gy", result.normalisation_gy);
+    assert_eq!(pass_rate(w.state()), Some(0.0), "3 % of 10 Gy do not hold 0.5 Gy");
+    w.get_by_label("Reference was measured").click();
+    w.run_steps(2);
+    assert!(words(&w).contains("TG-218: below the action limit (90 %)"), "{}", words(&w));
+    assert!(gather(&w.state().state).is_ok_and(|report| {
+        report.gamma.is_some_and(|gamma| gamma.verdict == words(&w) && gamma.normalisation.contains("D2%"))
+    }));
+    // The maximum is there to be chosen: 3 % of 32 Gy let all pass, and there is no verdict on that.
+    w.state_mut().state.compare.gamma.norm = GammaNorm::Maximum;
+    w.run_steps(2);
+    let all_pass = |app: &App| pass_rate(app).is_some_and(|rate| rate > 99.0);
+    until(&mut w, "maximum", |app| app.is_settled() && all_pass(app) && app.state.gamma_verdict().is_some());
+    assert!(words(&w).contains("the criterion is looser than it says"), "{}", words(&w));
+    // A dose that is a preview.
+    let preview = Dose { status: DoseStatus::Preview, ..dose("noise", 4.0, |_| 10.0) };
+    with_doses(&mut w, dose("even", 4.0, |_| 10.0), preview);
+    until(&mut w, "verdict", |app| app.is_settled() && app.state.gamma_verdict().is_some());
+    assert_eq!(words(&w), "no verdict: B is preview");
 }
 
 #[test]

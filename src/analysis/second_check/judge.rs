@@ -1,10 +1,23 @@
 //! The verdict of a second check: figures held against tolerances.
 
-use super::{GammaAgreement, Item, PointAgreement, Tolerances};
+use super::{Agreement, FAR, GammaAgreement, Item, PointAgreement, Tolerances};
+use crate::analysis::{MOST_UNJUDGED_PERCENT, digits_apart};
 use serde::Serialize;
 
-/// Where more of the planned dose lies outside the recomputed one, the two are not doses of one place, percent of the points.
-const MOST_OUTSIDE_PERCENT: f64 = 5.0;
+/// Where more of the recomputed high dose lies outside the planned grid, that grid does not hold the plan, percent of the points.
+/// The outermost voxels of a body may lie half outside. Chosen.
+const MOST_HIGH_OUTSIDE_PERCENT: f64 = 1.0;
+
+/// A high dose that fails by far in more than this is none of noise, surfaces or edges: a target, or a part of one. Chosen.
+const MOST_FAR_CM3: f64 = 0.1;
+
+/// A target that gets less than this part of its mean dose in the other dose is missing there, where that mean is high dose.
+/// Chosen.
+const LEAST_OF_MEAN: f64 = 0.5;
+
+/// Beyond this part of the greatest recomputed dose the greatest planned one is of no beam of the plan. Chosen: engines differ by a
+/// tenth of it at bone and surfaces.
+const MOST_OF_GREATEST: f64 = 1.5;
 
 /// A planned dose whose course is this near to the recomputed one of a single fraction is that of a fraction.
 const LIKE_A_FRACTION: f64 = 0.15;
@@ -43,7 +56,7 @@ impl Verdict {
 }
 
 /// How a figure stands to its limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     Within,
     /// Beyond the tolerance, not beyond the action level.
@@ -52,6 +65,15 @@ pub enum Level {
 }
 
 impl Level {
+    /// Of a share that shall be high, by its tolerance and action level.
+    pub fn of_rate(percent: f64, [tolerance, action]: [f64; 2]) -> Self {
+        match percent {
+            rate if rate >= tolerance => Self::Within,
+            rate if rate >= action => Self::Between,
+            _ => Self::Beyond,
+        }
+    }
+
     pub fn words(self) -> &'static str {
         match self {
             Self::Within => "within tolerance",
@@ -64,12 +86,15 @@ impl Level {
 impl GammaAgreement {
     /// `None` without points.
     pub fn level(&self, limits: &Tolerances) -> Option<Level> {
-        let rate = self.pass_rate_percent()?;
-        Some(match rate {
-            rate if rate >= limits.gamma_tolerance_percent => Level::Within,
-            rate if rate >= limits.gamma_action_percent => Level::Between,
-            _ => Level::Beyond,
-        })
+        Some(Level::of_rate(self.pass_rate_percent()?, limits.of_gamma()))
+    }
+}
+
+impl Agreement {
+    /// The worse of both directions; `None` without points in one of them.
+    pub fn gamma_level(&self, limits: &Tolerances) -> Option<Level> {
+        let [there, back] = [self.gamma?, self.gamma_back?].map(|gamma| gamma.level(limits));
+        Some(there?.max(back?))
     }
 }
 
@@ -90,20 +115,38 @@ impl PointAgreement {
 pub struct Judgement {
     pub verdict: Verdict,
     pub reasons: Vec<String>,
+    /// What the verdict does not count, and what it counts that is not of the plan's files.
+    pub reservations: Vec<String>,
+}
+
+impl Judgement {
+    /// The verdict with its reservations.
+    pub fn words(&self) -> String {
+        let all = std::iter::once(self.verdict.words()).chain(self.reservations.iter().map(String::as_str));
+        all.collect::<Vec<_>>().join("; ")
+    }
 }
 
 /// Judges a plan and its beams. Whatever could not be judged keeps the plan from being judged as a whole; a beam without a
-/// planned dose of its own counts in the plan's alone.
-pub fn judge(whole: &Item, beams: &[Item], fractions: u32, limits: &Tolerances) -> Judgement {
+/// planned dose of its own counts in the plan's alone. `changed_here`: what the recomputed dose counts otherwise than the plan's files
+/// have it.
+pub fn judge(
+    whole: &Item,
+    beams: &[Item],
+    fractions: u32,
+    limits: &Tolerances,
+    changed_here: &[String],
+) -> Judgement {
     let (mut open, mut outside) = (Vec::new(), Vec::new());
     // What is wrong with a beam explains why the plan is not compared.
     open.extend(beams.iter().chain([whole]).flat_map(|item| item.not_judged.iter().cloned()));
     for item in std::iter::once(whole).chain(beams) {
         look(item, fractions, limits, &mut open, &mut outside);
     }
-    // The plan as a whole is always compared by gamma and at a point.
+    // The plan as a whole is always compared by gamma, both ways, and at a point.
     let compared = whole.agreement.as_ref();
-    if open.is_empty() && compared.is_none_or(|a| a.gamma.is_none() || a.point.is_none()) {
+    let is_whole = |a: &Agreement| a.gamma.is_some() && a.gamma_back.is_some() && a.point.is_some();
+    if open.is_empty() && !compared.is_some_and(is_whole) {
         open.push("The plan's dose was not compared.".to_owned());
     }
     let verdict = match (open.is_empty(), outside.is_empty()) {
@@ -111,8 +154,21 @@ pub fn judge(whole: &Item, beams: &[Item], fractions: u32, limits: &Tolerances) 
         (true, false) => Verdict::Outside,
         (true, true) => Verdict::Within,
     };
+    let mut reservations = Vec::new();
+    if let Some(back) = compared.and_then(|a| a.gamma_back).filter(|back| back.outside > 0) {
+        reservations.push(format!(
+            "{} of {} points of the recomputed dose ({:.1} %) lie outside the planned grid and are not judged",
+            back.outside,
+            back.points + back.outside,
+            back.outside_percent()
+        ));
+    }
+    if !changed_here.is_empty() {
+        let text = "the recomputed dose counts what is not of the plan's files";
+        reservations.push(format!("{text}: {}", changed_here.join(", ")));
+    }
     open.extend(outside);
-    Judgement { verdict, reasons: open }
+    Judgement { verdict, reasons: open, reservations }
 }
 
 fn look(item: &Item, fractions: u32, limits: &Tolerances, open: &mut Vec<String>, outside: &mut Vec<String>) {
@@ -133,34 +189,96 @@ fn look(item: &Item, fractions: u32, limits: &Tolerances, open: &mut Vec<String>
                 open.push(format!("{name}: there is no {which} dose at {}.", point.place));
             }
             (false, Some(Level::Within), _) => {}
-            (false, Some(level), Some(percent)) => outside.push(format!(
-                "{name}: the dose at {} differs by {percent:+.1} % ({:.3} Gy planned, {:.3} Gy recomputed), {} of {} %.",
-                point.place,
-                point.planned_gy,
-                point.recomputed_gy,
-                level.words(),
-                if level == Level::Between { limits.point_tolerance_percent } else { limits.point_action_percent }
-            )),
+            (false, Some(level), Some(percent)) => {
+                let digits = digits_apart(percent.abs(), &limits.of_points(), 1);
+                outside.push(format!(
+                    "{name}: the dose at {} differs by {percent:+.digits$} % ({:.3} Gy planned, {:.3} Gy recomputed), {} of {} %.",
+                    point.place,
+                    point.planned_gy,
+                    point.recomputed_gy,
+                    level.words(),
+                    limits.of_points()[usize::from(level == Level::Beyond)]
+                ));
+            }
         }
     }
-    if let Some(gamma) = &agreement.gamma {
-        let share = 100.0 * gamma.outside as f64 / (gamma.points + gamma.outside).max(1) as f64;
-        match (gamma.level(limits), gamma.pass_rate_percent()) {
-            _ if share > MOST_OUTSIDE_PERCENT => open.push(format!(
-                "{name}: {share:.1} % of its planned dose lies where nothing is recomputed: the CT or the body does not reach \
-                 as far."
-            )),
-            (None, _) | (_, None) => {
-                open.push(format!("{name}: its planned dose has no points above the threshold."));
-            }
-            (Some(Level::Within), _) => {}
-            (Some(level), Some(rate)) => outside.push(format!(
-                "{name}: gamma {} passes at {rate:.1} % of the points, {} of {} %.",
+    if let Some(there) = &agreement.gamma {
+        let of = ["planned", "recomputed"];
+        if there.outside_percent() > MOST_UNJUDGED_PERCENT {
+            open.push(format!(
+                "{name}: {:.1} % of its planned dose lies where nothing is recomputed: the CT or the body does not reach as far.",
+                there.outside_percent()
+            ));
+        } else {
+            look_at_gamma(&name, there, of, limits, open, outside);
+        }
+    }
+    if let Some(back) = &agreement.gamma_back {
+        let grid = "lies outside the planned grid: export the planned dose on a grid that holds it";
+        if back.high_outside_percent() > MOST_HIGH_OUTSIDE_PERCENT {
+            open.push(format!(
+                "{name}: {:.1} % of the recomputed high dose (from {:.3} Gy on) {grid}.",
+                back.high_outside_percent(),
+                0.5 * agreement.normalisation_gy
+            ));
+        } else if back.outside_percent() > MOST_UNJUDGED_PERCENT {
+            open.push(format!(
+                "{name}: {:.1} % of the recomputed dose from {} % on {grid}.",
+                back.outside_percent(),
+                limits.gamma_threshold_percent
+            ));
+        }
+        look_at_gamma(&name, back, ["recomputed", "planned"], limits, open, outside);
+    }
+    for target in &item.targets {
+        let [planned_gy, recomputed_gy] = target.mean_gy;
+        let (less, more) = (planned_gy.min(recomputed_gy), planned_gy.max(recomputed_gy));
+        if less < LEAST_OF_MEAN * more && more >= LEAST_OF_MEAN * agreement.normalisation_gy {
+            outside.push(format!(
+                "{name}: the mean dose of the target '{}' is {planned_gy:.3} Gy planned and {recomputed_gy:.3} Gy recomputed.",
+                target.name
+            ));
+        }
+    }
+    let [planned_gy, recomputed_gy] = agreement.greatest_gy;
+    if planned_gy > MOST_OF_GREATEST * recomputed_gy {
+        outside.push(format!(
+            "{name}: the greatest planned dose, {planned_gy:.3} Gy, is {:.1} times the greatest recomputed one, {recomputed_gy:.3} Gy.",
+            planned_gy / recomputed_gy
+        ));
+    }
+}
+
+/// Gamma of the one dose at the points of the other.
+fn look_at_gamma(
+    name: &str,
+    gamma: &GammaAgreement,
+    [of, other]: [&str; 2],
+    limits: &Tolerances,
+    open: &mut Vec<String>,
+    outside: &mut Vec<String>,
+) {
+    match (gamma.level(limits), gamma.pass_rate_percent()) {
+        (None, _) | (_, None) => {
+            open.push(format!("{name}: its {of} dose has no points above the threshold."));
+        }
+        (Some(Level::Within), _) => {}
+        (Some(level), Some(rate)) => {
+            let digits = digits_apart(rate, &limits.of_gamma(), 1);
+            outside.push(format!(
+                "{name}: gamma {} passes at {rate:.digits$} % of the points of the {of} dose, {} of {} %.",
                 limits.criterion_text(),
                 level.words(),
-                if level == Level::Between { limits.gamma_tolerance_percent } else { limits.gamma_action_percent }
-            )),
+                limits.of_gamma()[usize::from(level == Level::Beyond)]
+            ));
         }
+    }
+    if gamma.far_cm3 > MOST_FAR_CM3 {
+        outside.push(format!(
+            "{name}: {:.1} cm3 of its {of} high dose are nowhere near in the {other} dose (within {} % and {} mm), as where a \
+             target is missing.",
+            gamma.far_cm3, FAR.dose_percent, FAR.dta_mm
+        ));
     }
 }
 
@@ -169,31 +287,39 @@ fn looks_like_a_fraction(point: &PointAgreement, fractions: u32) -> bool {
     fractions > 1 && (share - 1.0).abs() < LIKE_A_FRACTION
 }
 
-fn capital(name: &str) -> String {
+/// With a capital letter in front.
+pub fn capital(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Agreement;
+    use super::super::TargetDoses;
     use super::*;
 
     fn item(name: &str, passing: usize, outside: usize, recomputed_gy: f64) -> Item {
         let gamma =
-            GammaAgreement { points: 1000, passing, outside, mean: None, max: None, beyond_max_gamma: 0 };
+            GammaAgreement { points: 1000, passing, outside, outside_fails: true, ..Default::default() };
+        let back = GammaAgreement { points: 1000, passing: 1000, high_points: 500, ..Default::default() };
         let point = PointAgreement {
             place: "the isocentre".to_owned(),
             point_mm: [0.0; 3],
             planned_gy: 2.0,
             recomputed_gy,
         };
-        let agreement = Some(Agreement { gamma: Some(gamma), point: Some(point) });
-        Item { name: name.to_owned(), mu: 100.0, agreement, not_judged: Vec::new() }
+        let agreement = Some(Agreement {
+            gamma: Some(gamma),
+            gamma_back: Some(back),
+            normalisation_gy: 2.0,
+            greatest_gy: [2.1, 2.1],
+            point: Some(point),
+        });
+        Item { name: name.to_owned(), mu: 100.0, agreement, ..Item::default() }
     }
 
     fn verdict(whole: &Item, beams: &[Item]) -> (Verdict, String) {
-        let judged = judge(whole, beams, 1, &Tolerances::default());
+        let judged = judge(whole, beams, 1, &Tolerances::default(), &[]);
         (judged.verdict, judged.reasons.join(" "))
     }
 
@@ -204,7 +330,17 @@ mod tests {
             assert_eq!(verdict(&item("the plan", passing, 0, gy), &[]), (Verdict::Within, String::new()));
         }
         for (passing, gy, says) in [
-            (949, 2.0, "passes at 94.9 % of the points, beyond tolerance of 95 %"),
+            (949, 2.0, "passes at 94.9 % of the points of the planned dose, beyond tolerance of 95 %"),
+            (
+                1000,
+                2.0604,
+                "differs by +3.02 % (2.000 Gy planned, 2.060 Gy recomputed), beyond tolerance of 3 %",
+            ),
+            (
+                1000,
+                2.1001,
+                "differs by +5.005 % (2.000 Gy planned, 2.100 Gy recomputed), beyond the action level",
+            ),
             (899, 2.0, "beyond the action level of 90 %"),
             (
                 1000,
@@ -243,7 +379,7 @@ mod tests {
         let (open, why) = verdict(&item("the plan", 100, 0, 2.0), std::slice::from_ref(&wedge));
         assert!(open == Verdict::NotJudged && why.contains("wedge") && why.contains("10.0 %"), "{why}");
         let because = Item { agreement: None, not_judged: vec!["Not compared.".to_owned()], ..good.clone() };
-        let judged = judge(&because, std::slice::from_ref(&wedge), 1, &Tolerances::default());
+        let judged = judge(&because, std::slice::from_ref(&wedge), 1, &Tolerances::default(), &[]);
         assert_eq!(judged.reasons, ["It has a wedge.", "Not compared."], "the cause goes first");
         let nothing = Item { agreement: None, ..good.clone() };
         assert_eq!(verdict(&nothing, &[]).0, Verdict::NotJudged);
@@ -283,15 +419,86 @@ mod tests {
         );
     }
 
+    /// The same the other way: what the planned dose lacks has no points in it.
+    #[test]
+    fn the_recomputed_dose_must_be_found_in_the_planned_one() {
+        let with = |change: &dyn Fn(&mut Agreement, &mut GammaAgreement)| {
+            let mut whole = item("the plan", 1000, 0, 2.0);
+            let agreement = whole.agreement.as_mut().unwrap();
+            let mut back = agreement.gamma_back.unwrap();
+            change(agreement, &mut back);
+            agreement.gamma_back = Some(back);
+            judge(&whole, &[], 1, &Tolerances::default(), &[])
+        };
+        for (judged, verdict, says) in [
+            (
+                with(&|_, back| back.passing = 940),
+                Verdict::Outside,
+                "94.0 % of the points of the recomputed dose",
+            ),
+            (with(&|_, back| back.far_cm3 = 8.0), Verdict::Outside, "8.0 cm3 of its recomputed high dose"),
+            (
+                with(&|_, back| back.outside = 60),
+                Verdict::NotJudged,
+                "5.7 % of the recomputed dose from 10 % on lies",
+            ),
+            (
+                with(&|_, back| back.high_outside = 6),
+                Verdict::NotJudged,
+                "1.2 % of the recomputed high dose (from 1.000 Gy on)",
+            ),
+            (
+                with(&|a, _| a.greatest_gy = [6.4, 2.0]),
+                Verdict::Outside,
+                "6.400 Gy, is 3.2 times the greatest recomputed",
+            ),
+        ] {
+            assert!(judged.verdict == verdict && judged.reasons.join(" ").contains(says), "{judged:?}");
+        }
+        // A target that is too small to count among the points.
+        for (mean_gy, expected) in
+            [([0.1, 2.0], Verdict::Outside), ([1.9, 2.0], Verdict::Within), ([0.01, 0.1], Verdict::Within)]
+        {
+            let targets = vec![TargetDoses { name: "M2".to_owned(), mean_gy }];
+            let whole = Item { targets, ..item("the plan", 1000, 0, 2.0) };
+            let (found, why) = verdict(&whole, &[]);
+            assert_eq!(
+                (found, why.contains("target 'M2'")),
+                (expected, expected == Verdict::Outside),
+                "{why}"
+            );
+        }
+        let few = with(&|_, back| back.outside = 50);
+        assert_eq!(few.verdict, Verdict::Within);
+        assert!(
+            few.words().starts_with("within tolerance; 50 of 1050 points of the recomputed dose (4.8 %)"),
+            "{few:?}"
+        );
+        let mut one_way = item("the plan", 1000, 0, 2.0);
+        one_way.agreement.as_mut().unwrap().gamma_back = None;
+        assert_eq!(verdict(&one_way, &[]).0, Verdict::NotJudged);
+    }
+
+    #[test]
+    fn what_is_not_of_the_files_stands_in_the_verdict() {
+        let made = ["bolus 'B1'".to_owned()];
+        let judged = judge(&item("the plan", 1000, 0, 2.0), &[], 1, &Tolerances::default(), &made);
+        assert_eq!(judged.verdict, Verdict::Within);
+        assert!(
+            judged.words().contains("within tolerance; ") && judged.words().contains("bolus 'B1'"),
+            "{judged:?}"
+        );
+    }
+
     #[test]
     fn the_dose_of_one_fraction_is_recognised() {
         let whole = item("the plan", 0, 0, 2.0 * 24.0);
-        let judged = judge(&whole, &[], 25, &Tolerances::default());
+        let judged = judge(&whole, &[], 25, &Tolerances::default(), &[]);
         assert_eq!(judged.verdict, Verdict::NotJudged);
         assert!(judged.reasons[0].contains("about one of 25 fractions"), "{:?}", judged.reasons);
         // One fraction in all: a double dose is a double dose.
         assert_eq!(
-            judge(&item("the plan", 0, 0, 4.0), &[], 1, &Tolerances::default()).verdict,
+            judge(&item("the plan", 0, 0, 4.0), &[], 1, &Tolerances::default(), &[]).verdict,
             Verdict::Outside
         );
     }

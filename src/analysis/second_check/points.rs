@@ -67,11 +67,23 @@ fn chosen(candidates: impl Iterator<Item = DosePoint>, planned: &Volume<f32>) ->
     candidates.find(is_in_the_beam).or_else(|| Some(DosePoint::new("the greatest planned dose", at)))
 }
 
-/// The greatest dose above zero, Gy, and its place.
+/// The greatest dose above zero, Gy, and its place: of the voxels whose neighbours have half of it or more, since a voxel by itself is
+/// noise or a fault; of all where none has.
 fn greatest(volume: &Volume<f32>) -> Option<(f64, DVec3)> {
-    let [nx, ny, _] = volume.grid().size();
-    let finite = volume.data().iter().enumerate().filter(|(_, gy)| gy.is_finite() && **gy > 0.0);
-    let (n, gy) = finite.max_by(|a, b| a.1.total_cmp(b.1))?;
+    let [nx, ny, nz] = volume.grid().size();
+    let data = volume.data();
+    let is_borne_out = |n: usize| {
+        let half = 0.5 * data[n];
+        let along = |at: usize, size: usize, step: usize| {
+            (at == 0 || data[n - step] >= half) && (at + 1 == size || data[n + step] >= half)
+        };
+        along(n % nx, nx, 1) && along(n / nx % ny, ny, nx) && along(n / (nx * ny), nz, nx * ny)
+    };
+    let most = |is_taken: &dyn Fn(usize) -> bool| {
+        let taken = data.iter().enumerate().filter(|(n, gy)| gy.is_finite() && **gy > 0.0 && is_taken(*n));
+        taken.max_by(|a, b| a.1.total_cmp(b.1))
+    };
+    let (n, gy) = most(&is_borne_out).or_else(|| most(&|_| true))?;
     Some((f64::from(*gy), volume.grid().centre_mm(n % nx, n / nx % ny, n / (nx * ny))))
 }
 
@@ -118,6 +130,19 @@ mod tests {
         let beam = &plan(&[inside, outside]).beams[1];
         assert_eq!(beam_point(beam, &doses, &volume()).unwrap().place, "the point of its beam dose");
         assert_eq!(beam_point(beam, &[], &volume()).unwrap().place, "the greatest planned dose");
+    }
+
+    /// A voxel of 64 Gy neither is the point nor makes one of 10 Gy that of a penumbra.
+    #[test]
+    fn a_hot_voxel_is_no_point() {
+        let mut hot = volume();
+        let at = hot.grid().index(5, 0, 0);
+        let mut data = hot.data().to_vec();
+        data[at] = 64.0;
+        hot = Volume::new(Arc::clone(hot.grid()), data);
+        let inside = DVec3::new(16.0, 2.0, 2.0);
+        assert_eq!(plan_point(&plan(&[inside]), &[], &[], &hot).unwrap().place, "the isocentre");
+        assert_eq!(plan_point(&plan(&[]), &[], &[], &hot).unwrap().point_mm, DVec3::new(6.0, 2.0, 4.0));
     }
 
     #[test]

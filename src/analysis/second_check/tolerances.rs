@@ -16,7 +16,7 @@ pub struct Tolerances {
     pub source: String,
     pub gamma_dose_percent: f64,
     pub gamma_dta_mm: f64,
-    /// Least planned dose analysed, percent of its maximum.
+    /// Least dose analysed, percent of the planned dose's near-maximum.
     pub gamma_threshold_percent: f64,
     /// Least share of passing points within tolerance, percent.
     pub gamma_tolerance_percent: f64,
@@ -99,6 +99,16 @@ impl Tolerances {
             self.source += "; criterion of gamma as given";
         }
         self
+    }
+
+    /// Tolerance and action level of the pass rate of gamma, percent.
+    pub fn of_gamma(&self) -> [f64; 2] {
+        [self.gamma_tolerance_percent, self.gamma_action_percent]
+    }
+
+    /// Tolerance and action level of doses at points, percent.
+    pub fn of_points(&self) -> [f64; 2] {
+        [self.point_tolerance_percent, self.point_action_percent]
     }
 
     /// `3 %/2 mm global from 10 %`.

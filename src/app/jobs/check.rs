@@ -2,7 +2,7 @@
 
 use crate::analysis::second_check::{MachineUse, Tolerances};
 use crate::app::state::check::{CheckAsk, CheckGoals, CheckPhase, Checked};
-use crate::case::{Case, Plan, Structure, StructureSet};
+use crate::case::{Case, Plan, Structure, StructureKind, StructureSet};
 use crate::dicom::Catalogue;
 use crate::engine::JobControl;
 use crate::files::{ChosenMachines, GoalTemplate};
@@ -42,6 +42,16 @@ impl CheckInputs {
         self.models(&files, plan, picked).map(|(.., uses)| uses)
     }
 
+    /// What the dose counts otherwise than the plan's files would have it, in words.
+    fn changed_in_dose(&self, now: &StructureSet) -> Vec<String> {
+        let loaded = self.loaded.as_ref().map_or(&[][..], |loaded| &loaded.structures);
+        let made = now.structures.iter().filter(|s| !loaded.contains(s)).filter_map(counted_in_dose);
+        let counts =
+            |number| now.structures.iter().any(|s| s.number == number && counted_in_dose(s).is_some());
+        let gone = loaded.iter().filter(|s| !counts(s.number)).filter_map(counted_in_dose);
+        made.chain(gone.map(|part| format!("without {part}"))).collect()
+    }
+
     /// The check, with what is to be told of the remembered machines.
     pub fn check(
         self,
@@ -58,6 +68,9 @@ impl CheckInputs {
         };
         let files = CheckFiles::of_case(self.case.clone(), self.catalogue.as_deref());
         let (machines, plan, uses) = self.models(&files, &ask.plan, ask.draft.picked.clone())?;
+        let loaded = self.loaded.as_ref().map_or(&[][..], |loaded| &loaded.structures);
+        let own = ask.structures.structures.iter().filter(|s| !loaded.contains(s));
+        let own: Vec<&str> = own.map(|structure| structure.name.as_str()).collect();
         let job = CheckJob {
             files: &files,
             plan: Arc::new(plan),
@@ -66,6 +79,7 @@ impl CheckInputs {
             engine: ask.draft.engine(),
             tolerances: &Tolerances::default().with_gamma(ask.draft.gamma),
             goals: &goals,
+            changed_here: self.changed_in_dose(&ask.structures),
         };
         // A line for each beam computed and compared, and for the plan; a Monte Carlo run has more, and stays near the end.
         let (lines, steps) = (AtomicUsize::new(0), 2 * ask.plan.beams.len() + 1);
@@ -75,10 +89,6 @@ impl CheckInputs {
             control.report(done as f32 / (steps + 1) as f32);
         };
         let mut check = second_check(&job, control, &tell).map_err(|e| e.to_string())?;
-        let of_files =
-            |s: &&Structure| self.loaded.as_ref().is_some_and(|loaded| loaded.structures.contains(s));
-        let own = ask.structures.structures.iter().filter(|s| !of_files(s));
-        let own: Vec<&str> = own.map(|structure| structure.name.as_str()).collect();
         if !own.is_empty() {
             check.notes.push(format!(
                 "structures made or changed here, not of the plan's files: {}",
@@ -90,4 +100,16 @@ impl CheckInputs {
         let ask = CheckAsk { models: uses, ..ask };
         Ok((Checked { ask, check }, notes))
     }
+}
+
+/// The part of a structure in a dose, in words: its density, or its outline as that of the body.
+fn counted_in_dose(structure: &Structure) -> Option<String> {
+    let has_density = structure.density.is_some_and(|density| !density.off);
+    let part = match structure.kind {
+        StructureKind::Bolus if has_density => "bolus",
+        StructureKind::External => "body",
+        _ if has_density => "density of",
+        _ => return None,
+    };
+    Some(format!("{part} '{}'", structure.name))
 }

@@ -2,7 +2,8 @@
 
 use super::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG};
 use super::utc;
-use crate::analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict};
+use crate::analysis::rate_text;
+use crate::analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict, capital};
 use crate::files::pdf::Type;
 use std::time::SystemTime;
 
@@ -14,7 +15,7 @@ pub fn draw(checks: &[&SecondCheck], failed: &[(&str, &str)]) -> Vec<u8> {
     let written = utc(SystemTime::now());
     let stamp = match checks {
         [one] if failed.is_empty() => {
-            format!("{}, plan {}: {}", one.patient, one.plan, one.judgement.verdict.words())
+            format!("{}, plan {}: {}", one.patient, one.plan, one.judgement.words())
         }
         all => format!("{} plans, {} more not checked", all.len(), failed.len()),
     };
@@ -56,7 +57,7 @@ fn head(pen: &mut Pen, check: &SecondCheck, written: &str) {
     pen.fact("Planned dose", &or_none(&check.planned));
     pen.fact("Recomputed dose", &or_none(&check.recomputed));
     let device = if check.device.is_empty() { "nothing computed" } else { &check.device };
-    pen.fact("Engine, device", &format!("{}, grid {} mm, {device}", check.engine, check.grid_mm));
+    pen.fact("Engine, device", &format!("{}, grid {} mm, {device}", check.engine_words(), check.grid_mm));
     pen.fact("Dose to, HU table", &format!("{}, {}", check.dose_to, check.hu_table));
 }
 
@@ -67,6 +68,9 @@ fn verdict(pen: &mut Pen, check: &SecondCheck) {
         Verdict::Within => PLAIN,
         Verdict::Outside | Verdict::NotJudged => Type { colour: RED, ..STRONG },
     };
+    for text in &check.judgement.reservations {
+        pen.line(&capital(text), Type { colour: RED, ..STRONG });
+    }
     if check.judgement.reasons.is_empty() {
         pen.line(
             "Gamma and the dose at a point agree for the plan and for every beam with a planned dose.",
@@ -84,7 +88,7 @@ fn tolerances(pen: &mut Pen, limits: &Tolerances) {
     row(
         pen,
         [
-            format!("points that pass gamma {}", limits.criterion_text()),
+            format!("points of either dose that pass gamma {}", limits.criterion_text()),
             format!("{} %", limits.gamma_tolerance_percent),
             format!("{} %", limits.gamma_action_percent),
         ],
@@ -110,6 +114,10 @@ fn agreements(pen: &mut Pen, check: &SecondCheck) {
         agreement(pen, item, &check.tolerances, &ends);
     }
     for item in items() {
+        if let Some((words, of)) = item.agreement.as_ref().and_then(|a| Some((a.gamma_words()?, a))) {
+            let text = format!("{}: gamma: {words}; 100 % is {:.3} Gy", item.name, of.normalisation_gy);
+            pen.line(&text, SMALL);
+        }
         if let Some(point) = item.agreement.as_ref().and_then(|a| a.point.as_ref()) {
             let [x, y, z] = point.point_mm;
             pen.line(&format!("{}: point: {} at {x:.1}, {y:.1}, {z:.1} mm", item.name, point.place), SMALL);
@@ -125,10 +133,10 @@ fn agreement(pen: &mut Pen, item: &Item, limits: &Tolerances, ends: &[f32]) {
     let dash = || ("-".to_owned(), PLAIN);
     let mut cells = vec![(item.name.clone(), PLAIN), (format!("{:.1}", item.mu), PLAIN)];
     let agreement = item.agreement.as_ref();
-    match agreement.and_then(|a| a.gamma.as_ref()) {
-        Some(gamma) => {
-            let rate = gamma.pass_rate_percent().map_or("-".to_owned(), |rate| format!("{rate:.2} %"));
-            cells.push((rate, how(gamma.level(limits))));
+    match agreement.and_then(|a| Some((a, a.gamma.as_ref()?))) {
+        Some((both, gamma)) => {
+            let rate = both.pass_rate_percent().map_or("-".to_owned(), rate_text);
+            cells.push((rate, how(both.gamma_level(limits))));
             cells.push(((gamma.points + gamma.outside).to_string(), PLAIN));
         }
         None if item.not_judged.is_empty() => cells.extend([dash(), dash()]),
@@ -138,8 +146,7 @@ fn agreement(pen: &mut Pen, item: &Item, limits: &Tolerances, ends: &[f32]) {
         Some(point) => {
             cells.push((format!("{:.3}", point.planned_gy), PLAIN));
             cells.push((format!("{:.3}", point.recomputed_gy), PLAIN));
-            let percent = point.difference_percent().map_or("-".to_owned(), |d| format!("{d:+.2} %"));
-            cells.push((percent, how(point.level(limits))));
+            cells.push((point.difference_words(limits), how(point.level(limits))));
         }
         None => cells.extend([dash(), dash(), dash()]),
     }

@@ -11,7 +11,7 @@ mod room;
 mod tables;
 
 use crate::analysis::{GoalRow, Metric};
-use crate::app::panel::compare::{Row, metrics, rows};
+use crate::app::panel::compare::{Row, metrics, rows, unjudged_words};
 use crate::app::state::State;
 use crate::app::state::compare::{GammaSettings, Side};
 use crate::app::state::results::Freshness;
@@ -63,6 +63,8 @@ pub struct DoseFacts {
     pub label: String,
     pub status: DoseStatus,
     pub caveats: Vec<String>,
+    /// Of a Monte Carlo dose: mean standard deviation above half its maximum, percent.
+    pub uncertainty_percent: Option<f64>,
     pub max_gy: f64,
     pub voxels: [usize; 3],
     pub spacing_mm: [f64; 3],
@@ -72,9 +74,10 @@ pub struct DoseFacts {
 }
 
 impl DoseFacts {
-    /// The status with all limitations of the dose.
+    /// The status with all limitations of the dose and its uncertainty.
     pub fn status_text(&self) -> String {
-        crate::case::status_text(self.status, &self.caveats)
+        let status = crate::case::status_text(self.status, &self.caveats);
+        self.uncertainty_percent.map_or(status.clone(), |percent| format!("{status}, ± {percent:.2} %"))
     }
 
     /// Whether the dose is neither final nor imported, or has caveats.
@@ -101,8 +104,10 @@ pub struct GammaFacts {
     pub max: f64,
     /// Points that have more gamma than was searched for: mean and maximum are more, too.
     pub beyond_max_gamma: usize,
-    /// The verdict of AAPM TG-218 on the pass rate, if its criterion was used.
-    pub verdict: &'static str,
+    /// The reference was measured.
+    pub measured: bool,
+    /// By the limits of AAPM TG-218, or why there is none.
+    pub verdict: String,
     pub histogram_step: f64,
     pub histogram: Vec<usize>,
     /// Number of points above the end of the histogram.
@@ -118,8 +123,11 @@ pub struct CriterionFacts {
     pub points: usize,
     pub passing: usize,
     pub pass_rate_percent: f64,
-    /// Points outside the evaluated dose, not counted.
+    /// Points without gamma, neither passing nor failing: outside the evaluated dose, and of 0 Gy under a local criterion.
+    pub not_judged: usize,
     pub outside: usize,
+    /// Those points in words; empty where there are none.
+    pub not_judged_words: String,
 }
 
 #[derive(Clone, Serialize)]
@@ -139,6 +147,7 @@ pub struct StructureFacts {
     pub metrics: Vec<MetricFacts>,
     pub gamma_points: Option<usize>,
     pub gamma_pass_rate_percent: Option<f64>,
+    pub gamma_not_judged: Option<usize>,
     pub gamma_max: Option<f64>,
     /// Warnings of the DVHs.
     pub remarks: Vec<String>,
@@ -223,6 +232,7 @@ fn dose_facts(state: &State, side: Side, dose: &Dose) -> DoseFacts {
         label: dose.label.clone(),
         status: dose.status,
         caveats: dose.caveats.clone(),
+        uncertainty_percent: state.results.side_certainty(side).and_then(|c| c.uncertainty_percent),
         max_gy: state.results.side_max_gy(side).unwrap_or_default(),
         voxels: grid.size(),
         spacing_mm: [dx, dy, grid.even_plane_spacing_mm().unwrap_or(f64::NAN)],
@@ -245,7 +255,9 @@ fn gamma_facts(state: &State) -> Option<GammaFacts> {
             points: map.counts.analysed,
             passing: map.counts.passing,
             pass_rate_percent: map.counts.pass_rate_percent(),
+            not_judged: map.counts.unjudged(),
             outside: map.counts.outside,
+            not_judged_words: unjudged_words(&map.counts, settings.roles()[1]).unwrap_or_default(),
         })
         .collect();
     let histogram = &figures.report.histogram;
@@ -259,9 +271,8 @@ fn gamma_facts(state: &State) -> Option<GammaFacts> {
         threshold_gy: result.threshold_gy,
         max_gamma: settings.max_gamma,
         interpolation: "none of the reference; evaluated dose continuous over six tetrahedra a cell (Ju 2008)",
-        verdict: criteria
-            .first()
-            .map_or("", |c| super::panel::compare::verdict(settings, c.pass_rate_percent).1),
+        measured: settings.measured && state.compare.may_be_measured(),
+        verdict: state.gamma_verdict()?.words,
         criteria,
         mean: figures.report.figures.mean.unwrap_or_default(),
         max: figures.report.figures.max.unwrap_or_default(),
@@ -309,6 +320,7 @@ fn structure_facts(state: &State, row: &Row<'_>, reference_gy: Option<f64>) -> S
         metrics: metrics(reference_gy).into_iter().map(metric).collect(),
         gamma_points: inside.map(|(_, i)| i.points),
         gamma_pass_rate_percent: inside.and_then(|(_, i)| i.pass_rate_percent),
+        gamma_not_judged: inside.map(|(_, i)| i.not_judged),
         gamma_max: inside.and_then(|(_, i)| i.max),
         remarks: remarks
             .flat_map(|(side, dvh)| dvh.remarks().into_iter().map(move |r| format!("{}: {r}", side.name())))

@@ -3,6 +3,7 @@
 use super::pen::{BLUE, HAIR, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, cut, letters, levels};
 use super::picture::Subject;
 use super::{CriterionFacts, Curve, DoseFacts, Report};
+use crate::analysis::{digits_apart, rate_text};
 use crate::app::state::compare::{Side, difference_colour, gamma_colour};
 use crate::case::Rgb;
 use crate::files::pdf::Type;
@@ -61,19 +62,20 @@ fn gamma(pen: &mut Pen, report: &Report) {
     };
     let kind = if gamma.local { "local" } else { "global" };
     for (n, criterion) in gamma.criteria.iter().enumerate() {
-        let CriterionFacts { dose_percent, dta_mm, points, pass_rate_percent, outside, .. } = criterion;
+        let CriterionFacts { dose_percent, dta_mm, points, pass_rate_percent, not_judged_words, .. } =
+            criterion;
         let size = if n == 0 { 13.0 } else { 9.5 };
         pen.y += if n == 0 { 6.0 } else { 1.0 };
-        let text = format!(
-            "{pass_rate_percent:.2} % of points have gamma <= 1 at {dose_percent} %/{dta_mm} mm {kind}"
-        );
+        let rate = rate_text(*pass_rate_percent);
+        let text =
+            format!("{rate} of the points judged have gamma <= 1 at {dose_percent} %/{dta_mm} mm {kind}");
         pen.line(&text, Type { size, bold: true, colour: INK });
         if n == 0 {
-            pen.line(gamma.verdict, PLAIN);
-            pen.fact(
-                "Points",
-                &format!("{points} analysed, {outside} more outside the evaluated dose (not counted)"),
-            );
+            if !not_judged_words.is_empty() {
+                pen.line(not_judged_words, Type { colour: RED, ..STRONG });
+            }
+            pen.line(&gamma.verdict, PLAIN);
+            pen.fact("Points", &format!("{points} judged"));
             let more = if gamma.beyond_max_gamma > 0 { "more than " } else { "" };
             pen.fact(
                 "Mean, maximum",
@@ -256,11 +258,20 @@ fn structures(pen: &mut Pen, report: &Report) {
             let text = m.b_minus_a.map_or("-".to_owned(), |v| format!("{v:+.2}"));
             cells.push((text, Type { colour, bold: true, ..number }));
         }
-        let rate = s.gamma_pass_rate_percent.map_or("-".to_owned(), |r| format!("{r:.1} %"));
+        let mut rate = s.gamma_pass_rate_percent.map_or("-".to_owned(), |rate| {
+            let digits = digits_apart(rate, &[100.0], 1);
+            format!("{rate:.digits$} %")
+        });
+        if s.gamma_not_judged.is_some_and(|n| n > 0) {
+            rate += " *";
+        }
         cells.push((rate, number));
         pen.row(&cells, &ends);
     }
     for s in &report.structures {
+        if let Some(n) = s.gamma_not_judged.filter(|n| *n > 0) {
+            pen.line(&format!("* {}: gamma of {n} more points NOT judged", s.name), SMALL);
+        }
         for remark in &s.remarks {
             pen.line(&format!("{}, {remark}", s.name), SMALL);
         }

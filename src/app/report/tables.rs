@@ -43,12 +43,26 @@ pub fn csv(report: &Report) -> String {
         let kind = if gamma.local { "local" } else { "global" };
         for c in &gamma.criteria {
             let what = format!(
-                "gamma <= 1 at {} %/{} mm {kind} from {} %; reference {}",
-                c.dose_percent, c.dta_mm, gamma.threshold_percent, gamma.reference
+                "gamma <= 1 at {} %/{} mm {kind} from {} %; reference {}; 100 % is {:.3} Gy ({})",
+                c.dose_percent,
+                c.dta_mm,
+                gamma.threshold_percent,
+                gamma.reference,
+                gamma.normalisation_gy,
+                gamma.normalisation
             );
             line([what, none(), "%".into(), number(c.pass_rate_percent), none(), none()]);
-            line(["gamma points".into(), none(), none(), c.points.to_string(), none(), none()]);
+            line(["gamma points judged".into(), none(), none(), c.points.to_string(), none(), none()]);
+            line([
+                "gamma points NOT judged".into(),
+                none(),
+                none(),
+                c.not_judged.to_string(),
+                none(),
+                none(),
+            ]);
         }
+        line(["gamma verdict".into(), none(), none(), gamma.verdict.clone(), none(), none()]);
     }
     for s in &report.structures {
         for m in &s.metrics {
@@ -64,6 +78,8 @@ pub fn csv(report: &Report) -> String {
         }
         if let Some(rate) = s.gamma_pass_rate_percent {
             line(["gamma <= 1".into(), s.name.clone(), "%".into(), number(rate), none(), none()]);
+            let missing = s.gamma_not_judged.unwrap_or_default().to_string();
+            line(["gamma points NOT judged".into(), s.name.clone(), none(), missing, none(), none()]);
         }
     }
     for goal in &report.goals {

@@ -232,6 +232,8 @@ fn mixed(Rgb(a): Rgb, Rgb(b): Rgb, t: f64) -> Rgb {
 /// Normalisation of gamma's percent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum GammaNorm {
+    /// The near-maximum of the reference dose, which no single voxel moves.
+    NearMaximum,
     /// The maximum of the reference dose.
     Maximum,
     /// The 100 % of the comparison.
@@ -258,6 +260,8 @@ pub struct GammaSettings {
     pub second: Option<[f64; 2]>,
     /// Whether the map is signed: positive where the evaluated dose is higher.
     pub signed: bool,
+    /// The reference, a dose of a file, was measured: limits are published for it.
+    pub measured: bool,
 }
 
 impl Default for GammaSettings {
@@ -269,10 +273,11 @@ impl Default for GammaSettings {
             local: false,
             threshold_percent: 10.0,
             max_gamma: MOST_GAMMA,
-            norm: GammaNorm::Maximum,
+            norm: GammaNorm::NearMaximum,
             b_is_reference: false,
             second: Some([2.0, 1.0]),
             signed: false,
+            measured: false,
         }
     }
 }
@@ -287,6 +292,13 @@ impl GammaSettings {
     /// The reference side, then the evaluated side.
     pub fn roles(&self) -> [Side; 2] {
         if self.b_is_reference { [Side::B, Side::A] } else { [Side::A, Side::B] }
+    }
+}
+
+impl Compare {
+    /// Whether the reference of gamma can have been measured: a dose of a file, not computed here.
+    pub fn may_be_measured(&self) -> bool {
+        matches!(self.sides[self.gamma.roles()[0].index()], Some(Source::Dose(_)))
     }
 }
 

@@ -1,7 +1,8 @@
 //! What `beamsight check` prints.
 
 use super::Row;
-use crate::analysis::second_check::{GammaAgreement, Item, MetricPair, PointAgreement, SecondCheck};
+use crate::analysis::rate_text;
+use crate::analysis::second_check::{Agreement, Item, MetricPair, PointAgreement, SecondCheck, Tolerances};
 use std::fmt::Write as _;
 
 /// One plan in full; several, or those of a folder of folders, as a table.
@@ -14,7 +15,7 @@ pub fn of(rows: &[Row], is_table: bool) -> String {
 }
 
 fn one(check: &SecondCheck) -> String {
-    let mut text = format!("plan '{}' of {}: {}\n", check.plan, check.case, check.judgement.verdict.words());
+    let mut text = format!("plan '{}' of {}: {}\n", check.plan, check.case, check.judgement.words());
     check.judgement.reasons.iter().for_each(|why| _ = writeln!(text, "  {why}"));
     for of in &check.machines {
         let _ = writeln!(text, "machine: {}", of.words(""));
@@ -26,13 +27,18 @@ fn one(check: &SecondCheck) -> String {
         let _ = writeln!(
             text,
             "recomputed: {} ({} on {}, grid {} mm, dose to {}, HU table {})",
-            check.recomputed, check.engine, check.device, check.grid_mm, check.dose_to, check.hu_table
+            check.recomputed,
+            check.engine_words(),
+            check.device,
+            check.grid_mm,
+            check.dose_to,
+            check.hu_table
         );
     }
     let limits = &check.tolerances;
     let _ = writeln!(
         text,
-        "tolerances: gamma {}: {} % (action {} %); points {} % (action {} %); {}",
+        "tolerances: gamma {}, both ways: {} % (action {} %); points {} % (action {} %); {}",
         limits.criterion_text(),
         limits.gamma_tolerance_percent,
         limits.gamma_action_percent,
@@ -41,7 +47,7 @@ fn one(check: &SecondCheck) -> String {
         limits.source
     );
     for item in std::iter::once(&check.whole).chain(&check.beams) {
-        let _ = writeln!(text, "{} ({:.1} MU): {}", item.name, item.mu, item_text(item));
+        let _ = writeln!(text, "{} ({:.1} MU): {}", item.name, item.mu, item_text(item, limits));
     }
     structures(&mut text, check);
     for goal in &check.goals {
@@ -60,26 +66,19 @@ fn one(check: &SecondCheck) -> String {
     text
 }
 
-fn item_text(item: &Item) -> String {
+fn item_text(item: &Item, limits: &Tolerances) -> String {
     let Some(agreement) = &item.agreement else {
         return if item.not_judged.is_empty() { "no dose of its own" } else { "not judged" }.to_owned();
     };
-    let gamma = agreement.gamma.as_ref().map(gamma_text);
-    let point = agreement.point.as_ref().map(point_text);
+    let gamma = agreement
+        .gamma_words()
+        .map(|words| format!("gamma {words}, of {:.3} Gy", agreement.normalisation_gy));
+    let point = agreement.point.as_ref().map(|point| point_text(point, limits));
     gamma.into_iter().chain(point).collect::<Vec<_>>().join("; ")
 }
 
-fn gamma_text(gamma: &GammaAgreement) -> String {
-    let rate = gamma.pass_rate_percent().map_or("no points".to_owned(), |rate| format!("{rate:.2} %"));
-    let outside = match gamma.outside {
-        0 => String::new(),
-        n => format!(", {n} where nothing is recomputed"),
-    };
-    format!("gamma {rate} of {} points{outside}", gamma.points)
-}
-
-fn point_text(point: &PointAgreement) -> String {
-    let percent = point.difference_percent().map_or("-".to_owned(), |d| format!("{d:+.2} %"));
+fn point_text(point: &PointAgreement, limits: &Tolerances) -> String {
+    let percent = point.difference_words(limits);
     let [x, y, z] = point.point_mm;
     format!(
         "{} ({x:.1}, {y:.1}, {z:.1}): planned {:.3} Gy, recomputed {:.3} Gy, {percent}",
@@ -108,16 +107,16 @@ fn table(rows: &[Row]) -> String {
                 [short(folder), "-".into(), row.verdict().words().into(), "-".into(), "-".into(), why.clone()]
             }
             Row::Checked(check) => {
-                let agreement = check.whole.agreement.as_ref();
-                let gamma = agreement.and_then(|a| a.gamma.as_ref()?.pass_rate_percent());
-                let point = agreement.and_then(|a| a.point.as_ref()?.difference_percent());
+                let (judged, agreement) = (&check.judgement, check.whole.agreement.as_ref());
+                let gamma = agreement.and_then(Agreement::pass_rate_percent);
+                let point = agreement.and_then(|a| a.point.as_ref());
                 [
                     short(&check.case),
                     check.plan.clone(),
                     row.verdict().words().into(),
-                    gamma.map_or("-".into(), |rate| format!("{rate:.2} %")),
-                    point.map_or("-".into(), |percent| format!("{percent:+.2} %")),
-                    check.judgement.reasons.first().cloned().unwrap_or_default(),
+                    gamma.map_or("-".into(), rate_text),
+                    point.map_or("-".into(), |point| point.difference_words(&check.tolerances)),
+                    { judged.reasons.first().or(judged.reservations.first()) }.cloned().unwrap_or_default(),
                 ]
             }
         });

@@ -11,7 +11,7 @@ pub use machines::CheckMachines;
 use planned::Planned;
 
 use super::dvh::DvhOf;
-use super::gamma::{FiguresOfGamma, GammaOfPair};
+use super::gamma::{FiguresOfGamma, GammaAnswer, GammaByStructure, GammaOfPair};
 use super::graph::{Failure, Graph};
 use super::inputs::Settings;
 use super::patient::MaskOf;
@@ -19,16 +19,16 @@ use super::plan_dose::DoseOfPlan;
 use super::plan_job::{Computed, compute_in};
 use super::shared::Shared;
 use crate::analysis::second_check::{
-    Agreement, DosePoint, GammaAgreement, GoalCheck, Item, MachineUse, MetricPair, PointAgreement,
-    SecondCheck, StructureCheck, Tolerances, beam_point, judge, plan_point,
+    Agreement, DosePoint, FAR, GammaAgreement, GoalCheck, Item, MachineUse, MetricPair, PointAgreement,
+    SecondCheck, StructureCheck, TargetDoses, Tolerances, beam_point, judge, plan_point,
 };
 use crate::analysis::{
     Dvh, Engine, GoalRow, Metric, Unanswered, check_pair, scorecard, unit_remark, value_at,
 };
-use crate::case::{Beam, BeamDose, Case, Dose, DoseStatus, Goal, Plan, Severity, Structure};
+use crate::case::{Beam, BeamDose, Case, Dose, DoseStatus, Goal, Plan, Severity, Structure, StructureKind};
 use crate::dicom::StatedPlan;
 use crate::engine::JobControl;
-use crate::engine::gamma::{Counts, Criterion};
+use crate::engine::gamma::{Criterion, Normalisation};
 use std::sync::Arc;
 
 /// Gamma is searched for as far as this: beyond, a point fails by far, and its figure is not shown.
@@ -45,6 +45,8 @@ pub struct CheckJob<'a> {
     pub engine: Engine,
     pub tolerances: &'a Tolerances,
     pub goals: &'a [Goal],
+    /// What the dose counts otherwise than the plan's files have it, in words.
+    pub changed_here: Vec<String>,
 }
 
 /// Recomputes the plan and compares. What cannot be compared stands in the answer with its reason.
@@ -69,6 +71,7 @@ pub fn second_check(
         notes: warnings(&files.case).chain(planned.notes.iter().cloned()).collect(),
         device: String::new(),
         recomputed: String::new(),
+        uncertainty_percent: None,
     };
     if planned.is_worth_computing() {
         making.compare(&mut planned, &stated, tell)?;
@@ -89,11 +92,12 @@ pub fn second_check(
         grid_mm: settings.grid_mm,
         hu_table: settings.hu_table.name.clone(),
         dose_to: settings.dose_to.word(),
+        uncertainty_percent: making.uncertainty_percent,
         device: making.device,
         planned: planned.dose.map_or(String::new(), |index| label(&case.doses[index])),
         recomputed: making.recomputed,
         tolerances: job.tolerances.clone(),
-        judgement: judge(&whole, &beams, plan.fractions, job.tolerances),
+        judgement: judge(&whole, &beams, plan.fractions, job.tolerances, &job.changed_here),
         whole,
         beams,
         structures: making.structures,
@@ -123,6 +127,7 @@ struct Making<'a> {
     notes: Vec<String>,
     device: String,
     recomputed: String,
+    uncertainty_percent: Option<f64>,
 }
 
 impl Making<'_> {
@@ -145,6 +150,8 @@ impl Making<'_> {
         devices.dedup();
         self.device = devices.join(", ");
         self.recomputed = computed.result.dose.status_text();
+        self.uncertainty_percent =
+            computed.result.certainty.as_ref().and_then(|certainty| certainty.uncertainty_percent);
         self.notes.extend(computed.result.remarks.iter().cloned());
         let treated = self.job.plan.beams.iter().filter(|beam| !beam.setup);
         for (beam, item) in treated.zip(&mut planned.beams) {
@@ -200,7 +207,7 @@ impl Making<'_> {
                 planned_gy,
                 recomputed_gy: value_at(&recomputed.gy, own.point_mm).unwrap_or(f64::NAN),
             };
-            item.agreement = Some(Agreement { gamma: None, point: Some(point) });
+            item.agreement = Some(Agreement { point: Some(point), ..Agreement::default() });
         }
         Ok(())
     }
@@ -246,7 +253,18 @@ impl Making<'_> {
             .collect();
         let planned = (index, &dose);
         whole.agreement = self.agreement(whole, planned, (query, &recomputed), point, Some(&masks))?;
-        self.metrics(Shared::new(DoseOfPlan::of_file(&dose, index, None), None), query.clone(), &masks)
+        self.metrics(Shared::new(DoseOfPlan::of_file(&dose, index, None), None), query.clone(), &masks)?;
+        for row in &self.structures {
+            let kind = self.case.structures.by_name(&row.name).map(|structure| structure.kind);
+            let means = row.metrics.iter().find(|pair| pair.metric == Metric::MEAN);
+            if let Some((planned, recomputed)) = means.and_then(|pair| pair.planned.zip(pair.recomputed))
+                && matches!(kind, Some(StructureKind::Ptv | StructureKind::Ctv | StructureKind::Gtv))
+            {
+                let (name, mean_gy) = (row.name.clone(), [planned, recomputed]);
+                whole.targets.push(TargetDoses { name, mean_gy });
+            }
+        }
+        Ok(())
     }
 
     /// Gamma and the doses at a point; `None` with a reason where the doses cannot be compared.
@@ -269,19 +287,11 @@ impl Making<'_> {
                 return Ok(None);
             }
         }
-        let maxima = [planned, recomputed].map(|dose| f64::from(dose.max_gy()));
-        let unit = unit_remark(maxima[0], maxima[1]).map(|why| format!("{}: {why}.", item.name));
+        let greatest_gy = [planned, recomputed].map(|dose| f64::from(dose.max_gy()));
+        let unit = unit_remark(greatest_gy[0], greatest_gy[1]).map(|why| format!("{}: {why}.", item.name));
         self.notes.extend(unit);
-        let limits = self.job.tolerances;
-        let reference = Shared::new(DoseOfPlan::of_file(planned, index, None), None);
-        let criterion = Criterion::global(limits.gamma_dose_percent, limits.gamma_dta_mm);
-        let device = self.job.settings.device;
-        let gamma = GammaOfPair {
-            threshold_percent: limits.gamma_threshold_percent,
-            max_gamma: Some(MOST_GAMMA),
-            ..GammaOfPair::of(reference, query.clone(), vec![criterion], device)
-        };
-        let counted = match self.gamma(gamma, masks) {
+        let planned_query = Shared::new(DoseOfPlan::of_file(planned, index, None), None);
+        let counted = match self.both_ways(&planned_query, query, masks) {
             Ok(counted) => counted,
             Err(stopped @ (Failure::Cancelled(_) | Failure::Withheld)) => return Err(stopped),
             Err(why) => {
@@ -289,48 +299,68 @@ impl Making<'_> {
                 return Ok(None);
             }
         };
+        let doses = [planned, recomputed];
         let [planned_gy, recomputed_gy] =
-            [planned, recomputed].map(|dose| value_at(&dose.gy, point.point_mm).unwrap_or(f64::NAN));
+            doses.map(|dose| value_at(&dose.gy, point.point_mm).unwrap_or(f64::NAN));
         let point_mm = point.point_mm.to_array();
         let point = PointAgreement { place: point.place, point_mm, planned_gy, recomputed_gy };
-        Ok(Some(Agreement { gamma: Some(counted), point: Some(point) }))
+        Ok(Some(Agreement { greatest_gy, point: Some(point), ..counted }))
     }
 
-    /// Gamma of a pair; with masks, the rows of the structures too.
-    fn gamma(
+    /// Gamma of either dose at the points of the other, with one normalisation: what one of them lacks has no points in it. With
+    /// masks, the rows of the structures too: the worse of both ways.
+    fn both_ways(
         &mut self,
-        gamma: GammaOfPair,
+        planned: &Shared<DoseOfPlan>,
+        recomputed: &Shared<DoseOfPlan>,
         masks: Option<&[(u32, MaskOf)]>,
-    ) -> Result<GammaAgreement, Failure> {
-        let answer = self.graph.full(&gamma, self.control)?;
-        let counts: Counts = answer.result.maps.first().map(|map| map.counts).unwrap_or_default();
-        let figures = FiguresOfGamma {
-            gamma,
-            masks: masks.unwrap_or_default().to_vec(),
-            bodies: Vec::new(),
-            signed: false,
+    ) -> Result<Agreement, Failure> {
+        let limits = self.job.tolerances;
+        let criteria = || vec![Criterion::global(limits.gamma_dose_percent, limits.gamma_dta_mm), FAR];
+        let of = |reference: &Shared<DoseOfPlan>, evaluated: &Shared<DoseOfPlan>| GammaOfPair {
+            threshold_percent: limits.gamma_threshold_percent,
+            max_gamma: Some(MOST_GAMMA),
+            ..GammaOfPair::of(reference.clone(), evaluated.clone(), criteria(), self.job.settings.device)
         };
-        let figures = self.graph.full(&figures, self.control)?;
+        let masks = masks.unwrap_or_default();
+        let (gamma, normalisation_gy, there) = self.gamma(of(planned, recomputed), masks, true)?;
+        let normalisation = Normalisation::Typed(normalisation_gy);
+        let back = GammaOfPair { normalisation, ..of(recomputed, planned) };
+        let (gamma_back, _, back) = self.gamma(back, masks, false)?;
         let set = &self.case.structures;
-        for (number, _) in masks.into_iter().flatten() {
+        for (number, _) in masks {
             let Some(structure) = set.by_number(*number) else { continue };
-            let inside = figures.structures.iter().find(|(n, _)| n == number).map(|(_, f)| f);
+            let inside =
+                |of: &GammaByStructure| of.structures.iter().find(|(n, _)| n == number).map(|(_, f)| *f);
+            let both = [inside(&there), inside(&back)];
+            let rates = both.iter().flatten().filter_map(|figures| figures.pass_rate_percent);
             self.structures.push(StructureCheck {
                 name: structure.name.clone(),
-                gamma_points: inside.map_or(0, |f| f.points),
-                gamma_pass_rate_percent: inside.and_then(|f| f.pass_rate_percent),
+                gamma_points: both.iter().flatten().map(|figures| figures.points).sum(),
+                gamma_pass_rate_percent: rates.reduce(f64::min),
                 metrics: Vec::new(),
                 remarks: Vec::new(),
             });
         }
-        Ok(GammaAgreement {
-            points: counts.analysed,
-            passing: counts.passing,
-            outside: counts.outside,
-            mean: figures.report.figures.mean,
-            max: figures.report.figures.max,
-            beyond_max_gamma: figures.report.figures.beyond_max_gamma,
-        })
+        let [gamma, gamma_back] = [gamma, gamma_back].map(Some);
+        Ok(Agreement { gamma, gamma_back, normalisation_gy, ..Agreement::default() })
+    }
+
+    /// Gamma of a pair, with its normalisation in Gy and its figures by structure.
+    fn gamma(
+        &self,
+        gamma: GammaOfPair,
+        masks: &[(u32, MaskOf)],
+        outside_fails: bool,
+    ) -> Result<(GammaAgreement, f64, Arc<GammaByStructure>), Failure> {
+        let GammaAnswer { request, result } = self.graph.full(&gamma, self.control)?;
+        let normalisation_gy = result.normalisation_gy;
+        let counted = GammaAgreement::of(&request.reference, &result.maps, normalisation_gy, outside_fails);
+        let figures = FiguresOfGamma { gamma, masks: masks.to_vec(), bodies: Vec::new(), signed: false };
+        let figures = self.graph.full(&figures, self.control)?;
+        let of_all = figures.report.figures;
+        let (mean, max, beyond_max_gamma) = (of_all.mean, of_all.max, of_all.beyond_max_gamma);
+        Ok((GammaAgreement { mean, max, beyond_max_gamma, ..counted }, normalisation_gy, figures))
     }
 
     /// Metrics and goals of the structures in both doses.

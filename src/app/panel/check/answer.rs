@@ -1,6 +1,7 @@
 //! The answer of a second check: its verdict, and the figures that it follows from.
 
-use crate::analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict};
+use crate::analysis::rate_text;
+use crate::analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict, capital};
 use crate::app::panel::section;
 use crate::app::theme::{self, Palette};
 use egui::{Color32, Grid, Label, RichText, Ui};
@@ -47,7 +48,13 @@ fn verdict(ui: &mut Ui, check: &SecondCheck) {
         Verdict::Outside => (palette.error, "NOT within tolerance"),
         Verdict::NotJudged => (palette.warning, "Could not be judged"),
     };
+    let reserved = !check.judgement.reservations.is_empty();
+    let colour =
+        if reserved && check.judgement.verdict == Verdict::Within { palette.warning } else { colour };
     ui.label(RichText::new(words).strong().size(18.0).color(colour));
+    for text in &check.judgement.reservations {
+        ui.add(Label::new(RichText::new(capital(text)).color(palette.warning)).wrap());
+    }
     for why in &check.judgement.reasons {
         ui.add(Label::new(RichText::new(why).color(colour)).wrap());
     }
@@ -64,7 +71,7 @@ fn facts(ui: &mut Ui, check: &SecondCheck) {
         format!(
             "Recomputed dose: {} ({}, {}, grid {} mm, dose to {}, HU table {})",
             or_none(&check.recomputed),
-            check.engine,
+            check.engine_words(),
             if check.device.is_empty() { "nothing computed" } else { &check.device },
             check.grid_mm,
             check.dose_to,
@@ -74,7 +81,7 @@ fn facts(ui: &mut Ui, check: &SecondCheck) {
     lines.extend(check.machines.iter().map(|of| format!("Machine: {}", of.words("model "))));
     let limits = &check.tolerances;
     lines.push(format!(
-        "Tolerances: gamma {} at least {} % (action {} %); doses at points {} % (action {} %); {}",
+        "Tolerances: gamma {}, both ways, at least {} % (action {} %); doses at points {} % (action {} %); {}",
         limits.criterion_text(),
         limits.gamma_tolerance_percent,
         limits.gamma_action_percent,
@@ -105,12 +112,13 @@ fn item_ui(ui: &mut Ui, item: &Item, limits: &Tolerances) {
     ui.label(&item.name);
     ui.label(format!("{:.1}", item.mu));
     let agreement = item.agreement.as_ref();
-    match agreement.and_then(|a| a.gamma.as_ref()) {
-        Some(gamma) => {
-            let rate =
-                gamma.pass_rate_percent().map_or("no points".to_owned(), |rate| format!("{rate:.2} %"));
-            let words = gamma.level(limits).map_or("not judged", Level::words);
-            ui.colored_label(colour_of(palette, gamma.level(limits)), rate).on_hover_text(words);
+    match agreement.and_then(|a| Some((a, a.gamma?, a.gamma_words()?))) {
+        Some((both, gamma, words)) => {
+            let rate = both.pass_rate_percent().map_or("no points".to_owned(), rate_text);
+            let level = both.gamma_level(limits);
+            let verdict = level.map_or("not judged", Level::words);
+            let hint = format!("{verdict}: {words}; 100 % is {:.3} Gy", both.normalisation_gy);
+            ui.colored_label(colour_of(palette, level), rate).on_hover_text(hint);
             ui.label((gamma.points + gamma.outside).to_string());
         }
         None if item.not_judged.is_empty() => {
@@ -128,7 +136,7 @@ fn item_ui(ui: &mut Ui, item: &Item, limits: &Tolerances) {
             let place = format!("At {}: {x:.1}, {y:.1}, {z:.1} mm", point.place);
             ui.label(format!("{:.3}", point.planned_gy)).on_hover_text(&place);
             ui.label(format!("{:.3}", point.recomputed_gy)).on_hover_text(&place);
-            let percent = point.difference_percent().map_or("-".to_owned(), |d| format!("{d:+.2} %"));
+            let percent = point.difference_words(limits);
             let words = point.level(limits).map_or("not judged", Level::words);
             ui.colored_label(colour_of(palette, point.level(limits)), percent).on_hover_text(words);
         }

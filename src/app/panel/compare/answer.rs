@@ -1,10 +1,11 @@
 //! The answer of the comparison: pass rate, worst clusters, structures.
 
 use super::dvh::{CHANGES, change_gy, difference, rows};
-use crate::analysis::{Cluster, GammaHistogram, Metric};
+use crate::analysis::second_check::Level;
+use crate::analysis::{Cluster, GammaHistogram, Metric, digits_apart, rate_text};
 use crate::app::command::{Command, Commands};
 use crate::app::panel::section;
-use crate::app::state::compare::{GammaSettings, Side, gamma_colour};
+use crate::app::state::compare::{Side, gamma_colour};
 use crate::app::state::results::{Freshness, GammaByStructure};
 use crate::app::state::{Selection, State};
 use crate::app::theme::{self, Palette};
@@ -54,20 +55,13 @@ fn small(text: impl Into<String>) -> RichText {
     RichText::new(text).small()
 }
 
-/// Verdict on a pass rate by AAPM TG-218 (universal tolerance 95 %, action 90 %), whose limits hold for 3 %/2 mm,
-/// global, from 10 % on: other criteria have no verdict.
-pub fn verdict(settings: &GammaSettings, percent: f64) -> (fn(&Palette) -> Color32, &'static str) {
-    let tg218 = GammaSettings::default();
-    let [of, is] = [&tg218, settings].map(|g| (g.dose_percent, g.dta_mm, g.local, g.threshold_percent));
-    if is != of {
-        return (|p| p.text, "limits of TG-218 are for 3 %/2 mm global from 10 %");
-    }
-    if percent >= 95.0 {
-        (|p| p.good, "TG-218: within tolerance (95 %)")
-    } else if percent >= 90.0 {
-        (|p| p.warning, "TG-218: below tolerance (95 %)")
-    } else {
-        (|p| p.error, "TG-218: below the action limit (90 %)")
+/// The colour of a verdict on gamma; without one that of any text.
+fn colour_of(palette: &Palette, level: Option<Level>) -> Color32 {
+    match level {
+        Some(Level::Within) => palette.good,
+        Some(Level::Between) => palette.warning,
+        Some(Level::Beyond) => palette.error,
+        None => palette.text,
     }
 }
 
@@ -89,10 +83,11 @@ fn pass_rate(ui: &mut Ui, state: &State) {
     let estimated = !current && estimate.is_some();
     let stale = !current && estimate.is_none();
     let rate = counts[0].pass_rate_percent();
-    let (colour, word) = verdict(settings, rate);
+    let verdict = state.gamma_verdict().filter(|_| current);
     ui.horizontal(|ui| {
-        let colour = if stale { theme::of(ui).weak } else { colour(theme::of(ui)) };
-        let text = if estimated { format!("≈ {rate:.1} %") } else { format!("{rate:.2} %") };
+        let level = verdict.as_ref().and_then(|verdict| verdict.level);
+        let colour = if stale { theme::of(ui).weak } else { colour_of(theme::of(ui), level) };
+        let text = if estimated { format!("≈ {rate:.1} %") } else { rate_text(rate) };
         ui.label(RichText::new(text).size(32.0).strong().color(colour))
             .on_hover_text("Points of gamma at most 1");
         ui.vertical(|ui| {
@@ -102,29 +97,27 @@ fn pass_rate(ui: &mut Ui, state: &State) {
             } else if estimated {
                 "estimate, all of it follows"
             } else {
-                "of points have gamma ≤ 1"
+                "of the points judged have gamma ≤ 1"
             };
             ui.label(small(what).color(if current { theme::of(ui).text } else { theme::of(ui).warning }));
-            if !stale {
-                ui.add(Label::new(small(word).color(colour)).wrap());
+            if let Some(verdict) = &verdict {
+                ui.add(Label::new(small(&verdict.words).color(colour)).wrap());
             }
         });
     });
     criterion_line(ui, state, full.as_ref().filter(|_| current).map(|(r, ..)| r.normalisation_gy));
-    let Counts { analysed, outside, undefined, .. } = counts[0];
-    let mut line = format!("{} points", grouped(analysed));
-    if outside > 0 {
-        line += &format!(", {} more outside {} (not counted)", grouped(outside), settings.roles()[1].name());
+    ui.label(small(format!("{} points judged", grouped(counts[0].analysed))));
+    if let Some(text) = unjudged_words(&counts[0], settings.roles()[1]) {
+        ui.add(Label::new(small(text).color(theme::of(ui).warning)).wrap());
     }
-    if undefined > 0 {
-        line += &format!(", {} of 0 Gy (not counted)", grouped(undefined));
+    for text in uncertainties(state) {
+        ui.add(Label::new(small(text)).wrap());
     }
-    ui.add(Label::new(small(line)).wrap());
     for warning in full.iter().filter(|_| current).flat_map(|(result, ..)| &result.receipt.warnings) {
         ui.add(Label::new(small(warning).color(theme::of(ui).warning)).wrap());
     }
     if let (Some([percent, mm]), Some(counts)) = (settings.second, counts.get(1)) {
-        let text = format!("{percent} %/{mm} mm: {:.2} %", counts.pass_rate_percent());
+        let text = format!("{percent} %/{mm} mm: {}", rate_text(counts.pass_rate_percent()));
         ui.label(RichText::new(text).strong().color(if stale {
             theme::of(ui).weak
         } else {
@@ -133,11 +126,39 @@ fn pass_rate(ui: &mut Ui, state: &State) {
     }
 }
 
+/// Points without gamma, in words; `None` where all have one.
+pub fn unjudged_words(counts: &Counts, evaluated: Side) -> Option<String> {
+    let Counts { outside, undefined, .. } = *counts;
+    let parts = [
+        (outside, format!("{} outside {}", grouped(outside), evaluated.name())),
+        (undefined, format!("{} of 0 Gy", grouped(undefined))),
+    ];
+    let parts: Vec<String> = parts.into_iter().filter_map(|(n, words)| (n > 0).then_some(words)).collect();
+    (!parts.is_empty()).then(|| {
+        let [unjudged, all] = [counts.unjudged(), counts.points()].map(grouped);
+        format!(
+            "{unjudged} of {all} points ({:.1} %) NOT judged: {}",
+            counts.unjudged_percent(),
+            parts.join(", ")
+        )
+    })
+}
+
+/// The statistical uncertainty of A and B, where it is known: `A: Monte Carlo, ± 1.0 %`.
+fn uncertainties(state: &State) -> impl Iterator<Item = String> + '_ {
+    Side::BOTH.into_iter().filter_map(|side| {
+        let certainty = state.results.side_certainty(side)?;
+        Some(format!("{}: Monte Carlo, {}", side.name(), certainty.percent_words()))
+    })
+}
+
 fn criterion_line(ui: &mut Ui, state: &State, normalisation_gy: Option<f64>) {
     let g = &state.compare.gamma;
     let [reference, evaluated] = g.roles().map(Side::name);
     let kind = if g.local { "local" } else { "global" };
-    let of = normalisation_gy.map_or(String::new(), |gy| format!(", 100 % = {gy:.2} Gy"));
+    let of = state.results.gamma().map(|(_, asked, _)| asked.normalisation.word());
+    let of =
+        of.zip(normalisation_gy).map_or(String::new(), |(of, gy)| format!(", 100 % = {gy:.2} Gy ({of})"));
     let text = format!(
         "{} %/{} mm {kind}{of}, from {} %; reference {reference}, evaluated {evaluated}",
         g.dose_percent, g.dta_mm, g.threshold_percent
@@ -248,8 +269,12 @@ fn structures(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: 
     rows.sort_by(|a, b| a.2.total_cmp(&b.2));
     for (structure, inside, rate) in rows {
         let max = inside.max.unwrap_or_default();
-        let more = inside.more_than_sign();
-        let detail = format!("{rate:.1} %  max {more}{max:.2}  n {}", grouped(inside.points));
+        let missing = match inside.not_judged {
+            0 => String::new(),
+            n => format!(" + {} NOT judged", grouped(n)),
+        };
+        let (more, digits) = (inside.more_than_sign(), digits_apart(rate, &[100.0], 1));
+        let detail = format!("{rate:.digits$} %  max {more}{max:.2}  n {}{missing}", grouped(inside.points));
         if line(ui, Some(structure), &structure.name, &detail, false).clicked() {
             commands.push(Command::Select(Selection::Structure(structure.number)));
         }
@@ -315,12 +340,10 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_follow_tg218() {
-        let word = |p| verdict(&GammaSettings::default(), p).1;
-        assert!(word(95.0).contains("within tolerance") && word(94.99).contains("below tolerance"));
-        assert!(word(90.0).contains("below tolerance") && word(89.99).contains("action limit"));
-        let other = GammaSettings { dta_mm: 3.0, ..GammaSettings::default() };
-        let colour = verdict(&other, 80.0).0;
-        assert_eq!(colour(&theme::IMAGE), theme::IMAGE.text, "TG-218 says nothing of 3 %/3 mm");
+    fn points_without_gamma_are_counted() {
+        let counts = Counts { analysed: 1681, passing: 1681, outside: 67_240, undefined: 0 };
+        let words = unjudged_words(&counts, Side::B).unwrap();
+        assert_eq!(words, "67 240 of 68 921 points (97.6 %) NOT judged: 67 240 outside B");
+        assert_eq!(unjudged_words(&Counts { outside: 0, ..counts }, Side::B), None);
     }
 }

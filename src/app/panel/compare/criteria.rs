@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 pub fn show(ui: &mut Ui, state: &State, next: &mut Compare) {
     section(ui, "Gamma criteria");
     ui.spacing_mut().slider_width = 118.0;
+    let may_be_measured = next.may_be_measured();
     let g = &mut next.gamma;
     egui::Grid::new("gamma criteria").num_columns(2).min_col_width(64.0).spacing([8.0, 3.0]).show(ui, |ui| {
         slider(ui, "Dose", &mut g.dose_percent, 0.5..=10.0, " %", 0.1);
@@ -40,6 +41,10 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare) {
         }
     });
     normalisation(ui, state, g);
+    if may_be_measured {
+        ui.checkbox(&mut g.measured, "Reference was measured")
+            .on_hover_text("AAPM TG-218 has limits for a measured dose against a computed one");
+    }
     let evaluated = g.roles()[1].name();
     let hint = format!("Red where {evaluated} is higher, blue where it is lower; pale where it passes");
     ui.checkbox(&mut g.signed, "Sign on the map").on_hover_text(hint);
@@ -68,6 +73,7 @@ fn slider(ui: &mut Ui, name: &str, value: &mut f64, range: RangeInclusive<f64>, 
 fn normalisation(ui: &mut Ui, state: &State, g: &mut GammaSettings) {
     let hundred = state.compare_reference();
     let name = |norm: GammaNorm| match norm {
+        GammaNorm::NearMaximum => "near-maximum",
         GammaNorm::Maximum => "maximum of reference",
         GammaNorm::Hundred => "100 % above",
         GammaNorm::Typed(_) => "typed",
@@ -77,8 +83,13 @@ fn normalisation(ui: &mut Ui, state: &State, g: &mut GammaSettings) {
         let combo = ComboBox::from_id_salt("gamma norm").selected_text(name(g.norm)).width(136.0);
         let typed = GammaNorm::Typed(hundred.map_or(60.0, |(gy, _)| gy));
         let response = combo.show_ui(ui, |ui| {
-            for choice in [GammaNorm::Maximum, GammaNorm::Hundred, typed] {
-                if ui.selectable_label(name(choice) == name(g.norm), name(choice)).clicked() {
+            for choice in [GammaNorm::NearMaximum, GammaNorm::Maximum, GammaNorm::Hundred, typed] {
+                let mut response = ui.selectable_label(name(choice) == name(g.norm), name(choice));
+                if choice == GammaNorm::NearMaximum {
+                    response = response
+                        .on_hover_text("D2% of the reference's voxels above half: no single voxel moves it");
+                }
+                if response.clicked() {
                     g.norm = choice;
                 }
             }

@@ -8,7 +8,7 @@ mod drawing;
 mod dvh;
 mod report;
 
-pub use answer::verdict;
+pub use answer::unjudged_words;
 pub use dvh::{Row, metrics, rows};
 
 use crate::app::command::{Command, Commands};

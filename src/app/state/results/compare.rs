@@ -7,7 +7,7 @@ use crate::analysis::{Dvh, is_computed};
 use crate::app::state::compare::{Side, Source};
 use crate::app::state::{State, Workspace};
 use crate::case::{Case, Dose, DoseStatus};
-use crate::results::{DoseOfPlan, DvhOf};
+use crate::results::{Certainty, DoseOfPlan, DvhOf};
 use std::sync::Arc;
 
 /// A or B.
@@ -29,6 +29,12 @@ impl CaseResults {
     pub fn side_max_gy(&self, side: Side) -> Option<f64> {
         self.side(side)?;
         Some(self.nodes.node::<DoseOfPlan>((of_side(side), 0))?.latest()?.max_gy)
+    }
+
+    /// Uncertainty of A or B, if it is a Monte Carlo dose.
+    pub fn side_certainty(&self, side: Side) -> Option<&Arc<Certainty>> {
+        self.side(side)?;
+        self.nodes.node::<DoseOfPlan>((of_side(side), 0))?.latest()?.certainty.as_ref()
     }
 
     /// Why dose A or B is missing or not up to date.

@@ -3,8 +3,9 @@
 
 use super::CaseResults;
 use super::needed::ONLY;
+use crate::analysis::{GammaVerdict, Judged, not_final};
 use crate::app::state::State;
-use crate::app::state::compare::GammaNorm;
+use crate::app::state::compare::{GammaNorm, Side};
 use crate::engine::gamma::GammaResult;
 use crate::results::{
     EstimateOfGamma, FiguresOfGamma, GammaByStructure, GammaEstimate, GammaOfPair, Standing,
@@ -57,6 +58,26 @@ impl CaseResults {
 }
 
 impl State {
+    /// The verdict on gamma, or why there is none; `None` while gamma and its figures are not those of the current doses and
+    /// criteria.
+    pub fn gamma_verdict(&self) -> Option<GammaVerdict> {
+        let Some((result, asked, Freshness::Current)) = self.results.gamma() else { return None };
+        let Some((figures, Freshness::Current)) = self.results.gamma_figures() else { return None };
+        let map = result.maps.first()?;
+        let sides = Side::BOTH.map(Side::name).into_iter().zip(self.results.pair()?.map(|dose| &**dose));
+        let judged = Judged {
+            criterion: map.criterion,
+            threshold_percent: asked.threshold_percent,
+            normalisation_gy: result.normalisation_gy,
+            near_maximum_gy: figures.near_maximum_gy,
+            counts: map.counts,
+            measured: self.compare.gamma.measured && self.compare.may_be_measured(),
+            in_part: false,
+            not_final: not_final(sides),
+        };
+        Some(judged.verdict())
+    }
+
     /// Whether gamma's percent refer to an undefined 100 %.
     pub fn gamma_lacks_hundred(&self) -> bool {
         self.compare.gamma.norm == GammaNorm::Hundred && self.compare_reference().is_none()

@@ -213,6 +213,7 @@ impl State {
         let dose = |side: Side| nodes.node::<DoseOfPlan>((of_side(side), 0))?.now().cloned();
         let [reference, evaluated] = settings.roles();
         let normalisation = match settings.norm {
+            GammaNorm::NearMaximum => Normalisation::NearMaximum,
             GammaNorm::Maximum => Normalisation::Maximum,
             GammaNorm::Hundred => Normalisation::Prescription(self.compare_reference()?.0),
             GammaNorm::Typed(gy) => Normalisation::Typed(gy),

@@ -24,6 +24,7 @@
 mod error;
 mod layers;
 mod limits;
+mod near_maximum;
 mod points;
 mod request;
 mod result;
@@ -34,6 +35,7 @@ pub mod trilinear;
 pub use error::{GammaError, Role};
 pub use layers::Layers;
 pub use limits::{Limits, planes_per_mm, threshold};
+pub use near_maximum::near_maximum;
 pub use points::{HULL_MM, Locate, Place, select};
 pub use request::{Checked, Criterion, Dims, GammaRequest, Method, Normalisation, Subset, Surface};
 pub use result::{CardCall, Counts, GammaMap, GammaResult, OUTSIDE, ROUNDING, UNDEFINED, settled};

@@ -1,5 +1,6 @@
 //! Request for gamma.
 
+use super::near_maximum::of_dose;
 use super::scan::{Scan, scan};
 use super::{GammaError, Role};
 use crate::case::Dose;
@@ -76,8 +77,11 @@ impl fmt::Display for Criterion {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "of", content = "gy")]
 pub enum Normalisation {
-    /// The greatest reference dose.
+    /// The greatest reference dose: of one voxel, which noise or a fault may have raised.
     Maximum,
+    /// A reference dose near the maximum that no single voxel moves ([`near_maximum`](super::near_maximum())).
+    #[serde(rename = "near-maximum")]
+    NearMaximum,
     /// The dose prescribed, Gy.
     Prescription(f64),
     /// As typed, Gy.
@@ -88,6 +92,7 @@ impl Normalisation {
     pub fn word(self) -> &'static str {
         match self {
             Self::Maximum => "maximum of the reference",
+            Self::NearMaximum => "near-maximum of the reference, D2% of its voxels above half",
             Self::Prescription(_) => "prescription",
             Self::Typed(_) => "typed",
         }
@@ -214,6 +219,7 @@ impl GammaRequest {
         check_dose(&self.evaluated, Role::Evaluated, cache)?;
         let normalisation_gy = match self.normalisation {
             Normalisation::Maximum => f64::from(reference.most),
+            Normalisation::NearMaximum => f64::from(of_dose(&self.reference, cache)),
             Normalisation::Prescription(gy) | Normalisation::Typed(gy) => gy,
         };
         if !positive(normalisation_gy) {

@@ -55,6 +55,16 @@ impl Counts {
     pub fn pass_rate_percent(&self) -> f64 {
         100.0 * self.passing as f64 / self.analysed as f64
     }
+
+    /// Points without gamma, neither passing nor failing.
+    pub fn unjudged(&self) -> usize {
+        self.outside + self.undefined
+    }
+
+    /// Share of the points without gamma, percent.
+    pub fn unjudged_percent(&self) -> f64 {
+        100.0 * self.unjudged() as f64 / self.points().max(1) as f64
+    }
 }
 
 /// Map value of a point outside the evaluated dose: a NaN, like every voxel without gamma.

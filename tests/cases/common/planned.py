@@ -1,0 +1,44 @@
+"""An exported plan whose planned dose is falsified, for second checks."""
+import glob
+import os
+
+import numpy as np
+import pydicom
+from program import run
+
+
+def exported(folder, case="demo:water"):
+    """The plan with the dose of the plan alone."""
+    os.makedirs(folder)
+    folder = f"{folder}/plan"
+    status, said = run("export", case, "--out", folder)
+    assert status == 0, said
+    for path in glob.glob(f"{folder}/RD-*"):
+        os.remove(path)
+    return folder
+
+
+def falsify(folder, how):
+    """Gives the planned dose the values that `how(gy, x, y, z)` makes of gy[z, y, x] and the positions in mm, which broadcast with it. A
+    tuple of slices in place of values crops it."""
+    path = f"{folder}/RD.dcm"
+    d = pydicom.dcmread(path)
+    gy = d.pixel_array * float(d.DoseGridScaling)
+    (x0, y0, z0), (dy, dx) = map(float, d.ImagePositionPatient), map(float, d.PixelSpacing)
+    offsets = np.array([float(v) for v in d.GridFrameOffsetVector])
+    z, y, x = z0 + offsets, y0 + dy * np.arange(gy.shape[1]), x0 + dx * np.arange(gy.shape[2])
+    made = how(gy.copy(), x[None, None, :], y[None, :, None], z[:, None, None])
+    if isinstance(made, tuple):
+        z, y, x, made = z[made[0]], y[made[1]], x[made[2]], gy[made]
+    scaling = f"{made.max() / 4e9:.9e}"
+    d.ImagePositionPatient = [x[0], y[0], z[0]]
+    d.NumberOfFrames, d.Rows, d.Columns = made.shape
+    d.GridFrameOffsetVector = [f"{v:g}" for v in z - z[0]]
+    d.DoseGridScaling = scaling
+    d.PixelData = np.round(made / float(scaling)).astype("<u4").tobytes()
+    d.save_as(path, enforce_file_format=True)
+
+
+def box_of(gy, share):
+    """The slices of the voxels with this share of the greatest dose or more."""
+    return tuple(slice(n.min(), n.max() + 1) for n in np.nonzero(gy >= share * gy.max()))
