@@ -1,6 +1,6 @@
 //! The factor of a normalisation on all monitor units of a plan.
 
-use super::{Dvh, DvhError, PlanSumError, Sampling};
+use super::{Dvh, DvhError, PlanSumError, Sampling, Spread};
 use crate::case::{Normalisation, NormalisedAt};
 use crate::engine::JobControl;
 use crate::geometry::{Mask, Volume};
@@ -46,6 +46,16 @@ pub enum CannotNormalise {
 }
 
 impl Normalising<'_> {
+    /// One standard deviation of the dose that is normalised to, percent of it: the monitor units are as uncertain. Of a volume the
+    /// mean of its voxels.
+    pub fn uncertainty_percent(&self, spread: &Spread) -> Option<f64> {
+        match (&self.to.at, self.mask) {
+            (NormalisedAt::Volume { .. }, mask) => spread.mean_percent(mask?),
+            (NormalisedAt::Point(mm), _) => spread.percent_at(*mm),
+            (NormalisedAt::Maximum, _) => spread.percent_of_greatest(),
+        }
+    }
+
     /// The factor on all monitor units with which the plan gets the dose of the normalisation; `sum` is its present dose.
     pub(super) fn factor(&self, sum: &Volume<f32>, control: &JobControl) -> Result<f64, PlanSumError> {
         let fault = |why: String| PlanSumError::Normalisation { to: self.to.at.to_string(), why };

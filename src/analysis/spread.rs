@@ -1,6 +1,7 @@
 //! The statistical uncertainty of a Monte Carlo dose, by voxel and by structure.
 
 use crate::geometry::{Mask, Volume};
+use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -35,6 +36,22 @@ impl Spread {
         &self.percent
     }
 
+    /// Relative standard deviation of the voxel at a point, percent; `None` outside the grid and where there is too little dose.
+    pub fn percent_at(&self, at_mm: DVec3) -> Option<f64> {
+        let grid = self.percent.grid();
+        let at = grid.voxel_from_patient(at_mm).round().to_array();
+        let inside = at.iter().zip(grid.size()).all(|(n, size)| *n >= 0.0 && *n < size as f64);
+        let [i, j, k] = inside.then(|| at.map(|n| n as usize))?;
+        Some(f64::from(self.percent.at(i, j, k))).filter(|percent| *percent >= 0.0)
+    }
+
+    /// Relative standard deviation of the voxel with the greatest dose, percent.
+    pub fn percent_of_greatest(&self) -> Option<f64> {
+        let finite = self.gy.data().iter().enumerate().filter(|(_, gy)| gy.is_finite());
+        let (n, _) = finite.max_by(|a, b| a.1.total_cmp(b.1))?;
+        Some(f64::from(self.percent.data()[n])).filter(|percent| *percent >= 0.0)
+    }
+
     /// Mean relative standard deviation of a structure, percent: over the voxels of the dose whose centres
     /// lie in it and get more than half of the greatest dose in it. `None` where no centre does, or it gets
     /// no dose.
@@ -64,7 +81,7 @@ impl Spread {
 mod tests {
     use super::*;
     use crate::geometry::Grid;
-    use glam::{DVec2, DVec3};
+    use glam::DVec2;
 
     /// A slab whose dose falls along x, with a known spread in each voxel.
     #[test]
@@ -79,6 +96,11 @@ mod tests {
         let at = |i: usize| spread.percent().at(i, 1, 1);
         assert!((at(0) - 1.0).abs() < 1e-5 && (at(5) - 2.0).abs() < 1e-5);
         assert_eq!(at(9), NO_SPREAD);
+        // The voxel at x = 10 mm, none where there is too little dose or no grid; the greatest dose is at x = 0.
+        let of_point = |x: f64| spread.percent_at(DVec3::new(x, 2.0, 2.0));
+        assert!((of_point(10.4).unwrap() - 2.0).abs() < 1e-5);
+        assert_eq!([of_point(18.0), of_point(-2.0), of_point(40.0)], [None; 3]);
+        assert!((spread.percent_of_greatest().unwrap() - 1.0).abs() < 1e-5);
         // A structure over the voxels 2 to 7 (8 to 3 Gy): those above 4 Gy count, 8, 7, 6 and 5.
         let square = [(3.0, -1.0), (15.0, -1.0), (15.0, 7.0), (3.0, 7.0)].map(|(x, y)| DVec2::new(x, y));
         let mask = mask_of(&grid, &square);

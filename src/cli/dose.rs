@@ -17,7 +17,7 @@ use crate::engine::{DeviceChoice, JobControl};
 use crate::files::mha::Quantity;
 use crate::files::{replace_file, write_dose_volume};
 use crate::physics::Machine;
-use crate::results::{PlanJob, PlanResult, compute_plan};
+use crate::results::{PlanJob, PlanResult, compute_plan, percent_words};
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -250,8 +250,9 @@ fn describe(result: &PlanResult) -> String {
     if let Some(to) = &result.plan.normalisation {
         let _ = writeln!(
             text,
-            "  monitor units scaled by {:.4} to the plan's normalisation: {to}",
-            result.factor
+            "  monitor units scaled by {:.4}{} to the plan's normalisation: {to}",
+            result.factor,
+            result.factor_uncertainty_percent.map_or(String::new(), |p| format!(" {}", percent_words(p)))
         );
     }
     if let Some(c) = &result.certainty {
@@ -300,6 +301,7 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
         "figures": result.figures,
         "normalisation": result.plan.normalisation.as_ref().map(ToString::to_string),
         "normalisation_factor": result.factor,
+        "normalisation_uncertainty_percent": result.factor_uncertainty_percent,
         "structures": structures,
         "beams": result.plan.beams.iter().enumerate().map(|(n, b)| json!({
             "name": b.name, "number": b.number, "mu": b.mu, "receipt": result.receipts.get(n).map(|r| (**r).clone()),

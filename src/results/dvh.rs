@@ -36,6 +36,8 @@ impl PartialEq for DvhOf {
 #[derive(Clone, Debug)]
 pub struct DvhAnswer {
     pub dvh: Arc<Dvh>,
+    /// Whether the dose is one of Monte Carlo; else it is collapsed cone's, or of a file.
+    pub is_monte_carlo: bool,
     /// Mean relative standard deviation in the structure, percent, of a Monte Carlo dose.
     pub uncertainty_percent: Option<f64>,
     /// Kept of a large structure that is being drawn.
@@ -75,7 +77,8 @@ impl Query for DvhOf {
             dvh = dvh.with_isodoses(inputs.get(&isodoses)?);
         }
         let uncertainty_percent = summed.certainty.as_ref().and_then(|c| c.spread.mean_percent(&mask));
-        Ok(DvhAnswer { dvh: Arc::new(dvh), uncertainty_percent, planes: planes.map(Arc::new) })
+        let (dvh, planes) = (Arc::new(dvh), planes.map(Arc::new));
+        Ok(DvhAnswer { dvh, is_monte_carlo: summed.certainty.is_some(), uncertainty_percent, planes })
     }
 }
 

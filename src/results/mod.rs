@@ -39,7 +39,7 @@ pub use graph::{Access, Failure, Grade, Graph, Query};
 pub use imaging_job::{XRay, XRays};
 pub use inputs::{BeamInputs, PatientInputs, Settings, Shown, patient_grid};
 pub use machine::MachineOf;
-pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs};
+pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs, percent_words};
 pub use node::{Node, Standing};
 pub use patient::{Densities, MaskOf};
 pub use plan_dose::{DoseOfPlan, Summed};

@@ -128,14 +128,16 @@ pub struct Certainty {
     pub histories: u64,
 }
 
+/// One standard deviation: `± 1.7 %`.
+pub fn percent_words(percent: f64) -> String {
+    let digits = if percent < 0.995 { 2 } else { 1 };
+    format!("± {percent:.digits$} %")
+}
+
 impl Certainty {
     /// One standard deviation: `± 1.7 %`.
     pub fn percent_words(&self) -> String {
-        match self.uncertainty_percent {
-            Some(percent) if percent < 0.995 => format!("± {percent:.2} %"),
-            Some(percent) => format!("± {percent:.1} %"),
-            None => "uncertainty not known yet".to_owned(),
-        }
+        self.uncertainty_percent.map_or("uncertainty not known yet".to_owned(), percent_words)
     }
 
     /// `12 million histories`.

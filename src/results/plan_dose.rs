@@ -57,6 +57,8 @@ pub struct Summed {
     pub max_gy: f64,
     /// Factor of the normalisation on all monitor units; 1 without one.
     pub factor: f64,
+    /// One standard deviation of the Monte Carlo dose that the plan is normalised to, percent.
+    pub factor_uncertainty_percent: Option<f64>,
     /// The uncertainty of a Monte Carlo dose.
     pub certainty: Option<Arc<Certainty>>,
 }
@@ -185,7 +187,13 @@ impl Query for DoseOfPlan {
         let made_of = match &self.made_of {
             MadeOf::File(dose) => {
                 let (max_gy, dose) = (f64::from(dose.max_gy()), Arc::clone(dose));
-                return Ok(Summed { max_gy, dose, factor: 1.0, certainty: None });
+                return Ok(Summed {
+                    max_gy,
+                    dose,
+                    factor: 1.0,
+                    factor_uncertainty_percent: None,
+                    certainty: None,
+                });
             }
             MadeOf::Plan(beams) => beams,
         };
@@ -207,9 +215,14 @@ impl Query for DoseOfPlan {
         let normalisation = normalisation.as_ref().and_then(|(to, needs)| {
             Some(Normalising { to, gy: needs.as_ref().ok()?.gy, mask: mask.as_deref(), sampling })
         });
+        let factor_uncertainty_percent = normalisation
+            .as_ref()
+            .zip(certainty.as_ref())
+            .and_then(|(of, certainty)| of.uncertainty_percent(&certainty.spread));
         let summed = sum_of_beams(label, Some(plan), &parts, *only, normalisation, &inputs.control().child());
         inputs.control().check()?;
         let (dose, factor) = summed.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
-        Ok(Summed { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose), factor, certainty })
+        let max_gy = f64::from(dose.max_gy());
+        Ok(Summed { max_gy, dose: Arc::new(dose), factor, factor_uncertainty_percent, certainty })
     }
 }

@@ -74,6 +74,8 @@ pub struct PlanResult {
     pub plan: Plan,
     /// Factor on the monitor units.
     pub factor: f64,
+    /// One standard deviation of the Monte Carlo dose that the plan is normalised to, percent.
+    pub factor_uncertainty_percent: Option<f64>,
     pub figures: PlanFigures,
     /// Structures with their DVHs; structures without volume in the image or the dose are left out.
     pub dvhs: Vec<(Structure, Arc<Dvh>)>,
@@ -139,9 +141,9 @@ pub fn compute_written_plan(
     if plan.normalisation.is_some() {
         // The beams by themselves are kept: only their sum is made anew.
         let scaled = Plan { normalisation: None, ..result.plan.clone() };
-        let factor = result.factor;
+        let (factor, uncertainty) = (result.factor, result.factor_uncertainty_percent);
         Computed { result, beams: doses, .. } = compute_in(&graph, &of(&scaled), how, control, &|_| {})?;
-        result.factor = factor;
+        (result.factor, result.factor_uncertainty_percent) = (factor, uncertainty);
     }
     let beams = doses.iter().map(|of| {
         let Shown::Beam(number) = of.what else { return Ok(None) };
@@ -240,6 +242,7 @@ fn compute_with(
         dose,
         plan,
         factor: summed.factor,
+        factor_uncertainty_percent: summed.factor_uncertainty_percent,
         figures,
         dvhs,
         receipts: made.receipts,

@@ -135,7 +135,8 @@ fn beam_row(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, 
     let response = match delivered {
         _ if beam.off => response.on_hover_text("Switched off: not in the plan's dose, not exported"),
         Some(mu) => {
-            let words = format!("{:.1} MU a fraction are delivered", mu.value);
+            let uncertainty = state.results.factor_uncertainty_words();
+            let words = format!("{:.1} MU{uncertainty} a fraction are delivered", mu.value);
             let of = "MU times the plan's normalisation";
             response.on_hover_text(format!("{}: {:.1} {of}", mu.worded(&words), beam.mu))
         }

@@ -6,7 +6,7 @@ use super::{Curve, DoseFacts, utc};
 use crate::analysis::{GoalRow, Metric, given_words, is_computed, met_text};
 use crate::app::render::RoomLook;
 use crate::app::state::State;
-use crate::app::state::results::Shown;
+use crate::app::state::results::{CaseResults, Shown};
 use crate::case::{Beam, ControlPoint, Dose, DoseStatus, Mlc, Plan, StructureKind};
 use crate::files::replace_file;
 use std::io::Write as _;
@@ -27,6 +27,8 @@ pub struct PlanReport {
     pub densities: Vec<String>,
     /// Factor of all monitor units by the normalisation.
     pub factor: Option<f64>,
+    /// Uncertainty of the monitor units by that of the dose that is normalised to, in words: ` ± 1.0 %`.
+    pub factor_uncertainty: String,
     pub dose: Option<DoseFacts>,
     /// Why nothing of the report is final, for every page; `None` for a final dose of the plan.
     pub reservation: Option<String>,
@@ -104,7 +106,8 @@ pub fn gather(state: &State) -> Result<PlanReport, String> {
         plan: (**plan).clone(),
         densities: given_words(&case.structures, Some(plan)),
         factor,
-        dose: shown_dose.map(|dose| facts_of(dose, results.shown_max_gy().unwrap_or_default())),
+        factor_uncertainty: results.factor_uncertainty_words(),
+        dose: shown_dose.map(|dose| facts_of(dose, results)),
         reservation: reservation(state),
         beams: plan.beams.iter().filter_map(|beam| beam_facts(plan, beam, factor)).collect(),
         structures: structures(state),
@@ -139,14 +142,15 @@ fn reservation(state: &State) -> Option<String> {
     }
 }
 
-fn facts_of(dose: &Dose, max_gy: f64) -> DoseFacts {
+fn facts_of(dose: &Dose, results: &CaseResults) -> DoseFacts {
     let grid = dose.gy.grid();
     let [dx, dy] = grid.spacing_xy_mm();
     DoseFacts {
         label: dose.label.clone(),
         status: dose.status,
         caveats: dose.caveats.clone(),
-        max_gy,
+        uncertainty_percent: results.certainty().and_then(|certainty| certainty.uncertainty_percent),
+        max_gy: results.shown_max_gy().unwrap_or_default(),
         voxels: grid.size(),
         spacing_mm: [dx, dy, grid.even_plane_spacing_mm().unwrap_or(f64::NAN)],
         frame_of_reference_uid: dose.frame_of_reference_uid.clone(),

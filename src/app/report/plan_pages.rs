@@ -46,7 +46,9 @@ fn head(pen: &mut Pen, report: &PlanReport) {
         .map_or("none".to_owned(), |gy| format!("{gy:.2} Gy in {} {fractions}", plan.fractions));
     pen.fact("Prescription", &prescribed);
     if let Some(n) = &plan.normalisation {
-        let factor = report.factor.map_or("not known".to_owned(), |f| format!("monitor units times {f:.4}"));
+        let factor = report.factor.map_or("not known".to_owned(), |f| {
+            format!("monitor units times {f:.4}{}", report.factor_uncertainty)
+        });
         let text = format!("{n}: {factor}");
         pen.fact("Normalisation", &text);
     }

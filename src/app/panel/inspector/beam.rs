@@ -42,6 +42,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let mut form = Form { plan: state.plan, index, beam, commands };
         angles(ui, &mut form, &start);
         let delivered = plan.normalisation.as_ref().and_then(|_| state.results.delivered_mu(plan, beam));
+        let delivered = delivered.map(|mu| (mu, state.results.factor_uncertainty_words()));
         collimation(ui, &mut form, &start, delivered);
         super::aperture::show(ui, state, plan, index, beam, form.commands);
         isocentre::show(ui, state, (index, beam), form.commands);
@@ -153,7 +154,7 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
 }
 
 /// `delivered`: the monitor units after the plan's normalisation, if it has one.
-fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered: Option<Stated>) {
+fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered: Option<(Stated, String)>) {
     section(ui, "Field (mm at the isocentre)");
     fields(ui, "jaws", |ui| {
         let mut mu = form.beam.mu;
@@ -167,7 +168,8 @@ fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered
         form.on(&response, |b| b.mu = mu);
         if let Some(delivered) = delivered {
             field(ui, "Delivered", |ui| {
-                stated(ui, &format!("{:.1} MU a fraction", delivered.value), delivered)
+                let (mu, uncertainty) = delivered;
+                stated(ui, &format!("{:.1} MU{uncertainty} a fraction", mu.value), mu)
             });
         }
         for (axis, caption) in [(0, "Jaws X"), (1, "Jaws Y")] {

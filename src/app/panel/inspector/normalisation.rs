@@ -180,7 +180,9 @@ fn said(ui: &mut Ui, state: &State, plan: &Plan, now: &Normalisation) {
         Ok(gy) => {
             let text = match state.results.normalisation_factor() {
                 Some(factor) if !factor.is_provisional() => {
-                    let words = format!("{} = {gy:.2} Gy: monitor units × {:.4}", now.at, factor.value);
+                    let uncertainty = state.results.factor_uncertainty_words();
+                    let value = factor.value;
+                    let words = format!("{} = {gy:.2} Gy: monitor units × {value:.4}{uncertainty}", now.at);
                     factor.worded(&words)
                 }
                 Some(_) => format!("{} = {gy:.2} Gy: not computed yet", now.at),

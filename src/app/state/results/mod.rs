@@ -296,7 +296,10 @@ impl CaseResults {
     }
 
     fn dvh_of(&self, of: u8, structure: u32) -> Option<&Arc<Dvh>> {
-        self.nodes.node::<DvhOf>((of, structure))?.latest().map(|answer| &answer.dvh)
+        // Rows of two engines are no table: those of the engine before wait for the one on show.
+        let by_run = self.nodes.node::<DoseOfPlan>((of, 0))?.latest()?.certainty.is_some();
+        let answer = self.nodes.node::<DvhOf>((of, structure))?.latest()?;
+        (answer.is_monte_carlo == by_run).then_some(&answer.dvh)
     }
 
     /// The displayed sum, possibly of an earlier state.
@@ -315,7 +318,8 @@ impl State {
         Some(match self.results.normalisation_factor() {
             Some(factor) if factor.is_provisional() => format!("Not normalised yet: {to}"),
             Some(factor) => {
-                let words = format!("monitor units × {:.4}", factor.value);
+                let uncertainty = self.results.factor_uncertainty_words();
+                let words = format!("monitor units × {:.4}{uncertainty}", factor.value);
                 format!("Normalised: {to}, {}", factor.worded(&words))
             }
             None => format!("Not normalised: {to}"),
