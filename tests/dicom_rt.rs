@@ -293,8 +293,9 @@ fn structure_sets_with_everything_odd() {
     set(&mut miscounted, tags::NUMBER_OF_CONTOUR_POINTS, VR::IS, "5");
     let mut garbled = contour("CLOSED_PLANAR", &square);
     set(&mut garbled, tags::CONTOUR_DATA, VR::DS, "0\\0\\x\\1\\1\\1\\2\\2\\2");
+    let beside = [20., 0., 0., 29., 0., 0., 29., 9., 0., 20., 9., 0.];
     let heart = vec![
-        contour("CLOSED_PLANAR", &square),
+        contour("CLOSED_PLANAR", &beside),
         contour("POINT", &[1.0, 2.0, 3.0]),
         contour("OPEN_PLANAR", &square),
         contour("CLOSED_PLANAR", &square[..6]),

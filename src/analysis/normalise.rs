@@ -7,9 +7,9 @@ use crate::geometry::{Mask, Volume};
 use glam::DVec3;
 use thiserror::Error;
 
-/// A point gets no dose to scale by where it gets less than this share of the greatest: all of the plan would get a hundred
-/// times the dose asked for. Chosen.
-const LEAST_POINT_SHARE: f64 = 0.01;
+/// A point or a volume gets no dose to scale by where it gets less than this share of the greatest: the rest of the plan would get
+/// a hundred times the dose asked for. Chosen.
+const LEAST_SHARE: f64 = 0.01;
 
 /// A normalisation with what it needs of its case.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +27,10 @@ pub struct Normalising<'a> {
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum CannotNormalise {
     #[error(
-        "{percent} % of the structure get {gy} Gy: no monitor units can turn that into the dose asked for"
+        "{percent} % of the structure get {gy:.4} Gy, less than 1 % of the greatest dose, {most_gy:.2} Gy: no monitor units can turn \
+         that into the dose asked for"
     )]
-    Volume { percent: f64, gy: f64 },
+    Volume { percent: f64, gy: f64, most_gy: f64 },
     #[error("the structure has no voxels")]
     NoMask,
     #[error("the point {:.1}, {:.1}, {:.1} mm lies outside the dose grid: choose one inside the patient", .0.x, .0.y, .0.z)]
@@ -73,12 +74,12 @@ impl Normalising<'_> {
             NormalisedAt::Maximum => most_gy(),
         };
         let factor = self.gy / now_gy;
-        if now_gy > 0.0 && factor.is_finite() && factor > 0.0 {
+        if now_gy >= LEAST_SHARE * most_gy() && factor.is_finite() && factor > 0.0 {
             return Ok(factor);
         }
         let why = match self.to.at {
             NormalisedAt::Volume { volume_percent, .. } => {
-                CannotNormalise::Volume { percent: volume_percent, gy: now_gy }
+                CannotNormalise::Volume { percent: volume_percent, gy: now_gy, most_gy: most_gy() }
             }
             NormalisedAt::Point(mm) => CannotNormalise::NoDose { mm, gy: now_gy, most_gy: most_gy() },
             NormalisedAt::Maximum => CannotNormalise::Maximum(now_gy),
@@ -92,7 +93,7 @@ fn dose_at(sum: &Volume<f32>, mm: DVec3, most_gy: f64) -> Result<f64, CannotNorm
     let gy = f64::from(sum.trilinear(mm).ok_or(CannotNormalise::Outside(mm))?);
     match gy {
         gy if !gy.is_finite() => Err(CannotNormalise::Unknown(mm)),
-        gy if gy < LEAST_POINT_SHARE * most_gy => Err(CannotNormalise::NoDose { mm, gy, most_gy }),
+        gy if gy < LEAST_SHARE * most_gy => Err(CannotNormalise::NoDose { mm, gy, most_gy }),
         gy => Ok(gy),
     }
 }

@@ -437,7 +437,7 @@ jaws_mm = { x = [-50.0, 50.0], y = [-50.0, 50.0] }
         assert_eq!(points[2].leaves_mm, [[0.0, 5.0], [0.0, 6.0]]);
         // 20 mm in m.
         let e = plan(&text.replace("[-10, 0, 10]", "[-0.01, 0, 0.01]")).unwrap_err().to_string();
-        assert!(e.contains("mlc.boundaries_mm") && e.contains("leaf pair 1 is 0.010 mm wide"), "{e}");
+        assert!(e.contains("boundaries_mm of its mlc") && e.contains("leaf pair 1 is 0.010 mm wide"), "{e}");
     }
 
     /// Each mistake is refused with its line and a helpful word.

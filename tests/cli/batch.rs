@@ -109,19 +109,20 @@ fn what_is_done_is_skipped_until_something_changes() {
 #[test]
 fn a_job_follows_the_one_whose_files_it_reads() {
     let folder = folder_of("batch-order");
-    let old = mha::read(&folder.join("a.mha")).unwrap();
-    let scaled = |factor: f32| {
-        let values = old.data().iter().map(|gy| factor * gy).collect();
-        mha::write(&folder.join("b.mha"), &Volume::new(Arc::clone(old.grid()), values)).unwrap();
+    let plan = folder.join("plan.toml");
+    let scaled = |factor: f64| {
+        let field = "gantry_deg = 0\njaws_mm = { x = [-30, 30], y = [-30, 30] }\n";
+        let head = "name = \"P\"\nmachine = \"generic-6mv\"\nisocentre_mm = [0, 0, 0]\n";
+        let beam = format!("[[beam]]\nname = \"B\"\nmu = {}\n{field}", 100.0 * factor);
+        fs::write(&plan, format!("{head}{beam}")).unwrap();
     };
     scaled(1.01);
-    // Gamma is read as if it were a dose: what it says does not matter here, only that it follows.
-    let all = ["--threshold", "0", "--max-gamma", "2", "--out", "gamma.mha"];
-    let reader = job("reader", &[&["gamma", "a.mha", "out/made/gamma.mha"][..], &all].concat());
-    let made = job("made", &[&["gamma", "a.mha", "b.mha"][..], &all].concat());
-    let file = file_of(&folder, &[reader, made]);
+    let reader = ["gamma", "a.mha", "out/made/dose.mha", "--threshold", "0", "--out", "gamma.mha"];
+    let of_water = ["dose", "demo:water", "--plan", "plan.toml", "--grid", "10", "--quality", "fast"];
+    let made = job("made", &[&of_water[..], &["--out", "dose.mha"]].concat());
+    let file = file_of(&folder, &[job("reader", &reader), made]);
     let maps =
-        || ["reader", "made"].map(|of| fs::read(folder.join("out").join(of).join("gamma.mha")).unwrap());
+        || ["reader/gamma.mha", "made/dose.mha"].map(|of| fs::read(folder.join("out").join(of)).unwrap());
     let (exit, answer) = batch(&file, &[]);
     assert_eq!(states(&answer), [("reader", "done"), ("made", "done")], "{exit} {answer}");
     let before = maps();
@@ -135,7 +136,7 @@ fn a_job_follows_the_one_whose_files_it_reads() {
     assert!(renewed[0] != before[0] && renewed[1] != before[1]);
 
     // A task has both of a pair, and the reader of a job that fails is not run on what is left of an earlier one.
-    fs::write(folder.join("b.mha"), "no dose").unwrap();
+    fs::write(&plan, "no plan").unwrap();
     let (exit, failed) = batch(&file, &[]);
     assert_eq!((exit, states(&failed)), (1, vec![("reader", "not done"), ("made", "failed")]));
     let note = failed["jobs"][0]["note"].as_str().unwrap();
@@ -186,8 +187,8 @@ fn a_jobs_own_files_are_told_by_what_they_hold() {
     let path = folder.join("out/one/gamma.mha");
     let (whole, modified) = (fs::read(&path).unwrap(), path.metadata().unwrap().modified().unwrap());
     let mut zeroed = whole.clone();
-    let last = zeroed.len() - 64;
-    zeroed[last..].fill(0);
+    let data = zeroed.len() - 4 * 8 * 8 * 8;
+    zeroed[data..].fill(0);
     assert_ne!(zeroed, whole);
     fs::write(&path, zeroed).unwrap();
     fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();

@@ -15,9 +15,13 @@ fn done(words: &[&str]) -> serde_json::Value {
     json_of(&output)
 }
 
+/// The DICOM files of a kind.
 fn files(folder: &Path, kind: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let is = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(kind);
+    let is = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with(kind) && name.ends_with(".dcm")
+    };
     let mut all: Vec<PathBuf> = entries.filter(is).collect();
     all.sort();
     all

@@ -381,7 +381,7 @@ fn words_of_the_command_line_choose_the_doses() {
         Options { workspace: Workspace::Compare, compare: Some(wish), ..cube_case("compare_words", 8) };
     let mut w = window(options);
     until(&mut w, "both", |app| app.state.results.pair().is_some() && app.is_settled());
-    assert_eq!(w.state().state.results.side(Side::B).map(|d| d.label.as_str()), Some("dose"));
+    assert_eq!(w.state().state.results.side(Side::B).map(|d| d.label.as_str()), Some("dose.mha"));
     assert_eq!(w.state().state.compare.layout, Layout::Gamma);
     assert!(w.query_all_by_label("Compare gamma").count() == 1);
     let wrong = CompareOptions { sides: [None, Some(DoseWord::Dose(3))], ..CompareOptions::default() };

@@ -63,7 +63,7 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
             }
         });
     });
-    if !has_room {
+    if !has_room && !who.is_empty() {
         ui.add(egui::Label::new(shown).wrap()).on_hover_text(&who);
     }
 }

@@ -297,6 +297,9 @@ pub(super) fn legend_of(
 /// A row for each level: its line, percent and, where there is room, Gy.
 fn level_rows(painter: &Painter, ground: Rect, levels: &[Isodose], reference_gy: f64) {
     let step = row_height(ground, levels.len());
+    if step < LEAST_ROW {
+        return;
+    }
     // Levels of a fraction of a Gy need more digits.
     let digits = if reference_gy < 10.0 { 2 } else { 1 };
     for (i, level) in levels.iter().enumerate() {
@@ -320,6 +323,9 @@ fn level_rows(painter: &Painter, ground: Rect, levels: &[Isodose], reference_gy:
 fn uncertainty_legend(painter: &Painter, ground: Rect) {
     let rows = UNCERTAINTY_LEVELS.len() + 4;
     let step = row_height(ground, rows);
+    if step < LEAST_ROW {
+        return;
+    }
     let y = |n: usize| ground.min.y + 3.0 + step * (n as f32 + 0.5);
     let label = |n: usize, x: f32, align: Align2, what: &str, colour: Color32| {
         let font = FontId::proportional(SMALL.min(step));

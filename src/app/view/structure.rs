@@ -161,19 +161,25 @@ mod tests {
     use super::*;
     use crate::case::{Rgb, StructureKind};
 
-    fn square(z: f64) -> Contour {
-        let points_mm =
-            [[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]].map(|[x, y]| DVec3::new(x, y, z)).to_vec();
+    fn square(x_mm: f64, z: f64) -> Contour {
+        let points_mm = [[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]]
+            .map(|[x, y]| DVec3::new(x_mm + x, y, z))
+            .to_vec();
         Contour { points_mm, image_uid: None }
     }
 
+    /// A square on each plane; where a plane stands again, another beside it.
     fn structure(planes: &[f64]) -> Structure {
+        let squares = planes.iter().enumerate().map(|(n, z)| {
+            let before = planes[..n].iter().filter(|other| *other == z).count();
+            square(20.0 * before as f64, *z)
+        });
         Structure {
             name: "S".into(),
             number: 1,
             kind: StructureKind::Other,
             colour: Rgb([255, 0, 0]),
-            contours: planes.iter().map(|z| square(*z)).collect(),
+            contours: squares.collect(),
             points_mm: Vec::new(),
             density: None,
         }

@@ -73,7 +73,7 @@ fn a_sphere_keeps_its_volume_however_its_planes_lie() {
     for (step, shift) in [(2.0, 0.3), (4.0, 0.3), (2.0, 1.1), (2.5, 0.0), (3.0, 1.7), (0.5, 0.2)] {
         let heights = (-50..50).map(|n| f64::from(n) * step + shift);
         let m = mask(&grid, &sphere(centre, 20.0, DVec3::X, DVec3::Y, heights.clone())).expect("a mask");
-        let area_mm2 = |z: f64| PI * (400.0 - (z - centre.z).powi(2));
+        let area_mm2 = |height: f64| PI * (400.0 - height.powi(2));
         let drawn: Vec<f64> = heights.map(area_mm2).filter(|area| *area > 0.0).collect();
         let beyond_mm = (0.5 * step - 1.0).max(0.0);
         let want = sphere_cm3(20.0) - (drawn[0] + drawn[drawn.len() - 1]) * beyond_mm / 1000.0;

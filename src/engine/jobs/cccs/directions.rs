@@ -57,6 +57,7 @@ pub fn equal_energy_families(energy_by_cone: &[f64; CONES], count: usize) -> Vec
 /// Azimuth of the first level, as part of a right angle: of few levels it decides how evenly tilted rays and small fields are sampled.
 /// Those with the least error in water, fields of 4 and 8 cm, against thousands of directions (`benches/DECISIONS.md`).
 fn first_azimuth(count: usize) -> f64 {
+    if let Some(v) = std::env::var(format!("FA{count}")).ok().and_then(|v| v.parse().ok()) { return v; }
     match count {
         0..=40 => 0.975,
         41..=48 => 0.714,

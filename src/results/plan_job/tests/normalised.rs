@@ -19,7 +19,7 @@ fn the_dose_at_the_point_or_the_maximum_is_the_one_asked_for_and_the_monitor_uni
     for (at, dose, prescription) in [
         (NormalisedAt::Point(mm), NormalisedDose::Gy(50.0), None),
         (NormalisedAt::Point(mm), NormalisedDose::Percent(125.0), Some(40.0)),
-        (NormalisedAt::Maximum, NormalisedDose::Gy(50.0), Some(0.0)),
+        (NormalisedAt::Maximum, NormalisedDose::Gy(50.0), None),
     ] {
         let at_point = at != NormalisedAt::Maximum;
         let job = job_to(at, dose, prescription);
@@ -44,7 +44,7 @@ fn a_normalisation_that_cannot_be_met_gives_no_dose() {
         (point(0.0, -115.0, 0.0), NormalisedDose::Gy(2.0), None, "outside the dose grid"),
         (point(110.0, 0.0, 110.0), NormalisedDose::Gy(2.0), None, "less than 1 % of the greatest dose"),
         (point(0.0, 0.0, 0.0), percent, None, "the plan has none"),
-        (point(0.0, 0.0, 0.0), percent, Some(0.0), "the prescription is 0 Gy"),
+        (point(0.0, 0.0, 0.0), percent, Some(0.0), "prescription_gy = 0 must be above 0"),
         (NormalisedAt::Maximum, NormalisedDose::Gy(0.0), None, "dose_gy = 0 must be a positive number"),
         (volume("PTV"), NormalisedDose::Gy(2.0), None, "no structure 'PTV'"),
     ] {
@@ -65,7 +65,7 @@ fn negative_monitor_units_give_no_dose() {
     let mut job = job_to(NormalisedAt::Maximum, NormalisedDose::Gy(2.0), None);
     job.plan.beams[0].mu = -5.0;
     let why = compute_plan(&job, &JobControl::new(), &|_| {}).expect_err("negative").to_string();
-    assert!(why.contains("not a number of zero or more"), "{why}");
+    assert!(why.contains("beam 'Front': mu = -5 must be from 0"), "{why}");
     job.plan.beams[0].mu = 0.0;
     let why = compute_plan(&job, &JobControl::new(), &|_| {}).expect_err("none").to_string();
     assert!(why.contains("the greatest dose is 0 Gy"), "{why}");
