@@ -13,6 +13,8 @@ constexpr int CORRECTION_POWERS = 3;
 constexpr int CORRECTION_OFFSETS = 251;
 constexpr float CORRECTION_LEAST = 1e-4f;
 constexpr int CORRECTION_PLACES = 6;
+// As in engine/cpu/cccs: voxels of a row that share stencils.
+constexpr int STRIP = 16;
 constexpr int PRIMARY_TERMS = TERMS - PRIMARY_FIRST;
 
 // Shares are summed in integers: the sum does not depend on the order.
@@ -370,7 +372,7 @@ correction_add(const SlabLayout layout, const Correction correction, const Corre
         int column = cell - row * layout.pitch;
         bool in_box = row < layout.across && column < layout.columns;
         int at = layout.first_cell + of_layout;
-        float ray[3] = {(float)column * layout.spacing_mm[0] - layout.from_mm[0],
+        float ray[3] = {((float)(column / STRIP * STRIP) + 0.5f * (STRIP - 1)) * layout.spacing_mm[0] - layout.from_mm[0],
                         (float)row * layout.spacing_mm[1] - layout.from_mm[1],
                         (float)slab * layout.spacing_mm[2] - layout.from_mm[2]};
         int table_row = (tilt_at(correction, ray) * layout.slabs + slab) * CORRECTION_OFFSETS;

@@ -39,7 +39,7 @@ fn gantry_by_ninety_degrees_turns_the_dose() {
             }
         }
         println!("gantry {gantry}: at most {:.2} %, mean {:.3} %", 100.0 * worst, sum / 80.0);
-        // Directions and their lines turn with the gantry, the strips of voxels that share nodes do not.
+        // Directions and lattice do not turn about the same axes: the difference is their sampling.
         assert!(worst < 0.006, "gantry {gantry}: {worst}");
         assert!((sum / 8000.0).abs() < 3e-4, "gantry {gantry}: mean {}", sum / 8000.0);
     }

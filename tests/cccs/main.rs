@@ -17,6 +17,5 @@ mod phantom;
 mod photons;
 mod reference;
 mod superposition;
-mod symmetry;
 mod water;
 mod wide;

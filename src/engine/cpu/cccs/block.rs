@@ -15,7 +15,7 @@ pub type F32x16 = F32xN<LANES>;
 
 /// Zeros before the first voxel of a row.
 pub const LEAD: usize = LANES;
-/// Strips begin at every so many voxels from the end of a row at which their direction enters it.
+/// Strips may begin at every so many voxels.
 pub const PHASE_STEP: usize = 4;
 
 /// Density along the lines, `[row][c]`: `order[0]` is the contiguous axis, `order[1]` the

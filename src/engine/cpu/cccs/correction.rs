@@ -71,13 +71,13 @@ impl Correction<'_> {
     fn add_row(&self, rest: [usize; 2], sum: &mut [f32], deposit: &mut [f32]) {
         let block = self.block;
         let start = block.row(rest) * block.stride;
-        let all = LEAD..LEAD + block.size[0];
+        let strips = (LEAD..LEAD + block.size[0]).step_by(LANES);
         let tilts: Vec<(usize, Range<usize>)> =
-            all.map(|cell| (self.tilt_at(cell, rest), cell..cell + 1)).collect();
+            strips.map(|cell| (self.tilt_at(cell, rest), cell..cell + LANES)).collect();
         let mut shares = Vec::new();
         for run in tilts.chunk_by(|a, b| a.0 == b.0) {
             let (Some((tilt, first)), Some((_, last))) = (run.first(), run.last()) else { continue };
-            let cells = first.start..last.end;
+            let cells = first.start..last.end.min(LEAD + block.size[0]);
             let offsets = 0..self.stencil.offsets.len();
             shares.extend(offsets.filter_map(|number| self.share(rest, number, *tilt, cells.clone())));
         }
@@ -121,9 +121,9 @@ impl Correction<'_> {
         })
     }
 
-    /// The number of the stencils for the ray through a cell of a padded row.
+    /// The number of the stencils for the ray in the middle of the strip that begins at a cell of a padded row.
     fn tilt_at(&self, cell: usize, rest: [usize; 2]) -> usize {
-        let ray = self.block.ray(cell as f32 - LEAD as f32, rest);
+        let ray = self.block.ray(cell as f32 - LEAD as f32 + 0.5 * (LANES - 1) as f32, rest);
         let [x, y, z] = self.kernel_from_block.map(|row| row[0] * ray[0] + row[1] * ray[1] + row[2] * ray[2]);
         if z > 0.0 { self.stencil.tilts.at([x / z, y / z]) } else { 0 }
     }

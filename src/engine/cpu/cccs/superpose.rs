@@ -8,7 +8,7 @@ use super::transport::{RayBundle, transport};
 use crate::engine::jobs::cccs::angles::{AngleTable, TiltNorm};
 use crate::engine::jobs::cccs::beam::Superposition;
 use crate::engine::jobs::cccs::correction::{Stencil, Tilts};
-use crate::engine::jobs::cccs::directions::{Direction, FAMILY, start};
+use crate::engine::jobs::cccs::directions::{Direction, start};
 use crate::engine::jobs::cccs::lattice::{Lattice, dominant_axis};
 use crate::engine::{Cancelled, JobControl};
 use glam::{DMat3, DVec3};
@@ -90,8 +90,7 @@ fn bundles_along(order: [usize; 3], part: &Part<'_>, input: &TransportInput<'_>)
         .map(|(n, d, axis)| {
             let direction = DVec3::from(order.map(|a| axis[a]));
             let near_beam_axis = d.axis.z > part.near_axis_cos;
-            let (start, turn) = (start(n, [direction.x, direction.y]), (n / FAMILY) as i32);
-            RayBundle { direction, near_beam_axis, start, turn, weight: d.solid_angle_sr }
+            RayBundle { direction, near_beam_axis, start: start(n), turn: n as i32, weight: d.solid_angle_sr }
         })
         .collect();
     // By sense, then by slope across the rows.

@@ -22,7 +22,7 @@ pub struct RayBundle {
     pub near_beam_axis: bool,
     /// Entry within a voxel, as fractions of its sides.
     pub start: [f64; 2],
-    /// Sets where the strips begin; different for neighbouring directions, the same for mirror images.
+    /// Sets where the strips begin; different for neighbouring directions.
     pub turn: i32,
     /// Factor on the deposit: the solid angle in sr.
     pub weight: f64,
@@ -54,13 +54,10 @@ pub fn transport(
     Ok(())
 }
 
-/// Where the strips of a voxel row of so many voxels begin, the rows counted in the direction's sense. Kernel coefficients are a
-/// polynomial through a strip's nodes; its error leaves no pattern where each row and direction begins elsewhere. Strips of a
-/// direction that goes down a row are the images of those of one that goes up.
-fn phase_of(voxel_row: i32, turn: i32, voxels: i32, increasing: bool) -> i32 {
-    let lanes = LANES as i32;
-    let phase = (voxel_row + turn).rem_euclid(lanes / PHASE_STEP as i32) * PHASE_STEP as i32;
-    if increasing { phase } else { (-voxels - phase).rem_euclid(lanes) }
+/// Where the strips of a voxel row begin. Kernel coefficients are a polynomial through a strip's nodes; its error leaves no pattern
+/// where each row and direction begins elsewhere.
+fn phase_of(voxel_row: i32, turn: i32) -> i32 {
+    (voxel_row + turn).rem_euclid((LANES / PHASE_STEP) as i32) * PHASE_STEP as i32
 }
 
 /// Transports rows of lines through the `number`th slab on their way.
@@ -291,9 +288,7 @@ impl<'a> BundleRows<'a> {
     ) {
         let Crossing { row, rest, voxels: [first, end], with_terma, .. } = *crossing;
         let lanes = LANES as i32;
-        let [voxels, rows, _] = self.block.size.map(|n| n as i32);
-        let row_of_entry = if self.increasing[1] { rest[0] as i32 } else { rows - 1 - rest[0] as i32 };
-        let phase = phase_of(row_of_entry, self.turn, voxels, self.increasing[0]);
+        let phase = phase_of(rest[0] as i32, self.turn);
         let strip = |voxel: i32| (voxel + phase).div_euclid(lanes);
         let (first, last) = (strip(first), strip(end - 1));
         let with_terma = match with_terma {

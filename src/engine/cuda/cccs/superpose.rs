@@ -175,7 +175,7 @@ fn line_direction(n: usize, axis: DVec3, solid_angle_sr: f64, lattice: &Lattice)
     let slab_path_cm = 0.1 / speed[2].abs();
     LineDirection {
         per_slab: [speed[0], speed[1]].map(|s| s / speed[2].abs()),
-        start: start(n, [axis[order[0]], axis[order[1]]]),
+        start: start(n),
         axis: order.map(|a| axis[a] as f32),
         weight: (solid_angle_sr / slab_path_cm) as f32,
         slab_path_cm: slab_path_cm as f32,

@@ -1,7 +1,7 @@
 //! Fields, kernels and directions of a beam, for every device.
 
 use super::angles::{AngleTable, TiltNorm};
-use super::directions::{Direction, equal_energy_families};
+use super::directions::{Direction, equal_energy_spiral};
 use super::medium::Medium;
 use super::{DoseTo, Quality};
 use crate::engine::cache::{Cache, Weighed};
@@ -94,10 +94,10 @@ impl Superposition {
         let kernel = BeamKernel::new(&spectrum.energies_mev, &spectrum.photon_weights);
         let softening = Softening::new(machine);
         let table = AngleTable::new(&kernel);
-        let of_equal_energy = |count| equal_energy_families(&kernel.energy_by_cone(DEPTH_CM), count);
-        let directions = of_equal_energy(quality.directions());
+        let spiral = |count| equal_energy_spiral(&kernel.energy_by_cone(DEPTH_CM), count);
+        let directions = spiral(quality.directions());
         let few = low_terma_direction_count(quality);
-        let low_terma_directions = if directions.len() > few { of_equal_energy(few) } else { Vec::new() };
+        let low_terma_directions = if directions.len() > few { spiral(few) } else { Vec::new() };
         let [shallow, deep, ..] = kernel.terma(DEPTH_CM);
         let primary_mix = [shallow, deep].map(|r| r / (shallow + deep));
         let corrected = quality != Quality::Preview;

@@ -164,11 +164,11 @@ impl Stencil {
             .filter(|(_, _, axis)| dominant_axis(lattice, *axis) == order[2])
             .map(|(n, d, axis)| {
                 let direction = DVec3::from(order.map(|a| axis[a]));
-                let start = start(n, [direction.x, direction.y]);
+                let equilibrium = tilts.rays().map(|ray| equilibrium(beam, d, ray)).collect();
                 DirectionWalk {
                     direction,
-                    walk: LatticeWalk::new(spacing_mm, size[2], direction, start),
-                    equilibrium: tilts.rays().map(|ray| equilibrium(beam, d, ray)).collect(),
+                    walk: LatticeWalk::new(spacing_mm, size[2], direction, start(n)),
+                    equilibrium,
                 }
             })
             .collect();

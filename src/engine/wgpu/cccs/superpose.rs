@@ -130,9 +130,13 @@ impl Bundle {
         for (n, direction) in directions.iter().enumerate() {
             let along = *lattice_from_kernel * direction.axis;
             if dominant_axis(lattice, along) == axis {
-                let along = DVec3::from(order.map(|a| along[a]));
-                let start = start(n, [along.x, along.y]);
-                bundle.add(lattice, order, along, start, direction.solid_angle_sr);
+                bundle.add(
+                    lattice,
+                    order,
+                    DVec3::from(order.map(|a| along[a])),
+                    start(n),
+                    direction.solid_angle_sr,
+                );
             }
         }
         bundle
