@@ -299,6 +299,8 @@ fn after_enter_the_next_goal_is_typed_where_the_last_was() {
     let mut w = planned("goals_enter");
     let body = body(w.state());
     let display = w.state().state.dose_display.clone();
+    w.get_by_label("Goals").click();
+    w.run_steps(3);
     w.get_by_label("New goal").focus();
     w.run_steps(2);
     let mut typed = Vec::new();
