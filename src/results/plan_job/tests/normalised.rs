@@ -45,7 +45,7 @@ fn a_normalisation_that_cannot_be_met_gives_no_dose() {
         (point(110.0, 0.0, 110.0), NormalisedDose::Gy(2.0), None, "less than 1 % of the greatest dose"),
         (point(0.0, 0.0, 0.0), percent, None, "the plan has none"),
         (point(0.0, 0.0, 0.0), percent, Some(0.0), "prescription_gy = 0 must be above 0"),
-        (NormalisedAt::Maximum, NormalisedDose::Gy(0.0), None, "dose_gy = 0 must be a positive number"),
+        (NormalisedAt::Maximum, NormalisedDose::Gy(0.0), None, "dose_gy = 0 must be above 0"),
         (volume("PTV"), NormalisedDose::Gy(2.0), None, "no structure 'PTV'"),
     ] {
         let job = job_to(at, dose, prescription);
