@@ -289,13 +289,13 @@ fn structure_sets_with_everything_odd() {
     let rois = vec![roi("7.0", "Heart"), roi("2", "ptv 60"), roi("2", "Twin"), foreign, roi("5", "Nothing")];
     set_items(&mut o, tags::STRUCTURE_SET_ROI_SEQUENCE, rois);
     let square = [0., 0., 0., 9., 0., 0., 9., 9., 0., 0., 9., 0.];
-    let mut miscounted = contour("CLOSED_PLANAR", &square);
+    let beside = [20., 0., 0., 29., 0., 0., 29., 9., 0., 20., 9., 0.];
+    let mut miscounted = contour("CLOSED_PLANAR", &beside);
     set(&mut miscounted, tags::NUMBER_OF_CONTOUR_POINTS, VR::IS, "5");
     let mut garbled = contour("CLOSED_PLANAR", &square);
     set(&mut garbled, tags::CONTOUR_DATA, VR::DS, "0\\0\\x\\1\\1\\1\\2\\2\\2");
-    let beside = [20., 0., 0., 29., 0., 0., 29., 9., 0., 20., 9., 0.];
     let heart = vec![
-        contour("CLOSED_PLANAR", &beside),
+        contour("CLOSED_PLANAR", &square),
         contour("POINT", &[1.0, 2.0, 3.0]),
         contour("OPEN_PLANAR", &square),
         contour("CLOSED_PLANAR", &square[..6]),
