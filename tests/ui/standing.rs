@@ -11,10 +11,12 @@ use beamsight::app::state::roi::Shape;
 use beamsight::case::{Beam, DoseStatus, Edit, Jaws, Normalisation, Plan, Radiation, Structure};
 use beamsight::engine::JobControl;
 use beamsight::engine::cccs::DoseTo;
+use beamsight::geometry::Volume;
 use beamsight::results::{PlanJob, PlanResult, compute_plan};
 use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The small case with two beams, normalised to a sphere called PTV.
 fn normalised(name: &str) -> Window {
@@ -120,8 +122,9 @@ fn check(app: &App, checked: &mut Vec<String>, context: &str) {
             Shown::Beam(number) => {
                 let mut alone = Plan { normalisation: None, ..plan.clone() };
                 alone.beams.retain(|b| b.number == number);
-                alone.beams.iter_mut().for_each(|b| b.mu *= whole.factor);
-                computed(app, alone).dose.gy
+                let of_beam = computed(app, alone).dose.gy;
+                let gy = of_beam.data().iter().map(|gy| (f64::from(*gy) * whole.factor) as f32).collect();
+                Arc::new(Volume::new(Arc::clone(of_beam.grid()), gy))
             }
             Shown::Point(..) | Shown::Imported(_) => return,
         };

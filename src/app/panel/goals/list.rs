@@ -39,7 +39,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 pub(super) fn typed(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.horizontal(|ui| {
         let mut text = state.goal_editor.draft.clone();
-        let field = TextEdit::singleline(&mut text).desired_width(190.0).hint_text("Cord: Dmax <= 45 Gy");
+        // An identity of its own: the rows above come and go, and the focus stays.
+        let field = TextEdit::singleline(&mut text).id(egui::Id::unique("typed goal"));
+        let field = field.desired_width(190.0).hint_text("Cord: Dmax <= 45 Gy");
         let response = ui.add(field).accessible_name("New goal");
         let response = response.on_hover_text(
             "Or type it: structure, metric, limit; (tolerance 2 Gy, priority 2) behind it where wanted",
