@@ -207,7 +207,7 @@ impl GammaFigures {
         Self::of((0..nz).into_par_iter().flat_map_iter(of_plane).collect(), max_gamma)
     }
 
-    /// Of values of a map.
+    /// Figures of a map's values.
     fn of(mut values: Vec<f32>, max_gamma: Option<f32>) -> Self {
         let not_judged = values.iter().filter(|g| is_unjudged(**g)).count();
         values.retain(|g| !g.is_nan());

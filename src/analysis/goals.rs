@@ -53,7 +53,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// What stands beside the verdict: the distance to the limit, or why it is undecided.
+    /// Words beside the verdict: the distance to the limit, or why it is undecided.
     pub fn told(&self, goal: &Goal) -> String {
         match &self.verdict {
             Verdict::Undecided(why) => why.clone(),

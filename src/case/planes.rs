@@ -24,7 +24,7 @@ pub struct Mended {
 }
 
 impl Mended {
-    /// What is to be said of it.
+    /// Remarks on it.
     pub fn remarks(&self) -> Vec<String> {
         let said =
             |contours: usize, what: &str| (contours > 0).then(|| format!("{contours} contour(s) {what}"));

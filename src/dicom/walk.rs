@@ -80,7 +80,7 @@ struct Walk<'a> {
     levels: Vec<Level>,
     out: Vec<u8>,
     cost: u64,
-    /// That of the data set.
+    /// The data set's own.
     charset: CharacterSet,
     is_charset_put: bool,
     doubts: BTreeSet<String>,

@@ -67,7 +67,7 @@ impl Header {
 }
 
 impl KeptDoses {
-    /// Those beside a session file.
+    /// Doses beside a session file.
     pub fn beside(session: &Path) -> Self {
         Self { folder: session.with_extension(FOLDER) }
     }

@@ -41,7 +41,7 @@ pub struct NewFolder {
     target: PathBuf,
     staged: Temporary,
     path: PathBuf,
-    /// What stands in the place of it and may go.
+    /// The entry in its place, which may go.
     earlier: Entries,
 }
 

@@ -83,7 +83,7 @@ impl Temporary {
     /// where nobody adds to it any more.
     ///
     /// # Errors
-    /// Those of the file system and of `may_go`; what was at the path is then still there.
+    /// Errors of the file system and of `may_go`; what was at the path is then still there.
     pub fn publish(
         self,
         inside: &str,

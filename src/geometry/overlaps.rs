@@ -350,7 +350,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of rings that all lie across one another, by points.
+        /// The union of rings that all lie across one another, by points.
         #[test]
         fn a_point_lies_in_the_union_where_it_lies_in_a_ring(
             rings in prop::collection::vec(blob(), 2..4), x in -55.0..55.0_f64, y in -55.0..55.0_f64

@@ -16,7 +16,7 @@ const OF_CT: f32 = 0.5;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BeyondEnd {
     pub voxels: usize,
-    /// Of the CT's share of them.
+    /// The CT's share of them.
     pub cm3: f64,
     pub farthest_hu: f32,
 }

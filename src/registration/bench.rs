@@ -88,7 +88,7 @@ pub struct Run {
     pub drrs: usize,
     /// Whether the pose counts as a match.
     pub is_match: bool,
-    /// Of its evidence: the least metric of an image, the farthest pose of one alone, that of a search begun beside it, and the depth.
+    /// Evidence: the least metric of an image, the farthest pose of one alone, that of a search begun beside it, and the depth.
     pub image_metric: f64,
     pub alone_mm: f64,
     pub again_mm: f64,

@@ -39,7 +39,7 @@ pub struct Evidence {
     pub again_mm: f64,
     /// How far along the direction that the images see least the metric stays the same, mm; `None` where shifts along it are locked.
     pub depth_mm: Option<f64>,
-    /// Of the search with all pixels turned round, where the match is none: its metric, where it is better.
+    /// Metric of the search with all pixels turned round, where the match is none and that one is better.
     pub negative: Option<f64>,
 }
 

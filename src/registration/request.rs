@@ -120,7 +120,7 @@ pub struct Found {
     pub after: f64,
     /// DRRs computed in the search; one with derivatives counts once.
     pub drrs: usize,
-    /// Of the search, without its evidence.
+    /// Figures of the search, without its evidence.
     pub seconds: f64,
     /// Named phases, ms, the evidence the last.
     pub phases_ms: Vec<(String, f64)>,
@@ -134,7 +134,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// What the pose is worth.
+    /// Standing of the pose.
     pub fn standing(&self) -> PoseStanding {
         if self.doubts.is_empty() {
             return PoseStanding::Found { depth_mm: self.evidence.depth_mm };

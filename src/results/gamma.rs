@@ -218,7 +218,7 @@ pub struct FiguresOfGamma {
 pub struct GammaByStructure {
     /// The report of the first criterion, without structures.
     pub report: CriterionReport,
-    /// Of the reference, Gy.
+    /// Value of the reference, Gy.
     pub near_maximum_gy: f64,
     /// Clusters, the worst first, each with the ROI number of the structure that holds most of it, and the
     /// share it holds.

@@ -47,7 +47,7 @@ fn program() -> Option<&'static str> {
 }
 
 fn of_ct(ct: &Ct) -> Option<String> {
-    /// That of the case on show.
+    /// The one of the case on show.
     static LAST: Mutex<Option<(VolumeId, String)>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, digest)) = last.as_ref().filter(|(id, _)| *id == ct.hu.id()) {

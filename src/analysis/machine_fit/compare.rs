@@ -222,7 +222,7 @@ pub struct Report {
     pub curves: Vec<CurveReport>,
     pub output_factors: Vec<FactorReport>,
     pub calibration: Option<CalibrationReport>,
-    /// Of a fit: numbers that ended at the end of their range, in words.
+    /// Numbers of a fit that ended at the end of their range, in words.
     pub at_bound: Vec<String>,
 }
 

@@ -108,7 +108,7 @@ impl Coverage {
 pub enum Verdict {
     /// Every part is tested and within tolerance.
     Within,
-    /// What is tested is within tolerance, and parts are not tested.
+    /// Tested parts are within tolerance, and others are not tested.
     WithinWhereTested,
     /// The data test nothing.
     NotTested,
@@ -131,7 +131,7 @@ impl Report {
         matches!(self.verdict(), Verdict::Within | Verdict::WithinWhereTested)
     }
 
-    /// What lies outside its tolerance, by name.
+    /// Data outside their tolerance, by name.
     pub fn outside(&self) -> Vec<String> {
         let curves = self.curves.iter().filter_map(CurveReport::fault);
         let factor = |f: &FactorReport| format!("{}: {:+.2} %", f.label(), f.difference_percent);

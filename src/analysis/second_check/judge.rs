@@ -65,7 +65,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Of a share that shall be high, by its tolerance and action level.
+    /// The verdict on a share that shall be high, by its tolerance and action level.
     pub fn of_rate(percent: f64, [tolerance, action]: [f64; 2]) -> Self {
         match percent {
             rate if rate >= tolerance => Self::Within,
@@ -115,7 +115,7 @@ impl PointAgreement {
 pub struct Judgement {
     pub verdict: Verdict,
     pub reasons: Vec<String>,
-    /// What the verdict does not count, and what it counts that is not of the plan's files.
+    /// Reservations: points that the verdict does not count, and inputs it counts that are not of the plan's files.
     pub reservations: Vec<String>,
 }
 

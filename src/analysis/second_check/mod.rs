@@ -68,7 +68,7 @@ pub struct Item {
     pub mu: f64,
     /// `None` where it has no planned dose of its own.
     pub agreement: Option<Agreement>,
-    /// Of the plan as a whole.
+    /// The plan as a whole.
     pub targets: Vec<TargetDoses>,
     /// Why it cannot be judged, a sentence each.
     pub not_judged: Vec<String>,
@@ -91,7 +91,7 @@ pub struct Agreement {
     pub gamma_back: Option<GammaAgreement>,
     /// 100 % of both: the near-maximum of the planned dose, Gy.
     pub normalisation_gy: f64,
-    /// Of the planned and of the recomputed dose, Gy.
+    /// Values of the planned and of the recomputed dose, Gy.
     pub greatest_gy: [f64; 2],
     pub point: Option<PointAgreement>,
 }

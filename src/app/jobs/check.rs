@@ -42,7 +42,7 @@ impl CheckInputs {
         self.models(&files, plan, picked).map(|(.., uses)| uses)
     }
 
-    /// What the dose counts otherwise than the plan's files would have it, in words.
+    /// Inputs that the dose counts otherwise than the plan's files would have them, in words.
     fn changed_in_dose(&self, now: &StructureSet) -> Vec<String> {
         let loaded = self.loaded.as_ref().map_or(&[][..], |loaded| &loaded.structures);
         let made = now.structures.iter().filter(|s| !loaded.contains(s)).filter_map(counted_in_dose);

@@ -63,7 +63,7 @@ pub struct DoseFacts {
     pub label: String,
     pub status: DoseStatus,
     pub caveats: Vec<String>,
-    /// Of a Monte Carlo dose: mean standard deviation above half its maximum, percent.
+    /// Mean standard deviation of a Monte Carlo dose above half its maximum, percent.
     pub uncertainty_percent: Option<f64>,
     pub max_gy: f64,
     pub voxels: [usize; 3],
@@ -126,7 +126,7 @@ pub struct CriterionFacts {
     /// Points without gamma, neither passing nor failing: outside the evaluated dose, and of 0 Gy under a local criterion.
     pub not_judged: usize,
     pub outside: usize,
-    /// Those points in words; empty where there are none.
+    /// The points in words; empty where there are none.
     pub not_judged_words: String,
 }
 

@@ -94,7 +94,7 @@ impl Facts {
         ]
     }
 
-    /// Those that `text` has of the keys.
+    /// The keys that `text` has.
     pub(super) fn read<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Self {
         let mut facts = Self::default();
         for (key, value) in facts.keys() {

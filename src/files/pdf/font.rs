@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 /// Tables of a TrueType font (OpenType 1.9: cmap format 4, head, hhea, hmtx).
 pub struct Face {
     data: &'static [u8],
-    /// Of the map from letters to glyphs.
+    /// The map from letters to glyphs.
     cmap: usize,
     hmtx: usize,
     advances: usize,

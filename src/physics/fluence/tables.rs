@@ -15,7 +15,7 @@ pub struct FluenceTables<'a> {
     pub electrons: Option<Electrons>,
     /// Off-axis factor at whole mm from the axis.
     pub horn: &'a [f64],
-    /// Of each opening the middle places of its edges along x and along y, its weight, and how far each edge travels.
+    /// Openings: the middle places of their edges along x and along y, the weight, and how far each edge travels.
     pub openings: Vec<[f64; 9]>,
     pub leaves: Option<LeafTables<'a>>,
     pub scale: f64,

@@ -45,7 +45,7 @@ pub struct CheckJob<'a> {
     pub engine: Engine,
     pub tolerances: &'a Tolerances,
     pub goals: &'a [Goal],
-    /// What the dose counts otherwise than the plan's files have it, in words.
+    /// Inputs that the dose counts otherwise than the plan's files have them, in words.
     pub changed_here: Vec<String>,
 }
 

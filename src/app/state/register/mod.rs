@@ -162,13 +162,13 @@ impl Register {
         }
     }
 
-    /// What the pose that the patient was given is worth.
+    /// Standing of the pose that the patient was given.
     pub fn standing(&self) -> PoseStanding {
         let images = self.images.iter().map(|image| image.radiograph.label.as_str());
         AcceptedPose::standing_of(self.accepted.as_ref(), self.poses.now(), images)
     }
 
-    /// What the pose on show is worth, in words; `None` while a search runs.
+    /// Standing of the pose on show, in words; `None` while a search runs.
     pub fn shown_standing(&self) -> Option<PoseStanding> {
         match &self.search {
             Search::Idle => Some(self.standing()),

@@ -23,7 +23,7 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// What it is worth; a search that was stopped has found nothing.
+    /// Standing of the pose; a search that was stopped has found nothing.
     pub fn standing(&self) -> PoseStanding {
         let stopped = || PoseStanding::NoMatch { why: "the search was stopped".to_owned() };
         self.found.as_ref().map_or_else(stopped, Found::standing)
@@ -40,7 +40,7 @@ pub struct AcceptedPose {
 }
 
 impl AcceptedPose {
-    /// What a pose is worth: as it was accepted, unless the hand has moved it since or the X-rays are others.
+    /// Standing of a pose: as it was accepted, unless the hand has moved it since or the X-rays are others.
     pub fn standing_of<'a>(
         accepted: Option<&Self>,
         pose: &Pose,

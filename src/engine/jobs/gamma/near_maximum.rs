@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(near_maximum(&values), 2.0);
     }
 
-    /// Of a dose that rises evenly from 0 to 10 Gy: D2% of the upper half, 9.9 Gy.
+    /// D2% of the upper half of a dose that rises evenly from 0 to 10 Gy: 9.9 Gy.
     #[test]
     fn two_percent_of_the_upper_half_have_more() {
         let values: Vec<f32> = (0..=100_000).map(|n| n as f32 * 1e-4).collect();
