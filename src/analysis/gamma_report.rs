@@ -246,7 +246,7 @@ impl GammaFigures {
         if self.beyond_max_gamma > 0 { "more than " } else { "" }
     }
 
-    /// ... and in tables.
+    /// As [`Self::more_than`], a sign for tables.
     pub fn more_than_sign(&self) -> &'static str {
         if self.beyond_max_gamma > 0 { "> " } else { "" }
     }
