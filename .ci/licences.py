@@ -33,7 +33,7 @@ WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 
 
 def linked():
-    """The crates in the program: those that it reaches by dependencies that are no build's or test's."""
+    """The crates of others in the program: those that it reaches by dependencies that are no build's or test's."""
     words = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", "x86_64-unknown-linux-gnu"]
     metadata = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
@@ -45,7 +45,7 @@ def linked():
             if normal and dependency["pkg"] not in seen:
                 seen.add(dependency["pkg"])
                 waiting.append(dependency["pkg"])
-    return [p for p in metadata["packages"] if p["id"] in seen and p["id"] != root]
+    return [p for p in metadata["packages"] if p["id"] in seen and p["source"]]
 
 
 def texts(package):

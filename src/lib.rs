@@ -13,25 +13,18 @@
 //! 9. Outside a dose grid there is no dose, which is not the same as zero.
 //! 10. Nothing a file, a user or a driver can influence may panic.
 
-pub mod analysis;
-pub mod app;
-pub mod case;
-pub mod cli;
-pub mod dicom;
-pub mod engine;
-pub mod files;
-pub mod geometry;
-pub mod input;
-pub mod network;
-pub mod open;
-pub mod physics;
-pub mod registration;
-pub mod results;
-pub mod worker;
-
-#[cfg(test)]
-#[path = "../tests/common/conforms.rs"]
-mod conforms;
-#[cfg(test)]
-#[path = "../tests/common/skip.rs"]
-mod skip;
+pub use analysis;
+pub use app;
+pub use case;
+pub use cli;
+pub use dicom;
+pub use engine;
+pub use files;
+pub use geometry;
+pub use input;
+pub use network;
+pub use open;
+pub use physics;
+pub use registration;
+pub use results;
+pub use worker;

@@ -4,16 +4,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Crates (whole names, or prefixes that end in `_`) and the only folders that may name them.
-const CRATES: [(&[&str], &[&str]); 6] = [
-    (&["egui", "egui_", "eframe", "epaint", "winit", "rfd", "zbus"], &["app"]),
-    // A part of `engine` bears its name.
+/// Dependencies (whole names, or prefixes that end in `-`) and the only rooms whose `Cargo.toml` may list them.
+const HOMES: [(&[&str], &[&str]); 6] = [
+    (&["egui", "egui-", "egui_", "eframe", "winit", "rfd", "zbus"], &["app"]),
     (&["wgpu"], &["app", "engine"]),
-    (&["cudarc"], &["engine/cuda"]),
-    (&["dicom_"], &["dicom", "network"]),
-    (&["dicom_ul"], &["network"]),
+    (&["cudarc"], &["engine"]),
+    (&["dicom-"], &["dicom", "network"]),
+    (&["dicom-ul"], &["network"]),
     (&["clap"], &["cli"]),
 ];
+
+/// Crates of which one room has parts that may name them, and those parts; a part of `engine` bears the name `wgpu`.
+const PARTS_THAT_NAME: [(&str, &str, &str); 1] = [("cudarc", "engine", "engine/cuda/")];
 
 const MOST_LINES: usize = 600;
 
@@ -35,6 +37,23 @@ fn sources() -> Vec<(String, String)> {
     files.sort();
     let name = |p: &Path| p.strip_prefix(&src).unwrap().to_str().unwrap().replace('\\', "/");
     files.iter().map(|p| (name(p), fs::read_to_string(p).unwrap())).collect()
+}
+
+/// Each room: its name, and what its `Cargo.toml` depends on.
+fn rooms() -> Vec<(String, Vec<String>)> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let folders = fs::read_dir(src).unwrap().map(|entry| entry.unwrap().path());
+    let mut rooms: Vec<_> = folders
+        .filter_map(|folder| {
+            let manifest = fs::read_to_string(folder.join("Cargo.toml")).ok()?;
+            let listed = manifest.lines().filter_map(|line| line.strip_suffix(".workspace = true"));
+            let about_itself = ["version", "edition", "rust-version", "license"];
+            let dependencies = listed.filter(|name| !about_itself.contains(name)).map(str::to_owned);
+            Some((folder.file_name()?.to_str()?.to_owned(), dependencies.collect()))
+        })
+        .collect();
+    rooms.sort();
+    rooms
 }
 
 /// The text without its comments (and without the rest of a string after `//`, which no path contains).
@@ -88,28 +107,17 @@ fn climb(file: &str, folders: usize) -> String {
     "super::".repeat(file.matches('/').count() + usize::from(!file.ends_with("mod.rs")) - folders)
 }
 
-/// Rooms that a file of the given path names.
-fn rooms_used<'a>(file: &str, code: &'a str) -> Vec<&'a str> {
-    let mut rooms = heads(code, "crate::");
-    rooms.extend(heads(code, &climb(file, 0)));
-    rooms
-}
-
 /// Parts of its own room that a file names; an item that the room re-exports counts as the part that defines
 /// it.
-fn parts_used<'a>(file: &str, code: &'a str, room: &str, exports: &[(&'a str, &'a str)]) -> Vec<&'a str> {
-    let below = format!("{room}::");
-    let of_crate = paths(code, "crate::").into_iter().filter_map(|path| path.strip_prefix(&below));
-    let mut parts: Vec<&str> = of_crate.flat_map(branches).map(identifier).collect();
-    if file.matches('/').count() > 1 || !file.ends_with("mod.rs") {
-        parts.extend(heads(code, &climb(file, 1)));
-    }
+fn parts_used<'a>(file: &str, code: &'a str, exports: &[(&'a str, &'a str)]) -> Vec<&'a str> {
+    let mut parts = heads(code, "crate::");
+    parts.extend(heads(code, &climb(file, 1)));
     let part_of =
         |name: &'a str| exports.iter().find(|(item, _)| *item == name).map_or(name, |(_, part)| part);
     parts.into_iter().map(part_of).collect()
 }
 
-/// Items that the code of a `mod.rs` re-exports, and the parts that define them.
+/// Items that the code of a `lib.rs` re-exports, and the parts that define them.
 fn exports(code: &str) -> Vec<(&str, &str)> {
     let lines = code.split("pub use ").skip(1).filter_map(|line| line.split_once("::"));
     lines.flat_map(|(part, items)| branches(items).into_iter().map(move |i| (identifier(i), part))).collect()
@@ -140,23 +148,20 @@ fn room_of(file: &str) -> &str {
 }
 
 #[test]
-fn no_room_uses_one_above_it_or_beside_it() {
+fn no_room_depends_on_one_above_it_or_beside_it() {
     let mut wrong = Vec::new();
-    let files = sources();
     let chart = chart("room");
-    for (file, text) in files.iter().filter(|(file, _)| file != "lib.rs" && file != "main.rs") {
-        let own = room_of(file);
-        let own_floor =
-            floor(&chart, own).unwrap_or_else(|| panic!("src/{file} stands in no room of the chart"));
-        for used in rooms_used(file, &code(text)) {
-            if used != own && floor(&chart, used).is_some_and(|floor| floor >= own_floor) {
-                wrong.push(format!("src/{file} (floor {own_floor}) uses `{used}`"));
+    let rooms = rooms();
+    for (room, dependencies) in &rooms {
+        let own = floor(&chart, room).unwrap_or_else(|| panic!("src/{room} stands in no row of the chart"));
+        for used in dependencies.iter().filter_map(|name| name.strip_prefix("beamsight-")) {
+            if floor(&chart, used).is_none_or(|floor| floor >= own) {
+                wrong.push(format!("src/{room}/Cargo.toml (floor {own}) lists `{used}`"));
             }
         }
     }
-    assert!(files.len() > 20, "the source was found");
-    for (room, _) in chart {
-        assert!(files.iter().any(|(file, _)| room_of(file) == room), "the chart's `{room}` is not there");
+    for (room, _) in &chart {
+        assert!(rooms.iter().any(|(known, _)| known == room), "the chart's `{room}` is not there");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -172,15 +177,15 @@ fn no_part_of_a_room_uses_one_above_it_or_beside_it() {
         let chart = chart(&format!("part of `{room}`"));
         let within = format!("{room}/");
         let head =
-            files.iter().find(|(file, _)| *file == format!("{room}/mod.rs")).expect("a room has a mod.rs");
+            files.iter().find(|(file, _)| *file == format!("{room}/lib.rs")).expect("a room has a lib.rs");
         let head = code(&head.1);
         let exports = exports(&head);
-        for (file, text) in files.iter().filter(|(file, _)| *file != format!("{room}/mod.rs")) {
+        for (file, text) in files.iter().filter(|(file, _)| *file != format!("{room}/lib.rs")) {
             let Some(own) = file.strip_prefix(&within).map(room_of) else { continue };
             let own_floor =
                 floor(&chart, own).unwrap_or_else(|| panic!("src/{file} stands on no floor of {room}"));
             let code = code(text);
-            for used in parts_used(file, &code, room, &exports) {
+            for used in parts_used(file, &code, &exports) {
                 if used != own && floor(&chart, used).is_some_and(|floor| floor >= own_floor) {
                     wrong.push(format!("src/{file} (floor {own_floor} of {room}) uses `{used}`"));
                 }
@@ -191,20 +196,27 @@ fn no_part_of_a_room_uses_one_above_it_or_beside_it() {
 }
 
 #[test]
-fn crates_stay_in_their_rooms() {
+fn dependencies_stay_in_their_rooms() {
     let mut wrong = Vec::new();
+    for (room, dependencies) in rooms() {
+        for (names, homes) in HOMES.iter().filter(|(_, homes)| !homes.contains(&room.as_str())) {
+            let listed = |dependency: &&String| {
+                names
+                    .iter()
+                    .any(|n| dependency == n || (n.ends_with(['-', '_']) && dependency.starts_with(n)))
+            };
+            let found = dependencies.iter().filter(listed);
+            wrong.extend(found.map(|name| format!("src/{room}/Cargo.toml lists {name}: only {homes:?} may")));
+        }
+    }
     for (file, text) in sources() {
         let code = code(&text);
-        let words: Vec<&str> = code.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':').collect();
-        for (names, homes) in CRATES {
-            let named = |word: &str| {
-                let (first, path) = word.split_once("::").unwrap_or((word, ""));
-                // Only a path names a crate, not a variable or a file.
-                !path.is_empty()
-                    && names.iter().any(|n| first == *n || (n.ends_with('_') && first.starts_with(n)))
-            };
-            if !homes.iter().any(|home| file.starts_with(&format!("{home}/"))) {
-                wrong.extend(words.iter().filter(|w| named(w)).map(|w| format!("src/{file}: {w}")));
+        for (name, room, part) in PARTS_THAT_NAME {
+            if room_of(&file) == room
+                && !file.starts_with(part)
+                && !paths(&code, &format!("{name}::")).is_empty()
+            {
+                wrong.push(format!("src/{file} names {name}: only {part} may"));
             }
         }
         // Tests may print figures.
@@ -218,11 +230,36 @@ fn crates_stay_in_their_rooms() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test]
+fn no_room_lists_a_dependency_that_it_does_not_name() {
+    let files: Vec<(String, String)> =
+        sources().into_iter().map(|(file, text)| (file, code(&text))).collect();
+    let mut idle = Vec::new();
+    for (room, dependencies) in rooms() {
+        for dependency in dependencies {
+            let name = dependency.strip_prefix("beamsight-").unwrap_or(&dependency).replace('-', "_");
+            let path = format!("{name}::");
+            let names = |code: &str| {
+                !paths(code, &path).is_empty()
+                    || code.contains(&format!("::{path}"))
+                    || code.contains(&format!("use {name}"))
+                    || code.contains(&format!("{name}!"))
+            };
+            if !files.iter().any(|(file, code)| room_of(file) == room && names(code)) {
+                idle.push(format!(
+                    "src/{room}/Cargo.toml lists {dependency}, which no file of the room names"
+                ));
+            }
+        }
+    }
+    assert!(idle.is_empty(), "{}", idle.join("\n"));
+}
+
 /// Unit tests of `x.rs` are its `mod tests`: at its end, or in `x/tests.rs`.
 #[test]
 fn unit_tests_have_one_name() {
     let mut wrong = Vec::new();
-    for (file, text) in sources().iter().filter(|(file, _)| file != "lib.rs") {
+    for (file, text) in sources().iter().filter(|(file, _)| !file.ends_with("lib.rs")) {
         let code = code(text);
         let modules =
             code.split("#[cfg(test)]").skip(1).filter_map(|after| after.trim_start().strip_prefix("mod "));
@@ -248,27 +285,15 @@ fn files_can_be_held_in_mind() {
 }
 
 #[test]
-fn the_reader_of_use_lines_sees_all_forms() {
-    let text = "use crate::{case::{Beam, Plan}, app::View, geometry};\nlet x = crate::worker::Job; // crate::cli\n\
-                use super::super::engine::JobControl; mycrate::dicom::x();";
-    assert_eq!(rooms_used("case/beam.rs", &code(text)), ["case", "app", "geometry", "worker", "engine"]);
-    assert_eq!(rooms_used("geometry/mod.rs", "use super::app;"), ["app"]);
-    assert!(rooms_used("engine/cpu/path.rs", "use super::super::path;").is_empty());
-}
-
-#[test]
 fn the_reader_of_parts_sees_all_forms() {
     let exports =
         exports("mod job_control;\npub use cuda::CudaError;\npub use job_control::{Cancelled, JobControl};");
     assert_eq!(exports, [("CudaError", "cuda"), ("Cancelled", "job_control"), ("JobControl", "job_control")]);
-    let text = "use crate::{case::Beam, engine::{cpu::path, JobControl}};\nuse crate::engine::jobs::{cccs, drr};\n\
-                use super::super::cuda; use super::near;";
+    let text = "use case::Beam;\nuse crate::{cpu::path, JobControl};\nuse crate::jobs::{cccs, drr};\n\
+                use super::super::cuda; use super::near; let x = mycrate::dicom::x(); // crate::automatic";
     let code = code(text);
-    assert_eq!(
-        parts_used("engine/cpu/path.rs", &code, "engine", &exports),
-        ["cpu", "job_control", "jobs", "cuda"]
-    );
-    assert_eq!(parts_used("engine/path.rs", "use super::jobs::path;", "engine", &exports), ["jobs"]);
+    assert_eq!(parts_used("engine/cpu/path.rs", &code, &exports), ["cpu", "job_control", "jobs", "cuda"]);
+    assert_eq!(parts_used("engine/path.rs", "use super::jobs::path;", &exports), ["jobs"]);
 }
 
 #[test]

@@ -10,8 +10,8 @@ pub use fit::{FitSettings, JawRule, LeafEdge, fitted};
 pub use moves::{AperturePart, brushed, move_part, segment_of, with_leaves};
 pub use shield::shielded;
 
-use crate::case::{Beam, ControlPoint, Jaws, Mlc, MlcAxis};
-use crate::geometry::{BeamFrame, PatientPosition};
+use case::{Beam, ControlPoint, Jaws, Mlc, MlcAxis};
+use geometry::{BeamFrame, PatientPosition};
 use thiserror::Error;
 
 /// The farthest that jaws and leaf tips go from the axis, mm at the isocentre plane: the 40 cm x 40 cm of the widest

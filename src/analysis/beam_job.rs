@@ -5,12 +5,12 @@ use super::body::Body;
 use super::given::GivenDensities;
 use super::outside::{OUTSIDE_CAVEAT, Outside, meets_matter, outside_remark};
 use super::remarks::{hu_caveats, hu_remarks, status_with};
-use crate::case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, PlanFault, Radiation, Structure};
-use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
-use crate::engine::{DeviceChoice, DeviceError, JobControl};
-use crate::geometry::{Grid, GridError, Mask, MaskError};
-use crate::physics::{BeyondTable, BodyMismatch, HuTable, Machine, MachineError, Patient};
+use case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, PlanFault, Radiation, Structure};
+use engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
+use engine::{DeviceChoice, DeviceError, JobControl};
+use geometry::{Grid, GridError, Mask, MaskError};
 use glam::DVec3;
+use physics::{BeyondTable, BodyMismatch, HuTable, Machine, MachineError, Patient};
 use std::sync::Arc;
 use thiserror::Error;
 

@@ -2,8 +2,8 @@
 
 use super::beam_job::Ready;
 use super::body::SKIN_HU;
-use crate::case::Ct;
-use crate::geometry::walk;
+use case::Ct;
+use geometry::walk;
 use glam::DVec3;
 
 /// Distances along the ray from the source through the isocentre, mm.
@@ -50,10 +50,10 @@ mod tests {
     use super::super::GivenDensities;
     use super::super::body::{Body, BodyChoice};
     use super::*;
-    use crate::case::StructureSet;
-    use crate::engine::JobControl;
-    use crate::geometry::{BeamFrame, Grid, PatientPosition, Volume};
-    use crate::physics::HuTable;
+    use case::StructureSet;
+    use engine::JobControl;
+    use geometry::{BeamFrame, Grid, PatientPosition, Volume};
+    use physics::HuTable;
     use std::sync::Arc;
 
     /// A cylinder of water along z of `radius_mm` round the origin, its voxels 1 mm wide.

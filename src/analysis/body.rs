@@ -1,9 +1,9 @@
 //! The body, outside of which nothing counts: how it is chosen, and found in a CT.
 
 use super::beam_job::mask_of;
-use crate::case::{Contour, Contours, Ct, Remark, Structure, StructureKind, StructureSet};
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::{BodyOutline, LeftOut, Mask, MaskError, body_contours};
+use case::{Contour, Contours, Ct, Remark, Structure, StructureKind, StructureSet};
+use engine::{Cancelled, JobControl};
+use geometry::{BodyOutline, LeftOut, Mask, MaskError, body_contours};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::str::FromStr;

@@ -4,8 +4,8 @@
 //! show, arms and cones among it, is not counted.
 
 use super::couch::COUCH_MM;
-use crate::case::Beam;
-use crate::geometry::{BeamFrame, Mesh, PatientPosition};
+use case::Beam;
+use geometry::{BeamFrame, Mesh, PatientPosition};
 use glam::DVec3;
 use rayon::prelude::*;
 
@@ -143,7 +143,7 @@ pub struct Closest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{ControlPoint, Jaws};
+    use case::{ControlPoint, Jaws};
 
     fn beam(gantry_deg: f64, couch_deg: f64) -> Beam {
         let mut beam = Beam::fixed("B", 1, gantry_deg, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 1.0);

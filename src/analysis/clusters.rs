@@ -1,7 +1,7 @@
 //! Clusters of touching voxels that fail gamma, with their size, worst voxel and structure.
 
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::{Mask, Volume};
+use engine::{Cancelled, JobControl};
+use geometry::{Mask, Volume};
 use glam::DVec3;
 use serde::Serialize;
 
@@ -115,7 +115,7 @@ fn cluster(gamma: &Volume<f32>, masks: &[&Mask], voxels: Vec<usize>) -> Cluster 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Grid;
+    use geometry::Grid;
     use std::sync::Arc;
 
     fn map(size: [usize; 3], failing: &[([usize; 3], f32)]) -> Volume<f32> {

@@ -2,8 +2,8 @@
 
 use super::plan_sum::caveats_of;
 use super::sampler::Sampler;
-use crate::case::{Dose, Receipt};
-use crate::geometry::{Grid, Volume};
+use case::{Dose, Receipt};
+use geometry::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -145,7 +145,7 @@ pub fn combined(label: &str, a: &Dose, b: &Dose, weights: [f64; 2]) -> Result<Do
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::DoseStatus;
+    use case::DoseStatus;
 
     fn dose(label: &str, origin: DVec3, spacing: f64, size: usize, gy: impl Fn(DVec3) -> f64) -> Dose {
         let grid = Grid::axis_aligned(origin, DVec3::splat(spacing), [size; 3]).unwrap();

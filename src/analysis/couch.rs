@@ -5,11 +5,9 @@
 
 use super::body::{Body, BodyChoice, BodyError};
 use super::outside::SOLID_HU;
-use crate::case::{
-    Contour, Contours, Ct, Density, DensityOverride, Medium, Structure, StructureKind, StructureSet,
-};
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::{PatientPosition, matter_beside};
+use case::{Contour, Contours, Ct, Density, DensityOverride, Medium, Structure, StructureKind, StructureSet};
+use engine::{Cancelled, JobControl};
+use geometry::{PatientPosition, matter_beside};
 use glam::{DMat3, DVec3};
 use thiserror::Error;
 

@@ -5,8 +5,8 @@ mod isodoses;
 mod redrawn;
 mod samples;
 
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::{Mask, MaskError, Volume};
+use engine::{Cancelled, JobControl};
+use geometry::{Mask, MaskError, Volume};
 use histogram::{BINS, Bins, Histogram};
 pub use isodoses::Isodoses;
 pub use redrawn::DvhPlanes;

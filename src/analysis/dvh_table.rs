@@ -1,10 +1,10 @@
 //! DVHs of several structures, and their curves as a table.
 
 use super::{Dvh, DvhError, Isodoses, mask_of};
-use crate::case::{Dose, Structure};
-use crate::engine::{Cancelled, JobControl};
-use crate::files::csv_cell;
-use crate::geometry::Grid;
+use case::{Dose, Structure};
+use engine::{Cancelled, JobControl};
+use files::csv_cell;
+use geometry::Grid;
 use std::fmt::Write as _;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The figures of a plan that the window shows and the command line prints.
 
 use super::Dvh;
-use crate::case::{Dose, DoseStatus, Plan, Structure, StructureKind, StructureSet, status_text};
+use case::{Dose, DoseStatus, Plan, Structure, StructureKind, StructureSet, status_text};
 use serde::Serialize;
 use std::fmt;
 
@@ -119,7 +119,7 @@ impl fmt::Display for StructureFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Contour, Normalisation, Rgb};
+    use case::{Contour, Normalisation, Rgb};
     use glam::DVec3;
 
     fn structure(name: &str, kind: StructureKind, drawn: bool) -> Structure {

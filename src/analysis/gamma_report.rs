@@ -3,11 +3,11 @@
 //! it.
 
 use super::gamma_verdict::{Judged, loosened, rate_text};
-use crate::case::Receipt;
-use crate::engine::gamma::{
+use case::Receipt;
+use engine::gamma::{
     Criterion, GammaMap, GammaRequest, GammaResult, OUTSIDE, Surface, UNDEFINED, near_maximum,
 };
-use crate::geometry::{Mask, Volume};
+use geometry::{Mask, Volume};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::fmt;
@@ -38,7 +38,7 @@ pub struct GammaReport {
     /// The structure outside which no point was analysed.
     pub region: Option<String>,
     /// Number and seed of randomly chosen points.
-    pub subset: Option<crate::engine::gamma::Subset>,
+    pub subset: Option<engine::gamma::Subset>,
     /// One for each criterion, in order.
     pub criteria: Vec<CriterionReport>,
     pub receipt: Receipt,
@@ -389,7 +389,7 @@ pub fn unjudged_text(judged: usize, unjudged: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Grid;
+    use geometry::Grid;
     use glam::DVec3;
     use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 //! 10 % on, at 3 %/2 mm, global. Of other comparisons there is no verdict.
 
 use super::second_check::Level;
-use crate::case::{Dose, DoseStatus};
-use crate::engine::gamma::{Counts, Criterion};
+use case::{Dose, DoseStatus};
+use engine::gamma::{Counts, Criterion};
 
 /// Universal tolerance and action limits of TG-218 for the pass rate, percent.
 const TOLERANCE_PERCENT: f64 = 95.0;

@@ -1,10 +1,10 @@
 //! Structures with densities of their own: tissue in place of the CT's, bolus and couch beside the patient.
 
 use super::beam_job::{is_computed, mask_of};
-use crate::case::{Ct, DensityOverride, Plan, Structure, StructureKind, StructureSet};
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::{Grid, Mask, MaskError};
-use crate::physics::{Given, HuTable, Tissue};
+use case::{Ct, DensityOverride, Plan, Structure, StructureKind, StructureSet};
+use engine::{Cancelled, JobControl};
+use geometry::{Grid, Mask, MaskError};
+use physics::{Given, HuTable, Tissue};
 use std::collections::BTreeMap;
 use thiserror::Error;
 

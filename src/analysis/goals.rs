@@ -2,7 +2,7 @@
 
 use super::Dvh;
 use super::metric::NoValue;
-use crate::case::{DoseStatus, Goal, Structure, StructureSet};
+use case::{DoseStatus, Goal, Structure, StructureSet};
 use thiserror::Error;
 
 /// Whether a value meets its goal.
@@ -150,7 +150,7 @@ pub fn scorecard<'a>(
         };
         let dvh = found();
         let remarks = dvh.as_ref().map(|dvh| dvh.remarks()).unwrap_or_default();
-        let answer = dvh.and_then(|dvh| Ok(goal.check(dvh, hundred_gy, unsettled)?));
+        let answer = dvh.and_then(|dvh| Ok(check(goal, dvh, hundred_gy, unsettled)?));
         GoalRow { index, goal: goal.clone(), answer, remarks }
     };
     let mut rows: Vec<GoalRow> = goals.iter().enumerate().map(row).collect();
@@ -167,59 +167,57 @@ pub fn met_text(rows: &[GoalRow]) -> String {
     }
 }
 
-impl Goal {
-    /// The value of a DVH held against the goal; `hundred_gy` is the 100 % dose, `unsettled` why the dose decides nothing.
-    /// Where a part of the structure has no dose, the verdict is the one that any dose there would give, else there is none.
-    ///
-    /// # Errors
-    /// [`NoValue`].
-    pub fn check(
-        &self,
-        dvh: &Dvh,
-        hundred_gy: Option<f64>,
-        unsettled: Option<&str>,
-    ) -> Result<Outcome, NoValue> {
-        let metric = self.metric_in_unit();
-        let value = metric.value(dvh, hundred_gy)?;
-        if !value.is_finite() {
-            return Err(NoValue::Undefined("the value is not a number"));
-        }
-        let [low, high] = metric.bounds(dvh, hundred_gy)?.map(|bound| self.verdict(bound));
-        let verdict = match unsettled {
-            Some(why) => Verdict::Undecided(why.to_owned()),
-            None if low == high => low,
-            None => Verdict::Undecided(self.what_is_missing(dvh)),
-        };
-        Ok(Outcome { value, verdict, margin: self.margin(value) })
+/// The value of a DVH held against the goal; `hundred_gy` is the 100 % dose, `unsettled` why the dose decides nothing.
+/// Where a part of the structure has no dose, the verdict is the one that any dose there would give, else there is none.
+///
+/// # Errors
+/// [`NoValue`].
+pub fn check(
+    goal: &Goal,
+    dvh: &Dvh,
+    hundred_gy: Option<f64>,
+    unsettled: Option<&str>,
+) -> Result<Outcome, NoValue> {
+    let metric = goal.metric_in_unit();
+    let value = dvh.metric(metric, hundred_gy)?;
+    if !value.is_finite() {
+        return Err(NoValue::Undefined("the value is not a number"));
     }
+    let [low, high] = dvh.metric_bounds(metric, hundred_gy)?.map(|bound| verdict(goal, bound));
+    let verdict = match unsettled {
+        Some(why) => Verdict::Undecided(why.to_owned()),
+        None if low == high => low,
+        None => Verdict::Undecided(what_is_missing(goal, dvh)),
+    };
+    Ok(Outcome { value, verdict, margin: margin(goal, value) })
+}
 
-    /// The distance to the limit, 0 at it.
-    fn margin(&self, value: f64) -> f64 {
-        let margin = self.bound.margin(value, self.limit());
-        if margin.abs() <= AT_LIMIT * self.limit().abs() { 0.0 } else { margin }
+/// The distance to the limit, 0 at it.
+fn margin(goal: &Goal, value: f64) -> f64 {
+    let margin = goal.bound.margin(value, goal.limit());
+    if margin.abs() <= AT_LIMIT * goal.limit().abs() { 0.0 } else { margin }
+}
+
+fn verdict(goal: &Goal, value: f64) -> Verdict {
+    match margin(goal, value) {
+        m if m >= 0.0 => Verdict::Pass,
+        m if m >= -goal.tolerance() => Verdict::Near,
+        _ => Verdict::Fail,
     }
+}
 
-    fn verdict(&self, value: f64) -> Verdict {
-        match self.margin(value) {
-            m if m >= 0.0 => Verdict::Pass,
-            m if m >= -self.tolerance() => Verdict::Near,
-            _ => Verdict::Fail,
+/// The part of the structure without a dose, in words.
+fn what_is_missing(goal: &Goal, dvh: &Dvh) -> String {
+    let share = |percent: f64| match percent {
+        p if p >= 9.5 => format!("{p:.0} %"),
+        p if p >= 0.1 => format!("{p:.1} %"),
+        _ => "less than 0.1 %".to_owned(),
+    };
+    match (dvh.outside_percent(), dvh.not_a_number_percent()) {
+        (outside, broken) if outside >= broken => {
+            format!("{} of {} lies outside the dose grid", share(outside), goal.structure)
         }
-    }
-
-    /// The part of the structure without a dose, in words.
-    fn what_is_missing(&self, dvh: &Dvh) -> String {
-        let share = |percent: f64| match percent {
-            p if p >= 9.5 => format!("{p:.0} %"),
-            p if p >= 0.1 => format!("{p:.1} %"),
-            _ => "less than 0.1 %".to_owned(),
-        };
-        match (dvh.outside_percent(), dvh.not_a_number_percent()) {
-            (outside, broken) if outside >= broken => {
-                format!("{} of {} lies outside the dose grid", share(outside), self.structure)
-            }
-            (_, broken) => format!("the dose is not a number in {} of {}", share(broken), self.structure),
-        }
+        (_, broken) => format!("the dose is not a number in {} of {}", share(broken), goal.structure),
     }
 }
 
@@ -227,7 +225,7 @@ impl Goal {
 mod tests {
     use super::super::metric::tests::{half_of_a_ramp, ramp};
     use super::*;
-    use crate::case::{Rgb, StructureKind};
+    use case::{Rgb, StructureKind};
 
     #[test]
     fn goals_are_met_or_not_on_the_right_side_of_their_limit() {
@@ -255,21 +253,21 @@ mod tests {
             ("S: Dmean ≤ 50%", Fail),
         ] {
             let goal: Goal = words.parse().unwrap();
-            assert_eq!(goal.check(&dvh, Some(8.0), None).unwrap().verdict, verdict, "{words}");
+            assert_eq!(check(&goal, &dvh, Some(8.0), None).unwrap().verdict, verdict, "{words}");
         }
         let goal: Goal = "S: Dmean >= 50 %".parse().unwrap();
-        assert_eq!(goal.check(&dvh, None, None), Err(NoValue::NoHundred));
+        assert_eq!(check(&goal, &dvh, None, None), Err(NoValue::NoHundred));
         // The mean is 5 Gy, 62.5 % of 8 Gy.
-        let outcome = goal.check(&dvh, Some(8.0), None).unwrap();
+        let outcome = check(&goal, &dvh, Some(8.0), None).unwrap();
         assert!((outcome.value - 62.5).abs() < 0.1 && (outcome.margin - 12.5).abs() < 0.1);
         assert_eq!(outcome.distance_text(&goal), "12.50 % above");
         let mean_gy = dvh.mean_gy();
         for (limit_gy, verdict) in [(1.00005 * mean_gy, Pass), (1.0005 * mean_gy, Fail)] {
             let goal: Goal = format!("S: Dmean >= {limit_gy} Gy").parse().unwrap();
-            assert_eq!(goal.check(&dvh, None, None).unwrap().verdict, verdict, "{limit_gy}");
+            assert_eq!(check(&goal, &dvh, None, None).unwrap().verdict, verdict, "{limit_gy}");
         }
         let cord: Goal = "S: Dmean <= 7 Gy".parse().unwrap();
-        assert_eq!(cord.check(&dvh, None, None).unwrap().distance_text(&cord), "2.00 Gy below");
+        assert_eq!(check(&cord, &dvh, None, None).unwrap().distance_text(&cord), "2.00 Gy below");
     }
 
     #[test]
@@ -281,9 +279,9 @@ mod tests {
             kind: StructureKind::Other,
             colour: Rgb([0; 3]),
             contours: if drawn {
-                vec![crate::case::Contour { points_mm: vec![glam::DVec3::ZERO; 3], image_uid: None }].into()
+                vec![case::Contour { points_mm: vec![glam::DVec3::ZERO; 3], image_uid: None }].into()
             } else {
-                crate::case::Contours::default()
+                case::Contours::default()
             },
             points_mm: Vec::new(),
             density: None,
@@ -368,10 +366,10 @@ mod tests {
             ("S: gEUD(a=1) >= 31 %", "pass"),
         ] {
             let goal: Goal = words.parse().unwrap();
-            assert_eq!(goal.check(&dvh, Some(8.0), None).unwrap().verdict.word(), word, "{words}");
+            assert_eq!(check(&goal, &dvh, Some(8.0), None).unwrap().verdict.word(), word, "{words}");
         }
         let goal: Goal = "S: Dmean <= 6 Gy".parse().unwrap();
-        let told = |goal: &Goal, why| goal.check(&dvh, None, why).unwrap().told(goal);
+        let told = |goal: &Goal, why| check(goal, &dvh, None, why).unwrap().told(goal);
         assert_eq!(told(&goal, None), "50 % of S lies outside the dose grid");
         let sure: Goal = "S: Dmax <= 9 Gy".parse().unwrap();
         assert_eq!(told(&sure, unsettled(DoseStatus::Preview)), "the dose is a preview");

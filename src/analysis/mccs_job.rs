@@ -5,15 +5,15 @@ use super::isocentre_remark;
 use super::outside::{OUTSIDE_CAVEAT, outside_remark};
 use super::plan_sum::caveats_of;
 use super::remarks::status_with;
-use crate::case::{Beam, Dose, DoseStatus, Plan};
-use crate::engine::cccs::{DoseError, dose_grid};
-use crate::engine::mccs::{
+use case::{Beam, Dose, DoseStatus, Plan};
+use engine::cccs::{DoseError, dose_grid};
+use engine::mccs::{
     self, BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Part, PartTally, Until, Variant, dose_of_parts,
     refine_over,
 };
-use crate::engine::{Compute, DeviceError, JobControl};
-use crate::geometry::Volume;
-use crate::physics::Machine;
+use engine::{Compute, DeviceError, JobControl};
+use geometry::Volume;
+use physics::Machine;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;

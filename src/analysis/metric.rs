@@ -1,7 +1,7 @@
 //! The value of a metric in a DVH: for every figure its definition.
 
 use super::Dvh;
-use crate::case::{Figure, Metric, MetricUnit};
+use case::{Figure, Metric, MetricUnit};
 use thiserror::Error;
 
 /// Why a metric has no value in a DVH.
@@ -15,32 +15,30 @@ pub enum NoValue {
     Undefined(&'static str),
 }
 
-impl Metric {
-    /// The metric of a DVH in its own unit; `hundred_gy`: the 100 % dose, which is the prescription where the
+impl Dvh {
+    /// The metric in its own unit; `hundred_gy`: the 100 % dose, which is the prescription where the
     /// plan has one.
     ///
     /// # Errors
     /// [`NoValue`].
-    pub fn value(self, dvh: &Dvh, hundred_gy: Option<f64>) -> Result<f64, NoValue> {
+    pub fn metric(&self, metric: Metric, hundred_gy: Option<f64>) -> Result<f64, NoValue> {
         let hundred_gy = hundred_gy.filter(|gy| *gy > 0.0);
-        let value = figure(self.figure(), dvh, self.number().unwrap_or_default(), hundred_gy)?;
-        Ok(match (self.units().contains(&MetricUnit::Cm3), self.unit()) {
+        let value = figure(metric.figure(), self, metric.number().unwrap_or_default(), hundred_gy)?;
+        Ok(match (metric.units().contains(&MetricUnit::Cm3), metric.unit()) {
             (false, MetricUnit::Percent) => 100.0 * value / hundred_gy.ok_or(NoValue::NoHundred)?,
-            (true, MetricUnit::Percent) => 100.0 * value / dvh.cm3_at(dvh.min_gy()),
+            (true, MetricUnit::Percent) => 100.0 * value / self.cm3_at(self.min_gy()),
             _ => value,
         })
     }
-}
 
-impl Metric {
     /// The least and the greatest value of the metric in the whole structure, whatever the dose is where none is known: at
     /// least 0, and without a limit. Both are the value where all of the structure has a dose.
     ///
     /// # Errors
     /// [`NoValue`].
-    pub fn bounds(self, dvh: &Dvh, hundred_gy: Option<f64>) -> Result<[f64; 2], NoValue> {
-        let value = self.value(dvh, hundred_gy)?;
-        let (whole, unknown) = (dvh.volume_cm3(), dvh.without_dose_cm3());
+    pub fn metric_bounds(&self, metric: Metric, hundred_gy: Option<f64>) -> Result<[f64; 2], NoValue> {
+        let value = self.metric(metric, hundred_gy)?;
+        let (whole, unknown) = (self.volume_cm3(), self.without_dose_cm3());
         if unknown <= 0.0 {
             return Ok([value; 2]);
         }
@@ -48,16 +46,16 @@ impl Metric {
         let known = whole - unknown;
         // All of the unknown volume at 0 Gy, and all of it above any dose.
         let hottest = |cm3: f64| {
-            let low = if cm3 < known { dvh.dose_at_cm3(cm3) } else { dvh.min_gy().min(0.0) };
-            [low, if cm3 > unknown { dvh.dose_at_cm3(cm3 - unknown) } else { f64::INFINITY }]
+            let low = if cm3 < known { self.dose_at_cm3(cm3) } else { self.min_gy().min(0.0) };
+            [low, if cm3 > unknown { self.dose_at_cm3(cm3 - unknown) } else { f64::INFINITY }]
         };
         let reached =
-            |gy: f64| if gy > 0.0 { [dvh.cm3_at(gy), dvh.cm3_at(gy) + unknown] } else { [whole; 2] };
-        let number = self.number().unwrap_or_default();
-        let bounds = match self.figure() {
-            Figure::Least => [dvh.min_gy().min(0.0), dvh.min_gy()],
-            Figure::Mean => [dvh.mean_gy() * known / whole, f64::INFINITY],
-            Figure::Greatest => [dvh.max_gy(), f64::INFINITY],
+            |gy: f64| if gy > 0.0 { [self.cm3_at(gy), self.cm3_at(gy) + unknown] } else { [whole; 2] };
+        let number = metric.number().unwrap_or_default();
+        let bounds = match metric.figure() {
+            Figure::Least => [self.min_gy().min(0.0), self.min_gy()],
+            Figure::Mean => [self.mean_gy() * known / whole, f64::INFINITY],
+            Figure::Greatest => [self.max_gy(), f64::INFINITY],
             Figure::DoseAtPercent => hottest(number / 100.0 * whole),
             Figure::DoseAtCm3 => hottest(number),
             Figure::VolumeAtGy => reached(number),
@@ -65,7 +63,7 @@ impl Metric {
             Figure::Conformity => return Ok([0.0, 1.0]),
             Figure::Homogeneity => return Ok([0.0, f64::INFINITY]),
             Figure::EquivalentUniformDose => {
-                let gy = dvh.geud_gy(number).unwrap_or_default() * (known / whole).powf(number.recip());
+                let gy = self.geud_gy(number).unwrap_or_default() * (known / whole).powf(number.recip());
                 match number {
                     a if a > 0.0 => [gy, f64::INFINITY],
                     a if a < 0.0 => [0.0, gy],
@@ -73,7 +71,7 @@ impl Metric {
                 }
             }
         };
-        Ok(match (self.units().contains(&MetricUnit::Cm3), self.unit()) {
+        Ok(match (metric.units().contains(&MetricUnit::Cm3), metric.unit()) {
             (false, MetricUnit::Percent) => {
                 let percent = 100.0 / hundred_gy.ok_or(NoValue::NoHundred)?;
                 bounds.map(|gy| percent * gy)

@@ -1,9 +1,9 @@
 //! The factor of a normalisation on all monitor units of a plan.
 
 use super::{Dvh, DvhError, PlanSumError, Sampling, Spread};
-use crate::case::{Normalisation, NormalisedAt};
-use crate::engine::JobControl;
-use crate::geometry::{Mask, Volume};
+use case::{Normalisation, NormalisedAt};
+use engine::JobControl;
+use geometry::{Mask, Volume};
 use glam::DVec3;
 use thiserror::Error;
 
@@ -101,8 +101,8 @@ fn dose_at(sum: &Volume<f32>, mm: DVec3, most_gy: f64) -> Result<f64, CannotNorm
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::NormalisedDose;
-    use crate::geometry::Grid;
+    use case::NormalisedDose;
+    use geometry::Grid;
     use std::sync::Arc;
 
     /// Dose of x + 0.001 Gy at x mm, 0 to 100 mm; unknown from z = 50 mm on.

@@ -2,10 +2,10 @@
 
 use super::beam_job::Ready;
 use super::body::SKIN_HU;
-use crate::case::{Beam, ControlPoint, MlcAxis};
-use crate::geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume, walk};
-use crate::physics::{Exposure, exposures};
+use case::{Beam, ControlPoint, MlcAxis};
+use geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume, walk};
 use glam::DVec3;
+use physics::{Exposure, exposures};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -268,7 +268,7 @@ fn open_points(beam: &Beam, point: &ControlPoint) -> Vec<[f64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Jaws;
+    use case::Jaws;
 
     /// A block before the isocentre that an arc meets on its way, and neither of its two control points.
     #[test]

@@ -1,9 +1,9 @@
 //! The dose of a plan: the sum of its beams.
 
 use super::{Normalising, sampler::Sampler};
-use crate::case::{Dose, DoseStatus, Plan, Receipt};
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::{Grid, Volume};
+use case::{Dose, DoseStatus, Plan, Receipt};
+use engine::{Cancelled, JobControl};
+use geometry::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The part of a dynamic beam that is delivered from one control point to the next.
 
-use crate::case::{Beam, ControlPoint};
+use case::{Beam, ControlPoint};
 
 /// The beam that delivers what `beam` delivers from a control point to the next (from the last but one, for the last), with its share of the
 /// monitor units before normalisation; `None` for beams of one control point.
@@ -24,9 +24,9 @@ pub fn beam_of_point(beam: &Beam, point: usize) -> Option<Beam> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Jaws;
-    use crate::physics::exposures;
+    use case::Jaws;
     use glam::DVec3;
+    use physics::exposures;
 
     fn arc() -> Beam {
         let mut beam = Beam::fixed("A", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 50.0), 200.0);

@@ -1,7 +1,7 @@
 //! Values of a volume at points and along lines, trilinear.
 
 use super::sampler::Sampler;
-use crate::geometry::Volume;
+use geometry::Volume;
 use glam::DVec3;
 
 /// The value at a position, patient LPS, mm; `None` outside the grid and where the volume has none (NaN).
@@ -34,7 +34,7 @@ pub fn profile(volume: &Volume<f32>, [from, to]: [DVec3; 2], count: usize) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Grid;
+    use geometry::Grid;
     use std::sync::Arc;
 
     /// A linear field is read without error by trilinear interpolation: 2 Gy plus 0.1 Gy/mm along x, -0.05 along y and

@@ -1,7 +1,7 @@
 //! Remarks on a beam: where plan and machine differ, and values that cannot be meant.
 
-use crate::case::{Beam, DoseStatus};
-use crate::physics::{BeyondEnd, BeyondTable, HuTable, Machine};
+use case::{Beam, DoseStatus};
+use physics::{BeyondEnd, BeyondTable, HuTable, Machine};
 
 /// More monitor units than any beam is delivered with.
 pub const MOST_MU: f64 = 100_000.0;
@@ -130,7 +130,7 @@ fn leaf_remark(beam: &Beam, machine: &Machine) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Jaws, Mlc, MlcAxis};
+    use case::{Jaws, Mlc, MlcAxis};
     use glam::DVec3;
 
     fn beam() -> Beam {

@@ -1,6 +1,6 @@
 //! Fast trilinear reading of a dose: as `Volume::trilinear`, for millions of positions in a row.
 
-use crate::geometry::{Grid, Volume};
+use geometry::{Grid, Volume};
 use glam::DVec3;
 use std::ops::Range;
 

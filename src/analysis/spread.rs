@@ -1,6 +1,6 @@
 //! The statistical uncertainty of a Monte Carlo dose, by voxel and by structure.
 
-use crate::geometry::{Mask, Volume};
+use geometry::{Mask, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Grid;
+    use geometry::Grid;
     use glam::DVec2;
 
     /// A slab whose dose falls along x, with a known spread in each voxel.

@@ -1,14 +1,14 @@
 //! The keyboard map.
 
-use crate::app::command::{Command, Commands, DrawAction, MeasureAction, RegisterAction};
-use crate::app::state::display::{DoseDisplay, WINDOW_PRESETS};
-use crate::app::state::drawing::Tool;
-use crate::app::state::files::FileAction;
-use crate::app::state::register::{STEPS, seen_axes, shifted, turned};
-use crate::app::state::{State, Workspace};
-use crate::app::view::{page_mm, stepped};
-use crate::geometry::Grid;
+use crate::command::{Command, Commands, DrawAction, MeasureAction, RegisterAction};
+use crate::state::display::{DoseDisplay, WINDOW_PRESETS};
+use crate::state::drawing::Tool;
+use crate::state::files::FileAction;
+use crate::state::register::{STEPS, seen_axes, shifted, turned};
+use crate::state::{State, Workspace};
+use crate::view::{page_mm, stepped};
 use egui::{Id, Key, KeyboardShortcut, Modifiers, Popup};
+use geometry::Grid;
 
 /// A key of the window: what is pressed, and what it does. The list of the help is made of these.
 struct Shortcut {

@@ -1,10 +1,10 @@
 //! The window on a case as a picture, drawn without a display.
 
-use crate::analysis::{PlanFigures, target_of};
-use crate::app::render::offscreen::{self, OffscreenError, Picture};
-use crate::app::state::NoticeKind;
-use crate::app::window::{App, Options};
-use crate::case::DoseStatus;
+use crate::render::offscreen::{self, OffscreenError, Picture};
+use crate::state::NoticeKind;
+use crate::window::{App, Options};
+use analysis::{PlanFigures, target_of};
+use case::DoseStatus;
 use serde::Serialize;
 use std::time::Duration;
 use thiserror::Error;

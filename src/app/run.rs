@@ -2,7 +2,7 @@
 
 use super::render;
 use super::window::{App, Options};
-use crate::files::Layout;
+use files::Layout;
 use thiserror::Error;
 
 /// Why the window cannot start.

@@ -1,12 +1,12 @@
 //! The look: calm, for a whole day's work; dark for a dim room, or light. What is drawn on images is dark in both.
 
-use crate::case::{DoseStatus, Rgb};
-use crate::files::ThemeChoice;
-use crate::input::code_of;
+use case::{DoseStatus, Rgb};
 use egui::{
     Color32, CornerRadius, FontFamily, FontId, Frame, Margin, Rect, Stroke, StrokeKind, TextStyle, Ui,
     Visuals, vec2,
 };
+use files::ThemeChoice;
+use input::code_of;
 use std::borrow::Cow;
 
 /// The colours of panels in one theme.

@@ -2,7 +2,7 @@
 
 use super::Contour;
 use super::planes::{self, Mended};
-use crate::geometry::Reading;
+use geometry::Reading;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Deref;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A CT series.
 
-use crate::geometry::{PatientPosition, Volume};
+use geometry::{PatientPosition, Volume};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A dose and its status.
 
-use crate::geometry::Volume;
+use geometry::Volume;
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,8 +1,8 @@
 //! A stroke of a brush on a structure's contours.
 
 use super::{Contour, Contours};
-use crate::geometry::polygons::{Boolean, Ring, area_mm2, clean, combine, signed_area_mm2, thinned};
-use crate::geometry::{Grid, Section, section_at};
+use geometry::polygons::{Boolean, Ring, area_mm2, clean, combine, signed_area_mm2, thinned};
+use geometry::{Grid, Section, section_at};
 use glam::DVec3;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -133,8 +133,8 @@ fn on_plane(contours: &Contours, grid: &Grid, plane: usize) -> Vec<Ring> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Case, Edit, History, Structure, StructureKind, StructureSet};
-    use crate::geometry::{Mask, disc_stroke, sphere_stroke};
+    use crate::{Case, Edit, History, Structure, StructureKind, StructureSet};
+    use geometry::{Mask, disc_stroke, sphere_stroke};
     use std::collections::BTreeSet;
     use std::f64::consts::PI;
     use std::sync::Arc;

@@ -339,7 +339,7 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Jaws, StructureSet};
+    use crate::{Jaws, StructureSet};
     use glam::DVec3;
 
     fn beam(gantry: f64) -> Beam {
@@ -371,9 +371,9 @@ mod tests {
         let structure = |number: u32| Structure {
             name: format!("S{number}"),
             number,
-            kind: crate::case::StructureKind::Other,
-            colour: crate::case::Rgb([0; 3]),
-            contours: crate::case::Contours::default(),
+            kind: crate::StructureKind::Other,
+            colour: crate::Rgb([0; 3]),
+            contours: crate::Contours::default(),
             points_mm: Vec::new(),
             density: None,
         };
@@ -403,9 +403,9 @@ mod tests {
         let bolus = |name: &str, number: u32| Structure {
             name: name.to_owned(),
             number,
-            kind: crate::case::StructureKind::Bolus,
-            colour: crate::case::Rgb([0; 3]),
-            contours: crate::case::Contours::default(),
+            kind: crate::StructureKind::Bolus,
+            colour: crate::Rgb([0; 3]),
+            contours: crate::Contours::default(),
             points_mm: Vec::new(),
             density: None,
         };
@@ -438,9 +438,9 @@ mod tests {
         let structure = |name: &str, number: u32| Structure {
             name: name.to_owned(),
             number,
-            kind: crate::case::StructureKind::Organ,
-            colour: crate::case::Rgb([0; 3]),
-            contours: crate::case::Contours::default(),
+            kind: crate::StructureKind::Organ,
+            colour: crate::Rgb([0; 3]),
+            contours: crate::Contours::default(),
             points_mm: Vec::new(),
             density: None,
         };

@@ -1,7 +1,7 @@
 //! Arrangements of beams: names after the angles, opposing beams, templates.
 
 use super::{Beam, ControlPoint, Jaws, MlcAxis, Plan};
-use crate::geometry::wrapped_deg;
+use geometry::wrapped_deg;
 use glam::DVec3;
 
 /// Leaf sides that mirror each other within this distance are symmetric, mm.
@@ -235,8 +235,8 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Mlc;
-    use crate::geometry::{BeamFrame, PatientPosition};
+    use crate::Mlc;
+    use geometry::{BeamFrame, PatientPosition};
 
     fn beam(axis: MlcAxis, sides: Vec<f64>, angles: [f64; 3]) -> Beam {
         let mut beam = Beam::fixed(

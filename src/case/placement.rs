@@ -1,6 +1,6 @@
 //! User-given geometry of an X-ray.
 
-use crate::geometry::{ImagingSetup, PatientPosition};
+use geometry::{ImagingSetup, PatientPosition};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! A plan: beams on a machine, a prescription.
 
 use super::{Beam, Normalisation};
-use crate::geometry::PatientPosition;
+use geometry::PatientPosition;
 use serde::{Deserialize, Serialize};
 
 /// A treatment plan.

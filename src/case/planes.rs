@@ -1,8 +1,8 @@
 //! Contours of a structure by plane, those that repeat or overlap one another on it mended.
 
 use super::Contour;
-use crate::geometry::polygons::Ring;
-use crate::geometry::{Reading, Resolved, is_same_ring, resolved};
+use geometry::polygons::Ring;
+use geometry::{Reading, Resolved, is_same_ring, resolved};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -172,8 +172,8 @@ fn normal(points_mm: &[DVec3]) -> Option<DVec3> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Contours;
-    use crate::geometry::{Grid, Mask};
+    use crate::Contours;
+    use geometry::{Grid, Mask};
 
     fn rectangle([x0, x1]: [f64; 2], z: f64) -> Contour {
         let corners = [[x0, -20.0], [x1, -20.0], [x1, 20.0], [x0, 20.0]];

@@ -1,7 +1,7 @@
 //! A projected image, measured or computed, and its geometry.
 
 use super::PatientInfo;
-use crate::geometry::{ImagingSetup, Projection};
+use geometry::{ImagingSetup, Projection};
 use std::sync::Arc;
 
 /// The meaning of a [`Radiograph`]'s values.

@@ -146,7 +146,7 @@ fn box_mm(of: &Structure) -> Option<[DVec3; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Jaws, Rgb, StructureKind, StructureSet};
+    use crate::{Jaws, Rgb, StructureKind, StructureSet};
 
     fn case() -> Case {
         let beam = Beam::fixed("AP", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 100.0);

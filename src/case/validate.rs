@@ -288,7 +288,7 @@ pub fn structures_fault(structures: &[Structure]) -> Option<StructureFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Rgb, StructureKind, Template};
+    use crate::{Rgb, StructureKind, Template};
 
     #[test]
     fn what_templates_make_has_no_fault() {

@@ -10,10 +10,10 @@ mod unit;
 mod workers;
 
 use super::{Answer, Failure};
-use crate::engine::DeviceChoice;
-use crate::engine::mccs::Part;
-use crate::files::{Lock, remove_leftovers, stop_in_order};
 use anyhow::{Context as _, anyhow};
+use engine::DeviceChoice;
+use engine::mccs::Part;
+use files::{Lock, remove_leftovers, stop_in_order};
 use jobs_file::Job;
 use record::{Program, check_own, done, failure, inputs_stand};
 use std::path::{Path, PathBuf, absolute};

@@ -3,10 +3,10 @@
 mod all;
 
 use super::{Answer, Failure};
-use crate::engine::bench::{self, Options, Report};
-use crate::engine::cccs::Traversal;
-use crate::engine::{Compute, DeviceChoice, JobControl};
-use crate::open::CaseWord;
+use engine::bench::{self, Options, Report};
+use engine::cccs::Traversal;
+use engine::{Compute, DeviceChoice, JobControl};
+use open::CaseWord;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

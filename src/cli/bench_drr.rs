@@ -1,11 +1,11 @@
 //! `beamsight bench drr`: the table of Tornai 2012, on this machine.
 
 use super::{Answer, Failure};
-use crate::engine::bench::Options;
-use crate::engine::bench::drr::{Block, Line, Report, report};
-use crate::engine::cuda::drr::Launch;
-use crate::engine::drr::Integrator;
-use crate::engine::{Compute, JobControl};
+use engine::bench::Options;
+use engine::bench::drr::{Block, Line, Report, report};
+use engine::cuda::drr::Launch;
+use engine::drr::Integrator;
+use engine::{Compute, JobControl};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

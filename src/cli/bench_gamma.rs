@@ -1,10 +1,10 @@
 //! `beamsight bench gamma`: the tables of Gu 2010.
 
 use super::{Answer, Failure};
-use crate::engine::bench::Options;
-use crate::engine::bench::gamma::{Line, lines};
-use crate::engine::gamma::Method;
-use crate::engine::{Compute, JobControl};
+use engine::bench::Options;
+use engine::bench::gamma::{Line, lines};
+use engine::gamma::Method;
+use engine::{Compute, JobControl};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

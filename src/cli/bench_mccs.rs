@@ -1,10 +1,10 @@
 //! `beamsight bench mccs`: the cases of Zhou 2010.
 
 use super::{Answer, Failure};
-use crate::engine::bench::Options;
-use crate::engine::bench::mccs::{Line, PAPER_BATCH, lines};
-use crate::engine::mccs::Variant;
-use crate::engine::{Compute, JobControl};
+use engine::bench::Options;
+use engine::bench::mccs::{Line, PAPER_BATCH, lines};
+use engine::mccs::Variant;
+use engine::{Compute, JobControl};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

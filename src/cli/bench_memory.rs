@@ -1,8 +1,8 @@
 //! `beamsight bench memory`: memory of the program at rest, at the peak, and after a case is closed.
 
 use super::{Answer, Failure};
-use crate::engine::bench::memory::lines;
-use crate::engine::{Compute, JobControl};
+use engine::bench::memory::lines;
+use engine::{Compute, JobControl};
 use serde_json::json;
 use std::fmt::Write as _;
 

@@ -1,9 +1,9 @@
 //! `beamsight bench register`: accuracy, capture range and time of registration.
 
 use super::{Answer, Failure};
-use crate::engine::{DeviceChoice, JobControl};
-use crate::open::{CaseWord, OpenOptions, open};
-use crate::registration::bench::{Bench, FAULTY, Line, Run, TRIALS, Trial};
+use engine::{DeviceChoice, JobControl};
+use open::{CaseWord, OpenOptions, open};
+use registration::bench::{Bench, FAULTY, Line, Run, TRIALS, Trial};
 use serde_json::json;
 use std::fmt::Write as _;
 

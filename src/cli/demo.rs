@@ -2,14 +2,14 @@
 
 use super::outputs::{OutputArgs, Outputs};
 use super::{Answer, Failure};
-use crate::case::{Plan, Pose};
-use crate::engine::{Compute, JobControl};
-use crate::files::{Temporary, demo, picture, plan_toml, replace_file};
-use crate::open::write_demo;
-use crate::registration::Random;
-use crate::registration::simulate::{self, Exposure};
 use anyhow::{Context as _, bail};
+use case::{Plan, Pose};
+use engine::{Compute, JobControl};
+use files::{Temporary, demo, picture, plan_toml, replace_file};
 use glam::DVec3;
+use open::write_demo;
+use registration::Random;
+use registration::simulate::{self, Exposure};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;

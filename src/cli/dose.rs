@@ -6,19 +6,19 @@ use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
-use crate::analysis::{
+use analysis::{
     self, DEFAULT_GRID_MM, Dvh, MOST_HISTORIES, MonteCarlo, StructureFigures, dvh_csv, why_bolus_stays,
 };
-use crate::case::{Case, DoseStatus, Plan, new_uid};
-use crate::dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
-use crate::engine::cccs::Quality;
-use crate::engine::mccs::{DIRECTIONS, Part, Until, Variant};
-use crate::engine::{DeviceChoice, JobControl};
-use crate::files::mha::Quantity;
-use crate::files::{replace_file, write_dose_volume};
-use crate::physics::Machine;
-use crate::results::{PlanJob, PlanResult, compute_plan, percent_words};
 use anyhow::{Context as _, bail};
+use case::{Case, DoseStatus, Plan, new_uid};
+use dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
+use engine::cccs::Quality;
+use engine::mccs::{DIRECTIONS, Part, Until, Variant};
+use engine::{DeviceChoice, JobControl};
+use files::mha::Quantity;
+use files::{replace_file, write_dose_volume};
+use physics::Machine;
+use results::{PlanJob, PlanResult, compute_plan, percent_words};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;

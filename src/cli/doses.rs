@@ -1,8 +1,8 @@
 //! Doses that verbs read from files, and whether they belong to a case.
 
-use crate::case::Case;
-use crate::open::{DoseFile, NotOfCase};
 use anyhow::bail;
+use case::Case;
+use open::{DoseFile, NotOfCase};
 
 /// The outcome of a check: another patient is taken only on request, and said by the dose then.
 pub fn taken(file: &mut DoseFile, checked: Result<(), NotOfCase>, any_patient: bool) -> anyhow::Result<()> {

@@ -5,19 +5,19 @@ mod out;
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs, SourceArgs};
 use super::{Answer, Failure};
-use crate::analysis::hu_remarks;
-use crate::case::{Ct, Pose, Radiograph};
-use crate::dicom::Belonging;
-use crate::engine::drr::{Drr, DrrRequest, Integrator, Pixels, Region, Spread, drr};
-use crate::engine::{DeviceChoice, JobControl};
-use crate::files::mha;
-use crate::geometry::{ImagingSetup, PatientPosition, Projection, Volume};
-use crate::open::CaseWord;
-use crate::physics::{AttenuationCurve, BeyondTable, CurveKind, HuTable};
-use crate::results::{AttenuationOf, Graph};
+use analysis::hu_remarks;
 use anyhow::{Context as _, anyhow};
+use case::{Ct, Pose, Radiograph};
 use clap::ValueEnum;
+use dicom::Belonging;
+use engine::drr::{Drr, DrrRequest, Integrator, Pixels, Region, Spread, drr};
+use engine::{DeviceChoice, JobControl};
+use files::mha;
+use geometry::{ImagingSetup, PatientPosition, Projection, Volume};
 use glam::DVec3;
+use open::CaseWord;
+use physics::{AttenuationCurve, BeyondTable, CurveKind, HuTable};
+use results::{AttenuationOf, Graph};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -335,7 +335,7 @@ fn subject(args: &Args, control: &JobControl) -> Result<Subject, Failure> {
             attenuation: Arc::new(mha::read_as(path, mha::Quantity::Attenuation)?.0),
             position: args.case.position.unwrap_or_default(),
             first_beam_mm: None,
-            belonging: Belonging::of(&crate::case::Case::default()),
+            belonging: Belonging::of(&case::Case::default()),
             curve: "attenuation as given".to_owned(),
             ct: None,
             remarks: Vec::new(),

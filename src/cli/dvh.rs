@@ -5,13 +5,13 @@ use super::plan_args::PlanArgs;
 use super::scorecard::{self, Scorecard};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure, doses};
-use crate::analysis::{Dvh, DvhError, Engine, Metric, NoValue, dvh_csv, dvhs_of};
-use crate::case::{Case, Dose, Remark, Structure};
-use crate::engine::{DeviceChoice, JobControl};
-use crate::files::replace_file;
-use crate::open::read_dose;
-use crate::results::patient_grid;
+use analysis::{Dvh, DvhError, Engine, Metric, NoValue, dvh_csv, dvhs_of};
 use anyhow::{Context as _, anyhow};
+use case::{Case, Dose, Remark, Structure};
+use engine::{DeviceChoice, JobControl};
+use files::replace_file;
+use open::read_dose;
+use results::patient_grid;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -231,7 +231,7 @@ fn tell_of<'a>(
         Err(why) => vec![why.to_string()],
     };
     let mut value =
-        |(word, metric): &(String, Metric)| match metric.value(dvh.as_ref().ok()?, prescription.ok()) {
+        |(word, metric): &(String, Metric)| match dvh.as_ref().ok()?.metric(*metric, prescription.ok()) {
             Ok(value) => Some(value),
             Err(NoValue::NoHundred) => {
                 let why = prescription.err().unwrap_or("there is no prescription");

@@ -2,8 +2,8 @@
 
 use super::peer::{Now, TitleArgs, make_folder};
 use super::{Answer, Failure};
-use crate::files::stop_in_order;
-use crate::network::{Match, Query, Retrieval, Route, find, query_key, query_uid, retrieve_all};
+use files::stop_in_order;
+use network::{Match, Query, Retrieval, Route, find, query_key, query_uid, retrieve_all};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};

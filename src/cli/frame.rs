@@ -2,10 +2,10 @@
 
 use super::live::{ball, summary};
 use super::{Answer, Failure};
-use crate::app::frames::frame_times;
-use crate::case::{Beam, Case, Ct, Jaws, Plan, Structure, StructureSet};
-use crate::engine::DeviceChoice;
-use crate::geometry::{Grid, PatientPosition, Volume};
+use app::frames::frame_times;
+use case::{Beam, Case, Ct, Jaws, Plan, Structure, StructureSet};
+use engine::DeviceChoice;
+use geometry::{Grid, PatientPosition, Volume};
 use glam::DVec3;
 use serde_json::{Value, json};
 use std::sync::Arc;

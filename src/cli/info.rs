@@ -2,12 +2,12 @@
 
 use super::words::CaseArgs;
 use super::{Answer, Failure};
-use crate::analysis::{beam_remarks, is_computed};
-use crate::case::{Beam, Case, Ct, Plan, Remark, Severity, Structure};
-use crate::dicom::{self, Catalogue};
-use crate::geometry::Mask;
-use crate::open::CaseWord;
-use crate::physics::Machine;
+use analysis::{beam_remarks, is_computed};
+use case::{Beam, Case, Ct, Plan, Remark, Severity, Structure};
+use dicom::{self, Catalogue};
+use geometry::Mask;
+use open::CaseWord;
+use physics::Machine;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

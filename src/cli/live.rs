@@ -2,19 +2,19 @@
 //! move to sum, normalisation, DVHs and goals, and to the picture; beside it the engine alone.
 
 use super::{Answer, Failure};
-use crate::analysis::with_leaves;
-use crate::app::frames::live_times;
-use crate::case::{
+use analysis::with_leaves;
+use anyhow::anyhow;
+use app::frames::live_times;
+use case::{
     Beam, Case, Contour, Ct, Goal, Jaws, Normalisation, Plan, Structure, StructureKind, StructureSet,
 };
-use crate::engine::bench::cccs::water;
-use crate::engine::cccs::beam_dose;
-use crate::engine::{Compute, DeviceChoice, JobControl};
-use crate::geometry::{Grid, PatientPosition, Volume, sphere_contours};
-use crate::physics::Machine;
-use crate::results::Settings;
-use anyhow::anyhow;
+use engine::bench::cccs::water;
+use engine::cccs::beam_dose;
+use engine::{Compute, DeviceChoice, JobControl};
+use geometry::{Grid, PatientPosition, Volume, sphere_contours};
 use glam::DVec3;
+use physics::Machine;
+use results::Settings;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

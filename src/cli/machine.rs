@@ -3,15 +3,15 @@
 use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::quality;
 use super::{Answer, Failure, tell, words};
-use crate::analysis::machine_fit::{
+use analysis::machine_fit::{
     COLUMNS, CurveReport, FitJob, FitSettings, FittedMachine, LOCAL, Report, Sampling, TankFiles, Verdict,
     Work, compare_files, parameter_line, tolerances, write_report,
 };
-use crate::engine::cccs::Quality;
-use crate::engine::{DeviceChoice, JobControl};
-use crate::files::replace_file;
-use crate::physics::Parameter;
 use anyhow::Context as _;
+use engine::cccs::Quality;
+use engine::{DeviceChoice, JobControl};
+use files::replace_file;
+use physics::Parameter;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -2,9 +2,9 @@
 //! call or none. Refusals precede any computation.
 
 use super::Failure;
-use crate::files::{Inputs, Place, Temporary, is_taken, together};
-use crate::open::{CaseWord, paths_of};
 use anyhow::{anyhow, bail};
+use files::{Inputs, Place, Temporary, is_taken, together};
+use open::{CaseWord, paths_of};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, Default, clap::Args)]

@@ -3,15 +3,15 @@
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs, SourceArgs};
 use super::{Answer, Failure};
-use crate::analysis::hu_remarks;
-use crate::case::{Case, Ct};
-use crate::engine::path::{DepthMap, PathRequest, trace};
-use crate::engine::{DeviceChoice, JobControl};
-use crate::files::mha::{self, Facts, Quantity};
-use crate::geometry::{BeamFrame, Grid};
-use crate::physics::{BeyondTable, HuTable, Patient};
+use analysis::hu_remarks;
 use anyhow::anyhow;
+use case::{Case, Ct};
+use engine::path::{DepthMap, PathRequest, trace};
+use engine::{DeviceChoice, JobControl};
+use files::mha::{self, Facts, Quantity};
+use geometry::{BeamFrame, Grid};
 use glam::DVec3;
+use physics::{BeyondTable, HuTable, Patient};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -152,7 +152,7 @@ fn millimetres(p: DVec3) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::{PatientPosition, Volume};
+    use geometry::{PatientPosition, Volume};
 
     #[test]
     fn uneven_planes_become_even_ones_as_close_as_the_closest() {

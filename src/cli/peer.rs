@@ -1,7 +1,7 @@
 //! Arguments of the verbs that speak with other systems.
 
-use crate::network::{AeTitle, Call, Patience};
 use anyhow::Context as _;
+use network::{AeTitle, Call, Patience};
 use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -2,15 +2,15 @@
 
 use super::outputs::Outputs;
 use super::words;
-use crate::analysis::{BodyWord, DEFAULT_GRID_MM, Engine};
-use crate::case::{Case, Plan};
-use crate::engine::cccs::{DoseTo, Quality};
-use crate::engine::{DeviceChoice, JobControl};
-use crate::files::plan_toml;
-use crate::geometry::PatientPosition;
-use crate::physics::HuTable;
-use crate::results::{PlanJob, PlanResult, Settings, compute_plan};
+use analysis::{BodyWord, DEFAULT_GRID_MM, Engine};
 use anyhow::anyhow;
+use case::{Case, Plan};
+use engine::cccs::{DoseTo, Quality};
+use engine::{DeviceChoice, JobControl};
+use files::plan_toml;
+use geometry::PatientPosition;
+use physics::HuTable;
+use results::{PlanJob, PlanResult, Settings, compute_plan};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -167,7 +167,7 @@ impl PlanArgs {
     /// Computes a plan of a case.
     ///
     /// # Errors
-    /// [`crate::results::Failure`]; a body that the case does not have.
+    /// [`results::Failure`]; a body that the case does not have.
     pub fn compute(
         &self,
         case: &Case,

@@ -2,9 +2,9 @@
 
 use super::peer::make_folder;
 use super::{Answer, Failure};
-use crate::files::stop_in_order;
-use crate::input::{ASSOCIATIONS_MOST, OBJECT_BYTES, in_words};
-use crate::network::{AeTitle, Event, ReceiveOptions, Receiver, Until, let_in};
+use files::stop_in_order;
+use input::{ASSOCIATIONS_MOST, OBJECT_BYTES, in_words};
+use network::{AeTitle, Event, ReceiveOptions, Receiver, Until, let_in};
 use serde_json::json;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

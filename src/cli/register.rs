@@ -3,19 +3,19 @@
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
-use crate::case::{Case, Ct, Placement, Pose, Radiograph, Remark};
-use crate::dicom::{Belonging, read_placement, read_radiograph, write_registration};
-use crate::engine::drr::Region;
-use crate::engine::{DeviceChoice, JobControl};
-use crate::files::picture;
-use crate::physics::{AttenuationCurve, CurveKind, HuTable};
-use crate::registration::{
+use anyhow::{anyhow, ensure};
+use case::{Case, Ct, Placement, Pose, Radiograph, Remark};
+use dicom::{Belonging, read_placement, read_radiograph, write_registration};
+use engine::drr::Region;
+use engine::{DeviceChoice, JobControl};
+use files::picture;
+use glam::DVec3;
+use physics::{AttenuationCurve, CurveKind, HuTable};
+use registration::{
     AXIS_WORDS, Alone, Found, Method, Metric, PoseStanding, RegistrationError, Request, View,
     accepted_patient, beyond_couch, check_belongs, register, spatial_registration,
 };
-use crate::results::{AttenuationOf, Graph};
-use anyhow::{anyhow, ensure};
-use glam::DVec3;
+use results::{AttenuationOf, Graph};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -278,8 +278,8 @@ fn image(
 }
 
 fn is_about_place(error: &anyhow::Error) -> bool {
-    use crate::dicom::DicomError;
-    use crate::files::picture::PictureError;
+    use dicom::DicomError;
+    use files::picture::PictureError;
     matches!(error.downcast_ref(), Some(RegistrationError::OtherFrame { .. }))
         || matches!(error.downcast_ref(), Some(DicomError::NoGeometry { .. }))
         || matches!(error.downcast_ref(), Some(PictureError::NoGeometry { .. }))

@@ -4,22 +4,22 @@ use super::dose::{Engine, histories};
 use super::outputs::{OutputArgs, Outputs};
 use super::words;
 use super::{Answer, Failure};
-use crate::analysis::BodyWord;
-use crate::app::state::ViewKind;
-use crate::app::state::Workspace;
-use crate::app::state::compare::Layout;
-use crate::app::state::display::WashOf;
-use crate::app::state::files::REPORT_ENDINGS;
-use crate::app::state::register::{Mode, Pair};
-use crate::app::state::results::{EndsAt, EngineChoice};
-use crate::app::{CompareOptions, Compared, DoseWord, OneView, Options, RegisterOptions, picture};
-use crate::case::{Pose, status_text};
-use crate::engine::DeviceChoice;
-use crate::files::{Temporary, ThemeChoice, plan_toml, replace_file};
-use crate::geometry::PatientPosition;
-use crate::open::CaseWord;
+use analysis::BodyWord;
 use anyhow::{Context as _, anyhow};
+use app::state::ViewKind;
+use app::state::Workspace;
+use app::state::compare::Layout;
+use app::state::display::WashOf;
+use app::state::files::REPORT_ENDINGS;
+use app::state::register::{Mode, Pair};
+use app::state::results::{EndsAt, EngineChoice};
+use app::{CompareOptions, Compared, DoseWord, OneView, Options, RegisterOptions, picture};
+use case::{Pose, status_text};
+use engine::DeviceChoice;
+use files::{Temporary, ThemeChoice, plan_toml, replace_file};
+use geometry::PatientPosition;
 use glam::DVec3;
+use open::CaseWord;
 use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -287,7 +287,7 @@ fn register(args: &Args) -> anyhow::Result<Option<RegisterOptions>> {
         );
         return Ok(None);
     }
-    let most = crate::app::state::register::MOST_IMAGES;
+    let most = app::state::register::MOST_IMAGES;
     anyhow::ensure!(args.image.len() <= most, "--image is given {} times; {most} at most", args.image.len());
     Ok(Some(choice))
 }
@@ -425,7 +425,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
 
 /// # Errors
 /// Those of the file system.
-pub fn write_png(path: &Path, picture: &crate::app::render::offscreen::Picture) -> anyhow::Result<()> {
+pub fn write_png(path: &Path, picture: &app::render::offscreen::Picture) -> anyhow::Result<()> {
     replace_file(path, |file| picture.write_png(file))
         .with_context(|| format!("cannot write {}", path.display()))
 }

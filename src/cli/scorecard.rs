@@ -1,10 +1,10 @@
 //! The goals of a case as `beamsight dvh` and `beamsight report` tell them.
 
 use super::Failure;
-use crate::analysis::{Dvh, DvhError, GoalRow, Unanswered, met_text, scorecard, unsettled};
-use crate::case::{Case, DoseStatus, Goal, Structure};
-use crate::files::{GoalTemplate, Matched};
+use analysis::{Dvh, DvhError, GoalRow, Unanswered, met_text, scorecard, unsettled};
 use anyhow::Context as _;
+use case::{Case, DoseStatus, Goal, Structure};
+use files::{GoalTemplate, Matched};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

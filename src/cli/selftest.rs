@@ -1,8 +1,8 @@
 //! `beamsight selftest`: whether the results of the jobs are correct on this machine.
 
 use super::{Answer, Failure};
-use crate::engine::selftest::{self, Row};
-use crate::engine::{Compute, DeviceChoice, JobControl, cuda};
+use engine::selftest::{self, Row};
+use engine::{Compute, DeviceChoice, JobControl, cuda};
 use serde_json::json;
 use std::fmt::Write as _;
 

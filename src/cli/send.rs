@@ -2,10 +2,10 @@
 
 use super::peer::{Now, TitleArgs};
 use super::{Answer, Failure};
-use crate::dicom::{ToSend, transferables};
-use crate::files::stop_in_order;
-use crate::network::{NetworkError, Sent, echo, send};
 use anyhow::anyhow;
+use dicom::{ToSend, transferables};
+use files::stop_in_order;
+use network::{NetworkError, Sent, echo, send};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;

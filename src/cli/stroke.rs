@@ -3,11 +3,11 @@
 use super::frame::{SIZE, SPACING_MM, STRUCTURES, images};
 use super::live::{ball, summary};
 use super::{Answer, Failure};
-use crate::app::frames::stroke_times;
-use crate::app::state::roi::Shape;
-use crate::case::{Case, Contour, Dose, DoseStatus, Structure, StructureSet};
-use crate::engine::DeviceChoice;
-use crate::geometry::{Grid, Volume};
+use app::frames::stroke_times;
+use app::state::roi::Shape;
+use case::{Case, Contour, Dose, DoseStatus, Structure, StructureSet};
+use engine::DeviceChoice;
+use geometry::{Grid, Volume};
 use glam::DVec3;
 use serde_json::{Value, json};
 use std::f64::consts::TAU;

@@ -4,16 +4,16 @@ use super::outputs::{OutputArgs, Outputs};
 use super::render::{PATIENCE, write_png};
 use super::words;
 use super::{Answer, Failure};
-use crate::analysis::{BodyChoice, DEFAULT_GRID_MM, PlanFigures};
-use crate::app::render::offscreen::OffscreenError;
-use crate::app::{Options, RunError, ShotError, has_display, picture};
-use crate::engine::cccs::{DoseTo, Quality};
-use crate::engine::{DeviceChoice, JobControl};
-use crate::files::{is_taken, recent_cases, state_folder};
-use crate::open::{CaseWord, OpenOptions, open};
-use crate::physics::HuTable;
-use crate::results::{PlanJob, compute_plan};
+use analysis::{BodyChoice, DEFAULT_GRID_MM, PlanFigures};
 use anyhow::{Context as _, anyhow};
+use app::render::offscreen::OffscreenError;
+use app::{Options, RunError, ShotError, has_display, picture};
+use engine::cccs::{DoseTo, Quality};
+use engine::{DeviceChoice, JobControl};
+use files::{is_taken, recent_cases, state_folder};
+use open::{CaseWord, OpenOptions, open};
+use physics::HuTable;
+use results::{PlanJob, compute_plan};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub fn run(
         let known = state_folder.as_deref().is_some_and(|folder| !recent_cases(folder).is_empty());
         let case = (named || !known).then(|| case.to_string());
         let options = Options { case, device, state_folder, ..Options::default() };
-        match crate::app::run(options) {
+        match app::run(options) {
             Ok(()) => return Ok(None),
             Err(RunError::NoDisplay) => {}
             Err(error) => return Err(error.into()),
@@ -127,7 +127,7 @@ fn figures(case: &CaseWord, device: DeviceChoice) -> anyhow::Result<PlanFigures>
         quality: Quality::default(),
         dose_to: DoseTo::default(),
         device,
-        engine: crate::analysis::Engine::default(),
+        engine: analysis::Engine::default(),
         parts: None,
     };
     Ok(compute_plan(&job, &JobControl::new(), &super::tell)?.figures)

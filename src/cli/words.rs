@@ -1,14 +1,14 @@
 //! Arguments that several verbs share, and their parsers.
 
 use super::Failure;
-use crate::case::{Case, Ct};
-use crate::dicom::Choice;
-use crate::engine::drr::Region;
-use crate::geometry::PatientPosition;
-use crate::open::{CaseWord, OpenOptions, open};
-use crate::physics::AttenuationCurve;
 use anyhow::{anyhow, bail};
+use case::{Case, Ct};
+use dicom::Choice;
+use engine::drr::Region;
+use geometry::PatientPosition;
 use glam::DVec3;
+use open::{CaseWord, OpenOptions, open};
+use physics::AttenuationCurve;
 use std::path::Path;
 use std::sync::Arc;
 

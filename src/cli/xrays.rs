@@ -2,14 +2,14 @@
 
 use super::Failure;
 use super::words::{CaseArgs, first_isocentre};
-use crate::app::state::register::{AcceptedPose, AttenuationChoice, RegisterRecord};
-use crate::case::{Case, Placement, Pose};
-use crate::files::session;
-use crate::open::CaseWord;
-use crate::physics::HuTable;
-use crate::registration::{PoseStanding, check_belongs};
-use crate::results::{XRay, XRays};
 use anyhow::Context as _;
+use app::state::register::{AcceptedPose, AttenuationChoice, RegisterRecord};
+use case::{Case, Placement, Pose};
+use files::session;
+use open::CaseWord;
+use physics::HuTable;
+use registration::{PoseStanding, check_belongs};
+use results::{XRay, XRays};
 use std::path::PathBuf;
 use std::sync::Arc;
 

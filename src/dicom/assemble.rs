@@ -3,7 +3,7 @@
 use super::catalogue::{Catalogue, Entry, Series};
 use super::object::file_name;
 use super::{DicomError, Progress, contour_places, read_ct, read_dose, read_plan, read_structures};
-use crate::case::{Case, Ct, Dose, PatientInfo, Plan, Remark, Source, Sources, StructureSet};
+use case::{Case, Ct, Dose, PatientInfo, Plan, Remark, Source, Sources, StructureSet};
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Checks contours against the displayed images: outside them, between their planes, or on images that they
 //! do not name.
 
-use crate::case::{Contour, Ct, Remark, StructureSet};
-use crate::geometry::Grid;
+use case::{Contour, Ct, Remark, StructureSet};
+use geometry::Grid;
 use std::collections::HashMap;
 
 /// A contour within this distance of a plane lies on it, mm.

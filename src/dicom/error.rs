@@ -1,8 +1,8 @@
 //! Errors of DICOM files: the problem, its place, the remedy.
 
 use super::AttributeError;
-use crate::geometry::{GridError, ProjectionError};
-use crate::input::OverBudget;
+use geometry::{GridError, ProjectionError};
+use input::OverBudget;
 use std::path::PathBuf;
 use thiserror::Error;
 

@@ -3,14 +3,14 @@
 use super::DicomError;
 use super::source::{self, Encoding};
 use super::walk::{PixelData, Walked, walk};
-use crate::case::Severity;
-use crate::input::{fenced, plain};
+use case::Severity;
 use dicom_core::dictionary::{DataDictionary, DataDictionaryEntry};
 use dicom_core::{PrimitiveValue, Tag, value::Value};
 use dicom_dictionary_std::{StandardDataDictionary, tags};
 use dicom_object::{DefaultDicomObject, FileMetaTableBuilder, InMemDicomObject};
 use dicom_transfer_syntax_registry::entries;
 use glam::DVec3;
+use input::{fenced, plain};
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::ops::RangeInclusive;

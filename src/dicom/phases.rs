@@ -2,7 +2,7 @@
 
 use super::catalogue::{Image, Series};
 use super::object::{Attributes as _, Item};
-use crate::case::Remark;
+use case::Remark;
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;

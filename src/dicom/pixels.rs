@@ -6,13 +6,13 @@ use super::codestream::{Frame, check_jpeg, check_jpeg_2000, decode_rle};
 use super::object::{Attributes, Item, Object, root_cause};
 use super::source::{self, Encoding};
 use super::walk::{Fragments, fragments, walk};
-use crate::input::{check_unpacked, fenced};
 use dicom_core::value::{PixelFragmentSequence, Value};
 use dicom_core::{DataElement, PrimitiveValue, VR};
 use dicom_dictionary_std::{tags, uids};
 use dicom_object::FileMetaTableBuilder;
 use dicom_object::mem::InMemElement;
 use dicom_pixeldata::PixelDecoder;
+use input::{check_unpacked, fenced};
 use std::path::Path;
 
 /// A stored value in memory, independent of its width in the file.

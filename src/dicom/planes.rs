@@ -3,9 +3,9 @@
 use super::DicomError;
 use super::catalogue::{Image, Series};
 use super::object::{Attributes as _, Item, file_name};
-use crate::case::Remark;
-use crate::geometry::Grid;
+use case::Remark;
 use dicom_dictionary_std::tags;
+use geometry::Grid;
 use glam::DVec3;
 
 /// Planes within this distance are one plane.

@@ -5,10 +5,10 @@ use super::catalogue::{frame_of, patient_of, size_of};
 use super::object::{Attributes, Item, Object, file_name, open_header};
 use super::pixels::read_samples;
 use super::rtimage;
-use crate::case::{PixelMeaning, Placement, Radiograph, Remark, opened};
-use crate::geometry::{BeamFrame, ImagingSetup, Projection};
+use case::{PixelMeaning, Placement, Radiograph, Remark, opened};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
+use geometry::{BeamFrame, ImagingSetup, Projection};
 use glam::DVec3;
 use std::path::Path;
 use std::sync::Arc;
@@ -223,7 +223,7 @@ fn upright(
 
 /// Source and image tilted together towards the head by `tilt_deg`, about the isocentre and the axis across
 /// the beam.
-fn tilted(setup: &ImagingSetup, tilt_deg: f64) -> Result<Projection, crate::geometry::ProjectionError> {
+fn tilted(setup: &ImagingSetup, tilt_deg: f64) -> Result<Projection, geometry::ProjectionError> {
     let p = setup.projection()?;
     let frame = BeamFrame::new(
         setup.position,

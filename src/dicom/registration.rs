@@ -2,7 +2,7 @@
 
 use super::object::{AttributeError, Attributes as _, Item, open};
 use super::{DicomError, Registration};
-use crate::case::Pose;
+use case::Pose;
 use dicom_dictionary_std::tags;
 use glam::{DMat4, DVec3};
 use std::path::Path;

@@ -4,11 +4,11 @@
 use super::object::{AttributeError, Attributes, IfSaid, Item, keyword, within};
 use super::rtplan::{Notes, PlanFacts};
 use super::rtpoints::{Devices, Walk};
-use crate::case::{Beam, Radiation, bounds};
-use crate::physics::Machine;
+use case::{Beam, Radiation, bounds};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
+use physics::Machine;
 
 /// Source-axis distance of computable plans, and the tolerance of a beam's, mm.
 const SAD_MM: f64 = 1000.0;

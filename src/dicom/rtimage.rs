@@ -2,9 +2,9 @@
 
 use super::DicomError;
 use super::object::{Attributes, Item};
-use crate::case::Placement;
-use crate::geometry::{BeamFrame, ImagingSetup, Projection};
+use case::Placement;
 use dicom_dictionary_std::tags;
+use geometry::{BeamFrame, ImagingSetup, Projection};
 use glam::{DVec2, DVec3};
 use std::path::Path;
 

@@ -3,9 +3,9 @@
 use super::DicomError;
 use super::object::{AttributeError, Attributes, IfSaid, Item, file_name, keyword, open, within};
 use super::rtbeam::{Refusal, read_beam};
-use crate::case::{Beam, Plan, Remark, Severity, bounds};
-use crate::geometry::PatientPosition;
+use case::{Beam, Plan, Remark, Severity, bounds};
 use dicom_dictionary_std::tags;
+use geometry::PatientPosition;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 

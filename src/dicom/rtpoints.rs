@@ -4,7 +4,7 @@
 use super::object::{AttributeError, Attributes, IfSaid, Item, keyword, within};
 use super::rtbeam::Refusal;
 use super::rtplan::Notes;
-use crate::case::{Bank, ControlPoint, Jaws, Mlc, MlcAxis, bounds, check_leaf_boundaries, turn_deg};
+use case::{Bank, ControlPoint, Jaws, Mlc, MlcAxis, bounds, check_leaf_boundaries, turn_deg};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;

@@ -3,7 +3,7 @@
 use super::DicomError;
 use super::catalogue::frame_of;
 use super::object::{AttributeError, Attributes, IfSaid, Item, file_name, keyword, open, within};
-use crate::case::{Contour, Contours, Remark, Rgb, Structure, StructureKind, StructureSet};
+use case::{Contour, Contours, Remark, Rgb, Structure, StructureKind, StructureSet};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;

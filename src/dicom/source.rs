@@ -2,9 +2,9 @@
 //! more bytes than the file's budget.
 
 use super::DicomError;
-use crate::input::{self, OverBudget, check_unpacked};
 use dicom_dictionary_std::uids;
 use flate2::read::DeflateDecoder;
+use input::{self, OverBudget, check_unpacked};
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 

@@ -4,7 +4,7 @@
 use super::DicomError;
 use super::object::{Attributes, Item, open};
 use super::write::BEAM_DOSE_SPECIFICATION_POINT;
-use crate::case::BeamDose;
+use case::BeamDose;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use super::catalogue::{Catalogue, Entry};
 use super::object::{Attributes as _, Item, file_name};
-use crate::case::PatientInfo;
+use case::PatientInfo;
 use dicom_core::header::Header as _;
 use dicom_dictionary_std::{tags, uids};
 use serde::Serialize;

@@ -4,10 +4,10 @@
 
 use super::charset::{self, CharacterSet, Decoded};
 use super::source::{Bytes, Encoding, Fault, is_long};
-use crate::input::{SEQUENCE_DEPTH, check_unpacked, plain};
 use dicom_core::dictionary::{DataDictionary as _, DataDictionaryEntry as _};
 use dicom_core::{Tag, VR};
 use dicom_dictionary_std::{StandardDataDictionary, tags};
+use input::{SEQUENCE_DEPTH, check_unpacked, plain};
 use std::collections::BTreeSet;
 
 const ITEM: Tag = Tag(0xfffe, 0xe000);

@@ -5,7 +5,7 @@ pub use super::jobs::cccs::{
     BeamDose, DoseError, DoseRequest, DoseTo, Quality, Traversal, dose_grid, matter_box,
 };
 use super::{Compute, JobControl, cpu, cuda, wgpu};
-use crate::case::Receipt;
+use case::Receipt;
 use std::sync::Arc;
 
 impl Answer for BeamDose {

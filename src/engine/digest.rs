@@ -1,7 +1,7 @@
 //! Digests of requests: equal requests have equal ones.
 
 use super::cache::{Cache, Weighed};
-use crate::geometry::{Grid, Volume};
+use geometry::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::convert::Infallible;

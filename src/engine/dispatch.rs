@@ -3,7 +3,7 @@
 use super::jobs::failure::Failure;
 use super::wgpu::WgpuError;
 use super::{Compute, DeviceError, cuda, wgpu};
-use crate::case::Receipt;
+use case::Receipt;
 use std::sync::Arc;
 
 /// The answer of a job, with its receipt.
@@ -57,7 +57,7 @@ pub fn else_cpu<A, E, D, F: Into<Failure<E, D>>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Cancelled, CudaError};
+    use crate::{Cancelled, CudaError};
 
     #[test]
     fn only_a_card_at_fault_is_stood_in_for() {

@@ -4,7 +4,7 @@ use super::dispatch::{Answer, answer, no_form};
 use super::jobs::drr::Rays;
 pub use super::jobs::drr::{Drr, DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
 use super::{Compute, JobControl, cpu, cuda};
-use crate::case::Receipt;
+use case::Receipt;
 use std::sync::Arc;
 
 impl Answer for (Vec<f32>, Receipt) {

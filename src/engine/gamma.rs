@@ -6,7 +6,7 @@ pub use super::jobs::gamma::{
     OUTSIDE, Role, Subset, Surface, UNDEFINED, near_maximum,
 };
 use super::{Compute, JobControl, cpu, cuda, wgpu};
-use crate::case::Receipt;
+use case::Receipt;
 use std::sync::Arc;
 
 impl Answer for GammaResult {

@@ -3,7 +3,7 @@
 use super::dispatch::{Answer, answer};
 pub use super::jobs::path::{DepthMap, PathRequest};
 use super::{Cancelled, Compute, JobControl, cpu, cuda, wgpu};
-use crate::case::Receipt;
+use case::Receipt;
 use std::sync::Arc;
 
 impl Answer for DepthMap {

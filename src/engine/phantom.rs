@@ -1,9 +1,9 @@
 //! Phantoms for the benches and the selftest: boxes about the origin.
 
-use crate::engine::Random;
-use crate::geometry::{Grid, GridError, ImagingSetup, PatientPosition, Projection, ProjectionError, Volume};
-use crate::physics::{Material, Patient};
+use crate::Random;
+use geometry::{Grid, GridError, ImagingSetup, PatientPosition, Projection, ProjectionError, Volume};
 use glam::DVec3;
+use physics::{Material, Patient};
 use rayon::prelude::*;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The cache folder, for results that can be computed again.
 
 use super::replace_file;
-use crate::input::read_cached_text;
+use input::read_cached_text;
 use serde::{Serialize, de::DeserializeOwned};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 
 use super::replace_file;
 use super::state_folder::private_folder;
-use crate::input::{RECENT_BYTES, from_toml, read_text};
+use input::{RECENT_BYTES, from_toml, read_text};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
 use std::path::Path;

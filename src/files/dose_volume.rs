@@ -2,8 +2,8 @@
 //! is read again.
 
 use super::mha::{self, Facts, MhaError, Quantity};
-use crate::case::{Case, Dose, DoseStatus};
-use crate::geometry::Volume;
+use case::{Case, Dose, DoseStatus};
+use geometry::Volume;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
@@ -84,8 +84,8 @@ fn worth_of(comment: &str) -> (DoseStatus, Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::PatientInfo;
-    use crate::geometry::Grid;
+    use case::PatientInfo;
+    use geometry::Grid;
     use glam::DVec3;
 
     #[test]

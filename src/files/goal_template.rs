@@ -1,8 +1,8 @@
 //! Templates of clinical goals: TOML files that name structures by name, alias or type (`assets/goals/README.md`).
 
 use super::replace_file;
-use crate::case::{Goal, GoalError, Structure, StructureKind, StructureSet};
-use crate::input::{GOALS_BYTES, from_toml, plain, read_text};
+use case::{Goal, GoalError, Structure, StructureKind, StructureSet};
+use input::{GOALS_BYTES, from_toml, plain, read_text};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -240,7 +240,7 @@ fn letters(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Contours, Rgb};
+    use case::{Contours, Rgb};
 
     fn set(structures: &[(&str, StructureKind)]) -> StructureSet {
         let of = |(n, (name, kind)): (usize, &(&str, StructureKind))| Structure {

@@ -2,10 +2,10 @@
 //! only by that key and as whole as it was written.
 
 use super::replace_file;
-use crate::case::{Dose, DoseStatus, Receipt};
-use crate::geometry::{Grid, Volume};
-use crate::input::{KEPT_DOSES_BYTES, content_digest_of, open};
+use case::{Dose, DoseStatus, Receipt};
+use geometry::{Grid, Volume};
 use glam::DVec3;
+use input::{KEPT_DOSES_BYTES, content_digest_of, open};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Read as _, Write as _};

@@ -2,7 +2,7 @@
 
 use super::replace_file;
 use super::state_folder::private_folder;
-use crate::input::{RECENT_BYTES, read_text};
+use input::{RECENT_BYTES, read_text};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};

@@ -125,8 +125,8 @@ fn remove_file(path: &Path, name: &str, becomes: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::replace::tests::names;
-    use crate::files::{Temporary, replace_file};
+    use crate::replace::tests::names;
+    use crate::{Temporary, replace_file};
     use std::io::Write as _;
 
     fn folder(name: &str) -> PathBuf {

@@ -5,10 +5,10 @@ mod facts;
 pub use facts::{Facts, Quantity};
 
 use super::replace_file;
-use crate::geometry::{Grid, GridError, Volume};
-use crate::input::{self, OverBudget, check_unpacked};
 use flate2::read::ZlibDecoder;
+use geometry::{Grid, GridError, Volume};
 use glam::DVec3;
+use input::{self, OverBudget, check_unpacked};
 use rayon::prelude::*;
 use std::io::{self, BufRead, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};

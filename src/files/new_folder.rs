@@ -3,7 +3,7 @@
 
 use super::place::Inputs;
 use super::replace::{Temporary, replace_file};
-use crate::input::{MANIFEST_BYTES, content_digest, read_cached_text, stamp};
+use input::{MANIFEST_BYTES, content_digest, read_cached_text, stamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -189,7 +189,7 @@ fn check_content(target: &Path, replaces: bool, remedy: &'static str) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::replace::tests::names;
+    use crate::replace::tests::names;
 
     fn folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("beamsight-new-folder-{}-{name}", std::process::id()));

@@ -4,10 +4,10 @@
 
 mod font;
 
-use crate::input::code_of;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use font::FACE;
+use input::code_of;
 use pdf_writer::types::TextRenderingMode;
 use pdf_writer::{Content, Filter, Finish as _, Name, Pdf, Rect, Ref, Str, TextStr};
 use std::collections::BTreeMap;

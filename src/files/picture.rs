@@ -1,9 +1,9 @@
 //! PNG and TIFF X-rays: pixels from the picture, geometry from the user or from a file beside it.
 
 use super::replace_file;
-use crate::case::{PixelMeaning, Placement, Radiograph, opened};
-use crate::geometry::ProjectionError;
-use crate::input::{self, SIDECAR_BYTES, check_unpacked, fenced, from_toml, read_text, unpacked_bytes};
+use case::{PixelMeaning, Placement, Radiograph, opened};
+use geometry::ProjectionError;
+use input::{self, SIDECAR_BYTES, check_unpacked, fenced, from_toml, read_text, unpacked_bytes};
 use std::fs::File;
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -265,7 +265,7 @@ mod tests {
         let image = read(&path, &Placement { gantry_deg: Some(90.0), ..Placement::default() }).unwrap();
         let setup = image.setup.unwrap();
         assert_eq!((setup.gantry_deg, setup.isocentre_mm), (90.0, DVec3::new(1.0, 2.0, 3.0)));
-        assert_eq!(setup.position, crate::geometry::PatientPosition::Ffs);
+        assert_eq!(setup.position, geometry::PatientPosition::Ffs);
         assert_eq!(image.meaning, PixelMeaning::Transmission);
         std::fs::write(folder.join("x.toml"), "gantry = 3").unwrap();
         let error = read(&path, &placed()).unwrap_err();

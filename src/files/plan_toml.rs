@@ -2,14 +2,14 @@
 
 mod turns;
 
-use crate::case::{
+use crate::replace_file;
+use case::{
     Bank, Beam, ControlPoint, Jaws, Mlc, Normalisation, NormalisedAt, NormalisedDose, Plan, PlanFault,
     Radiation, bounds,
 };
-use crate::files::replace_file;
-use crate::geometry::{PatientPosition, wrapped_deg};
-use crate::input::{PLAN_BYTES, beginning, read_text, surplus_of};
+use geometry::{PatientPosition, wrapped_deg};
 use glam::DVec3;
+use input::{PLAN_BYTES, beginning, read_text, surplus_of};
 use serde::Deserialize;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -331,8 +331,8 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
     setting_text(out, start)?;
     if let Some(mlc) = &beam.mlc {
         let axis = match mlc.axis {
-            crate::case::MlcAxis::X => "x",
-            crate::case::MlcAxis::Y => "y",
+            case::MlcAxis::X => "x",
+            case::MlcAxis::Y => "y",
         };
         writeln!(out, "mlc = {{ axis = \"{axis}\", boundaries_mm = {:?} }}", mlc.boundaries_mm)?;
     }
@@ -366,7 +366,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::demo;
+    use crate::demo;
 
     const AP: &str = r#"
 name = "AP"

@@ -2,7 +2,7 @@
 
 use super::replace_file;
 use super::state_folder::private_folder;
-use crate::input::{RECENT_BYTES, read_text};
+use input::{RECENT_BYTES, read_text};
 use std::io::{self, Write as _};
 use std::path::Path;
 

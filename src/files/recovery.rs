@@ -4,8 +4,8 @@
 use super::kept_doses::{self, KeptDoses};
 use super::session::{self, Session, SessionError};
 use super::state_folder::private_folder;
-use crate::case::Dose;
-use crate::input::KEPT_DOSES_BYTES;
+use case::Dose;
+use input::KEPT_DOSES_BYTES;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -185,7 +185,7 @@ impl Recoverable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Case, StructureSet};
+    use case::{Case, StructureSet};
     use std::process::Command;
 
     fn folder(name: &str) -> PathBuf {

@@ -348,7 +348,7 @@ pub(super) mod tests {
     }
 
     /// The names of what a folder holds, sorted.
-    pub(in crate::files) fn names(folder: &Path) -> Vec<String> {
+    pub(crate) fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
         let mut all: Vec<_> =
             entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();

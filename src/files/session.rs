@@ -2,8 +2,8 @@
 //! their CASE.
 
 use super::replace_file;
-use crate::case::{Case, Goal, Plan, PlanFault, Structure, StructureFault, StructureSet, structures_fault};
-use crate::input::{SESSION_BYTES, VIEW_BYTES, read_text};
+use case::{Case, Goal, Plan, PlanFault, Structure, StructureFault, StructureSet, structures_fault};
+use input::{SESSION_BYTES, VIEW_BYTES, read_text};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -191,10 +191,8 @@ pub fn write(path: &Path, session: &Session) -> Result<(), SessionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{
-        DensityOverride, Medium, Normalisation, NormalisedAt, NormalisedDose, Rgb, StructureKind,
-    };
-    use crate::files::demo;
+    use crate::demo;
+    use case::{DensityOverride, Medium, Normalisation, NormalisedAt, NormalisedDose, Rgb, StructureKind};
 
     #[test]
     fn a_session_brings_back_what_was_made() {

@@ -94,7 +94,7 @@ fn outlines(hu: &Volume<f32>, k: usize, inside: &BitPlane) -> Vec<Vec<DVec3>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Grid;
+    use crate::Grid;
     use std::f64::consts::PI;
     use std::sync::Arc;
 

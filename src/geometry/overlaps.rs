@@ -239,7 +239,7 @@ fn holds(ring: &Ring, [x, y]: [f64; 2]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::polygons::square_to_segment;
+    use crate::polygons::square_to_segment;
     use proptest::prelude::*;
 
     fn rectangle([x0, x1]: [f64; 2], [y0, y1]: [f64; 2]) -> Ring {

@@ -199,7 +199,7 @@ impl Edge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::{PatientPosition, box_contours, sphere_contours};
+    use crate::{PatientPosition, box_contours, sphere_contours};
 
     fn grid() -> Grid {
         Grid::axis_aligned(DVec3::splat(-60.0), DVec3::ONE, [120; 3]).expect("a grid")

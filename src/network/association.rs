@@ -7,11 +7,11 @@ use super::negotiation::{
 };
 use super::wire::Wire;
 use super::{AeTitle, NetworkError};
-use crate::input::{COMMAND_BYTES, PDU_BYTES, REQUEST_SECONDS, plain};
 use dicom_ul::pdu::{
     AbortRQSource, AssociationAC, AssociationRJ, PDV_HEADER_SIZE, PDataValue, PDataValueType, Pdu,
     PresentationContextResultReason,
 };
+use input::{COMMAND_BYTES, PDU_BYTES, REQUEST_SECONDS, plain};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::net::{TcpStream, ToSocketAddrs as _};

@@ -1,7 +1,7 @@
 //! Command sets of messages (PS3.7 6.3): elements of group 0000 in implicit VR little endian, without sequences. They are
 //! read here, not by the parser of data sets, which takes the memory that a length claims.
 
-use crate::input::plain;
+use input::plain;
 use std::collections::BTreeMap;
 
 /// Elements of group 0000 (PS3.7 E.1).

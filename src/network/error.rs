@@ -1,7 +1,7 @@
 //! Errors of conversations: with whom, what happened, what to do.
 
-use crate::dicom::DicomError;
-use crate::input::in_words;
+use dicom::DicomError;
+use input::in_words;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;

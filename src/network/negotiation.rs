@@ -2,8 +2,7 @@
 
 use super::association::{Call, Context};
 use super::{AeTitle, NetworkError};
-use crate::dicom::SYNTAXES;
-use crate::input::{PDU_BYTES, plain};
+use dicom::SYNTAXES;
 use dicom_dictionary_std::uids;
 use dicom_ul::pdu::{
     AssociationRJ, AssociationRJResult, AssociationRJServiceProviderPresentationReason,
@@ -11,6 +10,7 @@ use dicom_ul::pdu::{
     PresentationContextResult, PresentationContextResultReason, RequestorRoles, UserVariableItem,
 };
 use dicom_ul::{IMPLEMENTATION_CLASS_UID, IMPLEMENTATION_VERSION_NAME};
+use input::{PDU_BYTES, plain};
 
 pub const APPLICATION_CONTEXT: &str = "1.2.840.10008.3.1.1.1";
 /// Storage SOP classes of the standard, all with one root (PS3.6 annex A).

@@ -4,7 +4,7 @@ use super::NetworkError;
 use super::association::{Association, CONTEXTS_MOST, Call};
 use super::command::{AFFECTED_INSTANCE, Command, PRIORITY, SUCCESS, Service};
 use super::negotiation::Proposal;
-use crate::dicom::{Transferable, Unsent};
+use dicom::{Transferable, Unsent};
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! Connections that have not asked for an association yet. Anyone who reaches the port can open them, so a newer one takes the place
 //! of an older: those that never ask shut nobody out.
 
-use crate::input::{WAITING_MOST, WAITING_OF_ADDRESS};
+use input::{WAITING_MOST, WAITING_OF_ADDRESS};
 use std::io;
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,8 +2,8 @@
 
 use super::NetworkError;
 use super::association::Patience;
-use crate::input::{ASSOCIATE_BYTES, beginning, fenced, plain};
 use dicom_ul::pdu::{MAXIMUM_PDU_SIZE, Pdu, read_pdu, write_pdu};
+use input::{ASSOCIATE_BYTES, beginning, fenced, plain};
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};

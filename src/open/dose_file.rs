@@ -1,9 +1,9 @@
 //! A dose from a file, as window and verbs read it, and whether it belongs to the case on show: by patient and by frame of
 //! reference.
 
-use crate::case::{Case, Dose, PatientInfo, Remark};
-use crate::dicom::{self, DicomError};
-use crate::files::{DoseVolumeError, read_dose_volume};
+use case::{Case, Dose, PatientInfo, Remark};
+use dicom::{self, DicomError};
+use files::{DoseVolumeError, read_dose_volume};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -141,9 +141,9 @@ impl DoseFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::DoseStatus;
-    use crate::files::demo;
-    use crate::geometry::{Grid, Volume};
+    use case::DoseStatus;
+    use files::demo;
+    use geometry::{Grid, Volume};
     use glam::DVec3;
     use std::sync::Arc;
 

@@ -5,7 +5,7 @@
 use super::Leaves;
 use super::leaf::LeafEnd;
 use super::normal::above_moving_edge;
-use crate::case::Bank;
+use case::Bank;
 use rayon::prelude::*;
 
 /// A regular raster of square pixels, `[v][u]`, u fastest.
@@ -271,7 +271,7 @@ pub fn jaw_transmission(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::physics::Machine;
+    use crate::Machine;
 
     fn leaves() -> Leaves {
         Machine::resolve("generic-6mv").expect("shipped").leaves.clone().expect("leaves")

@@ -1,7 +1,7 @@
 //! HU -> linear attenuation at one photon energy, for radiographs.
 
 use super::{HuTable, Material};
-use crate::geometry::Volume;
+use geometry::Volume;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -169,7 +169,7 @@ fn of_tissues(table: &HuTable, energy_mev: f64) -> Vec<[f64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Grid;
+    use geometry::Grid;
     use glam::DVec3;
 
     fn curve(kind: CurveKind, energy_mev: f64) -> AttenuationCurve {

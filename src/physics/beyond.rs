@@ -2,8 +2,8 @@
 
 use super::patient::Filling;
 use super::{Given, HuTable};
-use crate::case::Ct;
-use crate::geometry::Mask;
+use case::Ct;
+use geometry::Mask;
 use rayon::prelude::*;
 
 /// Below a table that begins with less than this nothing of a patient is missing, g/cm3: air is lighter, lung is not.
@@ -70,8 +70,8 @@ impl BeyondTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::{Grid, PatientPosition, Volume};
-    use crate::physics::Tissue;
+    use crate::Tissue;
+    use geometry::{Grid, PatientPosition, Volume};
     use glam::DVec3;
     use std::sync::Arc;
 

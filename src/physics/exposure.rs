@@ -1,6 +1,6 @@
 //! A beam as exposures: spans of monitor units delivered from one direction.
 
-use crate::case::{Beam, ControlPoint};
+use case::{Beam, ControlPoint};
 
 /// A span of a beam's monitor units delivered from one source position.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ fn short_way(from_deg: f64, to_deg: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Jaws;
+    use case::Jaws;
     use glam::DVec3;
 
     fn beam(points: &[(f64, f64)]) -> Beam {

@@ -13,7 +13,7 @@ use super::focal::{MeanMap, blur, shade};
 use super::normal::mean_cumulative;
 use super::scatter::{Head, ScatterMap, Shutter, on_source};
 use super::{Calibration, Curve, Electrons, Exposure, ExtraFocal, Leaves, Machine, Segment};
-use crate::case::{Beam, LeafBoundaryError, Mlc, MlcAxis, check_leaf_boundaries};
+use case::{Beam, LeafBoundaryError, Mlc, MlcAxis, check_leaf_boundaries};
 use opening::{Opening, jaws_of, motion_of, openings, parts, raster_over};
 use thiserror::Error;
 

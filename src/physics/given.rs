@@ -1,8 +1,8 @@
 //! Densities that a planner gives structures, in place of the CT's.
 
 use super::{HuTable, Material, Tissue};
-use crate::case::{Density, DensityOverride, Medium};
-use crate::geometry::Mask;
+use case::{Density, DensityOverride, Medium};
+use geometry::Mask;
 
 /// A structure with a density of its own.
 #[derive(Clone, Copy, Debug)]

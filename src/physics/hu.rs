@@ -1,7 +1,7 @@
 //! Hounsfield units -> what attenuates: named, editable tables. Format and sources: `assets/hu/README.md`.
 
 use super::Material;
-use crate::input::{HU_TABLE_BYTES, beginning, from_toml, read_text};
+use input::{HU_TABLE_BYTES, beginning, from_toml, read_text};
 use serde::Deserialize;
 use std::path::Path;
 use thiserror::Error;

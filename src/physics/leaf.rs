@@ -1,7 +1,7 @@
 //! Transmission of the leaves of a multileaf collimator, as seen from the focal spot.
 
 use super::Leaves;
-use crate::case::Bank;
+use case::Bank;
 
 /// Absorption behind a rounded leaf tip, in steps along the direction of travel.
 ///
@@ -122,7 +122,7 @@ fn absorption(leaves: &Leaves, behind_mm: f64, height: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::physics::Machine;
+    use crate::Machine;
 
     fn millennium() -> Leaves {
         Machine::resolve("generic-6mv").expect("shipped").leaves.clone().expect("leaves")

@@ -3,7 +3,6 @@
 //! The file format and the source of each number stand in `assets/machines/README.md` and in the files themselves.
 
 use super::{Curve, Spectrum};
-use crate::case;
 use serde::Deserialize;
 
 /// A photon beam of a treatment machine.

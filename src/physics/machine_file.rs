@@ -2,8 +2,8 @@
 
 use super::machine::{Calibration, Electrons, ExtraFocal, JawModel, Leaves, Machine};
 use super::{Curve, Spectrum};
-use crate::case::check_leaf_boundaries;
-use crate::input::{MACHINE_BYTES, beginning, from_toml, read_text};
+use case::check_leaf_boundaries;
+use input::{MACHINE_BYTES, beginning, from_toml, read_text};
 use serde::Deserialize;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;

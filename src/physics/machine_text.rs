@@ -2,7 +2,7 @@
 
 use super::machine::{Calibration, Leaves, Machine};
 use super::machine_file::shipped_leaves_name;
-use crate::input::plain;
+use input::plain;
 use std::fmt::Write as _;
 
 impl Machine {

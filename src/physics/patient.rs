@@ -1,8 +1,8 @@
 //! The patient for dose: densities and materials of a CT.
 
 use super::{Given, HuTable, Material, given::Mixture};
-use crate::case::Ct;
-use crate::geometry::{Mask, PatientPosition, Volume};
+use case::Ct;
+use geometry::{Mask, PatientPosition, Volume};
 use rayon::prelude::*;
 use std::sync::Arc;
 use thiserror::Error;
@@ -125,7 +125,7 @@ impl<'a> Filling<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Grid;
+    use geometry::Grid;
     use glam::DVec3;
 
     fn ct() -> Ct {

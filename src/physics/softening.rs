@@ -106,7 +106,7 @@ fn thickness(lines: &[Line], factor: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::physics::kernel_beam::BeamKernel;
+    use crate::kernel_beam::BeamKernel;
 
     #[test]
     fn transmission_is_softened_and_kerma_kept() {
@@ -158,8 +158,7 @@ mod tests {
                         let here = photons * layer.photons(mu) * (-mu * depth_cm).exp();
                         here * e * mu * table.class_fraction(class, e)
                     };
-                    let want =
-                        spectrum.bins().map(one).sum::<f64>() * crate::physics::kernel_beam::GY_G_PER_MEV;
+                    let want = spectrum.bins().map(one).sum::<f64>() * crate::kernel_beam::GY_G_PER_MEV;
                     let ratio = got / want;
                     assert!(
                         (ratio - 1.0).abs() < 1e-4,

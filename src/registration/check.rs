@@ -1,8 +1,8 @@
 //! Checks before a registration: X-ray and CT must belong together.
 
 use super::error::RegistrationError;
-use crate::case::{Pose, Radiograph};
-use crate::geometry::Grid;
+use case::{Pose, Radiograph};
+use geometry::Grid;
 use glam::DVec3;
 
 /// Checks that an X-ray shows the patient of a CT, as far as the files state it, in its frame of reference. Another patient ID that

@@ -1,6 +1,6 @@
 //! Errors of a registration.
 
-use crate::engine::Cancelled;
+use engine::Cancelled;
 use thiserror::Error;
 
 /// Errors of X-ray, CT or settings; loaded data is not changed.

@@ -10,9 +10,9 @@ use super::request::{Method, Request};
 use super::scene::{Coarseness, PyramidLevel};
 use super::search::{FINEST_MM, LEAST_PIXELS, MOST_PIXELS, SIDES_MM, search};
 use super::view::View;
-use crate::case::{PixelMeaning, Pose, Radiograph};
-use crate::engine::{Compute, JobControl};
-use crate::geometry::Projection;
+use case::{PixelMeaning, Pose, Radiograph};
+use engine::{Compute, JobControl};
+use geometry::Projection;
 use glam::DVec3;
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 
 use super::check::accepted_patient;
 use super::standing::PoseStanding;
-use crate::case::{Case, Ct, Pose, Radiograph, derived_uid};
-use crate::dicom::{Belonging, Registration};
+use case::{Case, Ct, Pose, Radiograph, derived_uid};
+use dicom::{Belonging, Registration};
 use glam::DVec3;
 
 /// What the object says of itself, without IDs: it may leave anonymously. An attribute holds 64 characters.

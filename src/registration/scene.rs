@@ -3,12 +3,12 @@
 use super::error::RegistrationError;
 use super::metric::{self, Metric, MetricError, Sample, Similarity};
 use super::view::Picture;
-use crate::case::Pose;
-use crate::engine::cuda::drr_gradient::Work;
-use crate::engine::cuda::{CudaError, Device};
-use crate::engine::drr_gradient::{AXES, Compared, CorrelationAtPose, Features, Level, Sums};
-use crate::engine::{Cache, Cancelled, Compute, JobControl, cpu, else_cpu, note_card_trouble};
-use crate::geometry::{Projection, Volume};
+use case::Pose;
+use engine::cuda::drr_gradient::Work;
+use engine::cuda::{CudaError, Device};
+use engine::drr_gradient::{AXES, Compared, CorrelationAtPose, Features, Level, Sums};
+use engine::{Cache, Cancelled, Compute, JobControl, cpu, else_cpu, note_card_trouble};
+use geometry::{Projection, Volume};
 use glam::DVec3;
 use std::cell::RefCell;
 use std::sync::Arc;

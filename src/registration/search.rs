@@ -9,9 +9,9 @@ use super::request::{Found, Method, Request, Step};
 use super::scene::{Coarseness, PyramidLevel};
 use super::standing::doubts;
 use super::view::Picture;
-use crate::case::Pose;
-use crate::engine::drr_gradient::{AXES, CorrelationAtPose, numbers, pose_of};
-use crate::engine::{Cancelled, Compute, JobControl};
+use case::Pose;
+use engine::drr_gradient::{AXES, CorrelationAtPose, numbers, pose_of};
+use engine::{Cancelled, Compute, JobControl};
 use std::time::Instant;
 
 /// Finds the pose, and how sure it is. `on_step` is called with each better pose, on the searching thread; it must be quick.

@@ -1,13 +1,13 @@
 //! Simulated X-rays of a CT, independent of the registered DRRs: an exact traversal instead of steps, another
 //! HU curve, scatter, photon noise, and jaws that close part of the picture. The hidden pose is known.
 
-use crate::case::{PixelMeaning, Pose, Radiograph, opened};
-use crate::engine::Random;
-use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, drr};
-use crate::engine::{Compute, JobControl};
-use crate::geometry::{ImagingSetup, Volume};
-use crate::physics::{AttenuationCurve, CurveKind, HuTable};
+use case::{PixelMeaning, Pose, Radiograph, opened};
+use engine::Random;
+use engine::drr::{DrrError, DrrRequest, Integrator, Pixels, drr};
+use engine::{Compute, JobControl};
+use geometry::{ImagingSetup, Volume};
 use glam::DVec3;
+use physics::{AttenuationCurve, CurveKind, HuTable};
 use std::sync::Arc;
 
 /// Exposure of an X-ray.
@@ -42,11 +42,7 @@ pub fn attenuation(hu: &Volume<f32>) -> Arc<Volume<f32>> {
 }
 
 /// An imager of a common treatment machine: 397 x 298 mm, here of 512 x 384 pixels, 1500 mm from the source.
-pub fn imager(
-    gantry_deg: f64,
-    position: crate::geometry::PatientPosition,
-    isocentre_mm: DVec3,
-) -> ImagingSetup {
+pub fn imager(gantry_deg: f64, position: geometry::PatientPosition, isocentre_mm: DVec3) -> ImagingSetup {
     ImagingSetup {
         position,
         gantry_deg,

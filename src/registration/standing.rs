@@ -3,8 +3,8 @@
 use super::evidence::{BESIDE, Evidence};
 use super::metric::Metric;
 use super::request::{AXIS_WORDS, Found, Request};
-use crate::case::Pose;
-use crate::engine::drr_gradient::numbers;
+use case::Pose;
+use engine::drr_gradient::numbers;
 use serde::{Deserialize, Serialize};
 
 /// Images alone, and searches begun beside a pose, agree with it to so many mm as the images see it.
@@ -161,9 +161,8 @@ mod tests {
     #[test]
     fn turns_of_a_wrong_angle_are_told_and_those_of_the_start_taken() {
         let pose = |rz: f64| Pose::new([0.0; 3], [0.0, -2.0, rz]);
-        let grid =
-            crate::geometry::Grid::axis_aligned(glam::DVec3::ZERO, glam::DVec3::ONE, [2; 3]).expect("a grid");
-        let volume = crate::geometry::Volume::new(std::sync::Arc::new(grid), vec![0.0_f32; 8]);
+        let grid = geometry::Grid::axis_aligned(glam::DVec3::ZERO, glam::DVec3::ONE, [2; 3]).expect("a grid");
+        let volume = geometry::Volume::new(std::sync::Arc::new(grid), vec![0.0_f32; 8]);
         let request = Request::new(std::sync::Arc::new(volume), Vec::new(), glam::DVec3::ZERO);
         assert_eq!(turned(&request, &pose(9.0)), None);
         assert!(turned(&request, &pose(11.8)).is_some_and(|why| why.contains("rz 11.8")));

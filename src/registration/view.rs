@@ -1,8 +1,8 @@
 //! An X-ray for registration: as line integrals, and coarser for the first levels.
 
 use super::error::RegistrationError;
-use crate::case::{PixelMeaning, Radiograph};
-use crate::geometry::Projection;
+use case::{PixelMeaning, Radiograph};
+use geometry::Projection;
 use glam::DVec3;
 use std::ops::Range;
 use std::sync::Arc;

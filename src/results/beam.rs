@@ -4,12 +4,12 @@ use super::graph::{Access, Failure, Grade, Query};
 use super::inputs::{BeamInputs, Settings};
 use super::patient::Densities;
 use super::shared::Shared;
-use crate::analysis::{Computation, contradiction, dose_of_beam};
-use crate::case::{Beam, Dose, Plan};
-use crate::engine::DeviceChoice;
-use crate::engine::cccs::Quality;
-use crate::worker::Lane;
+use analysis::{Computation, contradiction, dose_of_beam};
+use case::{Beam, Dose, Plan};
+use engine::DeviceChoice;
+use engine::cccs::Quality;
 use std::sync::Arc;
+use worker::Lane;
 
 /// Spacing of the dose grid while a control moves, mm.
 const PREVIEW_GRID_MM: f64 = 5.0;
@@ -29,7 +29,7 @@ fn preview_grid_mm(beams: usize, is_slow: bool) -> f64 {
     (PREVIEW_GRID_ON_FEW_MM * (beams.max(1) as f64).cbrt()).min(COARSEST_PREVIEW_MM)
 }
 
-/// The dose of a beam by itself, Gy for one fraction of [`UNIT_MU`](crate::analysis::UNIT_MU) monitor units.
+/// The dose of a beam by itself, Gy for one fraction of [`UNIT_MU`](analysis::UNIT_MU) monitor units.
 #[derive(Clone, Debug)]
 pub struct DoseOfBeam {
     name: String,
@@ -116,7 +116,7 @@ impl Query for DoseOfBeam {
         Lane::Device
     }
 
-    fn receipt(answer: &BeamResult) -> Option<Arc<crate::case::Receipt>> {
+    fn receipt(answer: &BeamResult) -> Option<Arc<case::Receipt>> {
         answer.dose.receipt.clone()
     }
 

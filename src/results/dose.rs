@@ -3,9 +3,9 @@
 use super::inputs::{BeamInputs, patient_grid};
 use super::monte_carlo::RunInputs;
 use super::shared::Shared;
-use crate::analysis::beams_left_out;
-use crate::case::{Case, Normalisation, NormalisedDose, Plan};
-use crate::geometry::VolumeId;
+use analysis::beams_left_out;
+use case::{Case, Normalisation, NormalisedDose, Plan};
+use geometry::VolumeId;
 
 /// All parts of a case and its settings that affect a displayed dose: equal inputs give equal doses.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,10 +4,10 @@ use super::graph::{Access, Failure, Grade, Query};
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
-use crate::analysis::{Dvh, DvhPlanes, Isodoses, Sampling};
-use crate::case::DoseStatus;
-use crate::worker::Lane;
+use analysis::{Dvh, DvhPlanes, Isodoses, Sampling};
+use case::DoseStatus;
 use std::sync::Arc;
+use worker::Lane;
 
 /// The DVH of a structure in a dose.
 #[derive(Clone, Debug)]

@@ -4,17 +4,17 @@ use super::graph::Failure;
 use super::imaging_job::{XRays, imaging};
 use super::inputs::Settings;
 use super::plan_job::compute_written_plan;
-use crate::analysis::{
+use analysis::{
     Certainty, DEFAULT_GRID_MM, Engine, beams_left_out, given_words, is_computed, why_bolus_stays,
     why_left_out,
 };
-use crate::case::{Case, Dose, DoseStatus, Plan};
-use crate::dicom::{
+use case::{Case, Dose, DoseStatus, Plan};
+use dicom::{
     ExportOptions, ExportPart, Exported, PlanDoses, WriteError, check_export, export, why_no_plan_dose,
 };
-use crate::engine::JobControl;
-use crate::engine::cccs::Quality;
-use crate::engine::mccs::FINAL_PERCENT;
+use engine::JobControl;
+use engine::cccs::Quality;
+use engine::mccs::FINAL_PERCENT;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;

@@ -5,16 +5,16 @@ use super::graph::{Access, Failure, Grade, Query};
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
-use crate::analysis::{Cluster, CriterionReport, GammaFigures, clusters, unit_remark};
-use crate::case::Receipt;
-use crate::engine::gamma::{
+use analysis::{Cluster, CriterionReport, GammaFigures, clusters, unit_remark};
+use case::Receipt;
+use engine::gamma::{
     Counts, Criterion, Dims, GammaRequest, GammaResult, Normalisation, Subset, Surface, gamma, near_maximum,
 };
-use crate::engine::{Compute, DeviceChoice};
-use crate::geometry::{Grid, Mask, Volume};
-use crate::worker::Lane;
+use engine::{Compute, DeviceChoice};
+use geometry::{Grid, Mask, Volume};
 use glam::DVec3;
 use std::sync::Arc;
+use worker::Lane;
 
 /// Points of an estimate: enough to estimate a pass rate of 95 % to 0.2 % (one standard deviation).
 const ESTIMATE_POINTS: usize = 12_000;

@@ -1,10 +1,9 @@
 //! The graph of results: a query holds all inputs of its result, and each answer is computed once, from the
 //! answers of other queries.
 
-use crate::case::Receipt;
-use crate::engine::{Cancelled, JobControl};
-use crate::files::KeptDoses;
-use crate::worker::Lane;
+use case::Receipt;
+use engine::{Cancelled, JobControl};
+use files::KeptDoses;
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use thiserror::Error;
+use worker::Lane;
 
 /// Interval at which a waiting thread checks whether its job is cancelled.
 const LOOK_EVERY: Duration = Duration::from_millis(5);

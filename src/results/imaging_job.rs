@@ -2,17 +2,15 @@
 
 use super::export_job::ExportFailure;
 use super::inputs::Settings;
-use crate::analysis::hu_remarks;
-use crate::case::{Case, Ct, PixelMeaning, Pose, Radiograph};
-use crate::dicom::{ExportPart, Imaging, Registration, WriteError};
-use crate::engine::JobControl;
-use crate::engine::drr::{DrrRequest, Integrator, Pixels, drr};
-use crate::files::picture::is_picture;
-use crate::physics::{AttenuationCurve, BeyondTable, CurveKind};
-use crate::registration::{
-    PoseStanding, RegistrationError, accepted_patient, check_belongs, spatial_registration,
-};
+use analysis::hu_remarks;
+use case::{Case, Ct, PixelMeaning, Pose, Radiograph};
+use dicom::{ExportPart, Imaging, Registration, WriteError};
+use engine::JobControl;
+use engine::drr::{DrrRequest, Integrator, Pixels, drr};
+use files::picture::is_picture;
 use glam::DVec3;
+use physics::{AttenuationCurve, BeyondTable, CurveKind};
+use registration::{PoseStanding, RegistrationError, accepted_patient, check_belongs, spatial_registration};
 use std::path::PathBuf;
 use std::sync::Arc;
 

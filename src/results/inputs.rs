@@ -1,11 +1,11 @@
 //! Inputs of results: equal inputs give equal results.
 
-use crate::analysis::{BodyChoice, Computation, body_of, unit_beam};
-use crate::case::{Beam, Case, DensityOverride, Plan, StructureSet};
-use crate::engine::DeviceChoice;
-use crate::engine::cccs::{DoseTo, Quality};
-use crate::geometry::{Grid, PatientPosition, VolumeId};
-use crate::physics::HuTable;
+use analysis::{BodyChoice, Computation, body_of, unit_beam};
+use case::{Beam, Case, DensityOverride, Plan, StructureSet};
+use engine::DeviceChoice;
+use engine::cccs::{DoseTo, Quality};
+use geometry::{Grid, PatientPosition, VolumeId};
+use physics::HuTable;
 use std::sync::Arc;
 
 /// Settings of the dose computation.
@@ -120,8 +120,8 @@ impl BeamInputs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Ct, Dose, DoseStatus};
-    use crate::geometry::{PatientPosition, Volume};
+    use case::{Ct, Dose, DoseStatus};
+    use geometry::{PatientPosition, Volume};
     use glam::DVec3;
 
     fn volume(planes: usize) -> Arc<Volume<f32>> {

@@ -2,10 +2,10 @@
 //! identities stand for content, and those of another run say nothing.
 
 use super::beam::DoseOfBeam;
-use crate::case::{Ct, Structure};
-use crate::geometry::VolumeId;
-use crate::input::{content_digest, content_digest_of};
-use crate::physics::{Machine, MachineContents};
+use case::{Ct, Structure};
+use geometry::VolumeId;
+use input::{content_digest, content_digest_of};
+use physics::{Machine, MachineContents};
 use std::fmt::Write as _;
 use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};

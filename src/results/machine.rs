@@ -1,7 +1,7 @@
 //! A treatment machine, for the views.
 
 use super::graph::{Access, Failure, Query};
-use crate::physics::Machine;
+use physics::Machine;
 use std::sync::Arc;
 
 /// A machine by its name or path: a small file, read once, and again where one has changed.

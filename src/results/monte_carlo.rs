@@ -1,11 +1,11 @@
 //! The Monte Carlo dose of a plan: its settings, the inputs of a run, and its uncertainty.
 
 use super::inputs::{PatientInputs, Settings};
-use crate::analysis::{Engine, MOST_HISTORIES, MonteCarlo, Spread, is_computed};
-use crate::case::{Beam, Plan};
-use crate::engine::cccs::Quality;
-use crate::engine::mccs::Until;
-use crate::geometry::PatientPosition;
+use analysis::{Engine, MOST_HISTORIES, MonteCarlo, Spread, is_computed};
+use case::{Beam, Plan};
+use engine::cccs::Quality;
+use engine::mccs::Until;
+use geometry::PatientPosition;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

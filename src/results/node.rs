@@ -1,7 +1,7 @@
 //! A requested result of the case, with the query it answers.
 
 use super::graph::{Grade, Query};
-use crate::case::DoseStatus;
+use case::DoseStatus;
 
 /// A result: the query of the current case, and the answer received so far.
 #[derive(Debug)]
@@ -208,7 +208,7 @@ impl<Q: Query> Node<Q> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::graph::{Access, Failure};
+    use crate::graph::{Access, Failure};
 
     /// A number that answers itself.
     #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,9 @@
 
 use super::graph::{Access, Failure, Query};
 use super::inputs::{PatientInputs, Settings, patient_grid};
-use crate::analysis::{Body, BodyChoice, GivenDensities, Ready, mask_after};
-use crate::case::{Beam, Case, Contours, Ct, Structure, StructureSet};
-use crate::geometry::{Grid, Mask, Volume, VolumeId};
+use analysis::{Body, BodyChoice, GivenDensities, Ready, mask_after};
+use case::{Beam, Case, Contours, Ct, Structure, StructureSet};
+use geometry::{Grid, Mask, Volume, VolumeId};
 use std::sync::Arc;
 
 /// Densities and materials of a CT.

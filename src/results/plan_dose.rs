@@ -9,10 +9,10 @@ use super::monte_carlo::Certainty;
 use super::patient::MaskOf;
 use super::run::{RunOfPlan, RunResult};
 use super::shared::Shared;
-use crate::analysis::{Normalising, Part, is_computed, sum_of_beams, times};
-use crate::case::{Beam, Case, Dose, DoseStatus, Normalisation, Plan};
-use crate::worker::Lane;
+use analysis::{Normalising, Part, is_computed, sum_of_beams, times};
+use case::{Beam, Case, Dose, DoseStatus, Normalisation, Plan};
 use std::sync::Arc;
+use worker::Lane;
 
 /// A displayed dose, of all fractions and normalised.
 #[derive(Clone, Debug)]

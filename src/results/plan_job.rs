@@ -9,16 +9,16 @@ use super::patient::{Densities, MaskOf};
 use super::plan_dose::DoseOfPlan;
 use super::run::{PartOfRun, RunOfPlan};
 use super::shared::Shared;
-use crate::analysis::{
+use analysis::{
     BodyChoice, Certainty, Dvh, Engine, PlanFigures, UNIT_MU, contradiction, given_words, is_computed,
     most_mu_remark, no_beams, scaled, target_of, why_left_out,
 };
-use crate::case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Severity, Structure, StructureSet};
-use crate::dicom::plan_as_written;
-use crate::engine::cccs::{DoseTo, Quality};
-use crate::engine::mccs::{Part, PartTally};
-use crate::engine::{DeviceChoice, JobControl};
-use crate::physics::HuTable;
+use case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Severity, Structure, StructureSet};
+use dicom::plan_as_written;
+use engine::cccs::{DoseTo, Quality};
+use engine::mccs::{Part, PartTally};
+use engine::{DeviceChoice, JobControl};
+use physics::HuTable;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -2,7 +2,7 @@
 
 use super::graph::{Access, Failure, Query};
 use super::patient::Densities;
-use crate::analysis::{CentralRay, central_ray};
+use analysis::{CentralRay, central_ray};
 use glam::DVec3;
 
 /// Distances along the ray from a source through an isocentre, patient LPS, mm.

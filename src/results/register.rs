@@ -2,15 +2,15 @@
 
 use super::graph::{Access, Failure, Grade, Query};
 use super::shared::Shared;
-use crate::case::{Ct, Pose};
-use crate::engine::drr::{DrrRequest, Integrator, Pixels, Spread, drr};
-use crate::engine::{Compute, DeviceChoice};
-use crate::geometry::{Projection, Volume};
-use crate::physics::AttenuationCurve;
-use crate::registration::{Metric, MetricEvaluator, View, range_of};
-use crate::worker::Lane;
+use case::{Ct, Pose};
+use engine::drr::{DrrRequest, Integrator, Pixels, Spread, drr};
+use engine::{Compute, DeviceChoice};
+use geometry::{Projection, Volume};
 use glam::DVec3;
+use physics::AttenuationCurve;
+use registration::{Metric, MetricEvaluator, View, range_of};
 use std::sync::Arc;
+use worker::Lane;
 
 /// Pixels a DRR's black and white are taken from, and the step of their rays, mm.
 const RANGE_PIXELS: usize = 1500;
@@ -133,11 +133,11 @@ impl Query for MetricAtPose {
 mod tests {
     use super::super::graph::Graph;
     use super::*;
-    use crate::case::{PixelMeaning, Radiograph};
-    use crate::engine::JobControl;
-    use crate::geometry::{Grid, PatientPosition};
-    use crate::physics::{CurveKind, HuTable};
-    use crate::registration::simulate;
+    use case::{PixelMeaning, Radiograph};
+    use engine::JobControl;
+    use geometry::{Grid, PatientPosition};
+    use physics::{CurveKind, HuTable};
+    use registration::simulate;
 
     /// A block of bone off the middle of air.
     fn attenuation(mev: f64) -> AttenuationOf {

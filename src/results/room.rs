@@ -4,11 +4,11 @@ use super::graph::{Access, Failure, Grade, Query};
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
-use crate::analysis::{Closest, CouchTop, HeadPath};
-use crate::geometry::{Mask, Mesh, PatientPosition};
-use crate::worker::Lane;
+use analysis::{Closest, CouchTop, HeadPath};
+use geometry::{Mask, Mesh, PatientPosition};
 use glam::DVec3;
 use std::sync::Arc;
+use worker::Lane;
 
 /// Distance of a dose surface's samples, mm: that of usual dose grids.
 const ISODOSE_STEP_MM: f64 = 2.5;

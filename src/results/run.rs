@@ -5,16 +5,16 @@ use super::inputs::Settings;
 use super::monte_carlo::{Certainty, RunInputs};
 use super::patient::Densities;
 use super::shared::Shared;
-use crate::analysis::{
+use analysis::{
     Certainty as Certain, MonteCarlo, Ready, RunDose, Spread, caveats_of, contradiction, is_computed,
     mccs_of_plan, part_of_plan,
 };
-use crate::case::{Beam, Dose, DoseStatus, Plan, Receipt};
-use crate::engine::mccs::{MccsDose, Next, Part, PartTally};
-use crate::geometry::Volume;
-use crate::worker::Lane;
+use case::{Beam, Dose, DoseStatus, Plan, Receipt};
+use engine::mccs::{MccsDose, Next, Part, PartTally};
+use geometry::Volume;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use worker::Lane;
 
 /// The dose of a plan by Monte Carlo, for one fraction and before any normalisation.
 #[derive(Clone, Debug)]

@@ -2,13 +2,13 @@
 
 use super::graph::{Failure, Grade, Graph, Query};
 use super::node::Node;
-use crate::case::Receipt;
-use crate::files::KeptDoses;
-use crate::worker::{Lane, Task};
+use case::Receipt;
+use files::KeptDoses;
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
+use worker::{Lane, Task};
 
 /// The place of a result among those of its kind: the object it belongs to, and a number there.
 pub type At = (u8, u32);
@@ -192,7 +192,7 @@ impl Results {
         let query = self.entry::<Q>(at).request(grade)?;
         let (graph, place) = (Arc::clone(&self.graph), Place::of::<Q>(at, grade));
         let (name, lane) = (query.name(), query.lane(grade));
-        let work = move |control: &crate::engine::JobControl, partial: &mut dyn FnMut(T)| {
+        let work = move |control: &engine::JobControl, partial: &mut dyn FnMut(T)| {
             let delivery = |answer: Result<(Q::Answer, Grade), Failure>, is_partial| {
                 let query = query.clone();
                 Delivery {

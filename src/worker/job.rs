@@ -1,6 +1,6 @@
 //! Requests to the worker.
 
-use crate::engine::JobControl;
+use engine::JobControl;
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::sync::Arc;

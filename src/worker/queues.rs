@@ -3,9 +3,9 @@
 use super::Notify;
 use super::job::{Lane, Slot, Step, Task};
 use super::report::{JobEvent, JobId, Report};
-use crate::case::Receipt;
-use crate::engine::{Cache, JobControl};
+use case::Receipt;
 use crossbeam_channel::Sender;
+use engine::{Cache, JobControl};
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};

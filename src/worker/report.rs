@@ -1,6 +1,6 @@
 //! Reports of the worker on its jobs.
 
-use crate::case::Receipt;
+use case::Receipt;
 use std::fmt;
 use std::sync::Arc;
 

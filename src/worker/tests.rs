@@ -1,7 +1,7 @@
 //! The worker without a window.
 
 use super::*;
-use crate::engine::{Cancelled, JobControl};
+use engine::{Cancelled, JobControl};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};

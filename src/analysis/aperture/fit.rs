@@ -1,8 +1,8 @@
 //! Jaws and leaves set to the outline of a structure.
 
 use super::{ApertureError, REACH_MM, along, frame_of, parked, travel_of};
-use crate::case::{Beam, Jaws, Mlc};
-use crate::geometry::{Hull, Margin, PatientPosition, Silhouette};
+use case::{Beam, Jaws, Mlc};
+use geometry::{Hull, Margin, PatientPosition, Silhouette};
 
 /// Lines across a leaf at which its innermost point is sought, mm apart at most.
 const LINE_MM: f64 = 0.25;

@@ -1,7 +1,7 @@
 //! Single jaws and leaves, moved by hand.
 
 use super::{LEAST_OPENING_MM, REACH_MM, along, parked, travel_of};
-use crate::case::{Beam, ControlPoint, Mlc};
+use case::{Beam, ControlPoint, Mlc};
 use std::ops::Range;
 
 /// A jaw or a leaf.

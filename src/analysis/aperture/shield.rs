@@ -1,8 +1,8 @@
 //! Leaves closed over a structure.
 
 use super::{ApertureError, along, frame_of, parked, travel_of};
-use crate::case::Beam;
-use crate::geometry::{Hull, Margin, PatientPosition};
+use case::Beam;
+use geometry::{Hull, Margin, PatientPosition};
 
 /// The beam with its leaves closed over a structure grown by `margin_mm`, at every control point. Each leaf pair closes
 /// from the side that loses less of its opening; the jaws stay.

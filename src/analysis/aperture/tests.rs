@@ -1,7 +1,7 @@
 use super::*;
-use crate::geometry::{Grid, Hull, Margin, sphere_contours};
-use crate::physics::Machine;
+use geometry::{Grid, Hull, Margin, sphere_contours};
 use glam::DVec3;
+use physics::Machine;
 
 const SAD_MM: f64 = 1000.0;
 

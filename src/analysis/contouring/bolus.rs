@@ -1,9 +1,9 @@
 //! A bolus: a layer on the body, all over it, under a beam's field or near a structure.
 
 use super::{ContouringError, Made, Work};
-use crate::case::{Beam, StructureSet};
-use crate::geometry::polygons::{self, Boolean, Ring};
-use crate::geometry::{BeamFrame, Grid, PatientPosition, Plane, Stack};
+use case::{Beam, StructureSet};
+use geometry::polygons::{self, Boolean, Ring};
+use geometry::{BeamFrame, Grid, PatientPosition, Plane, Stack};
 use glam::DVec3;
 
 /// A bolus reaches this far beyond the field's edges at the isocentre plane, mm. Chosen: the penumbra lies under it.

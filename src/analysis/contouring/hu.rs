@@ -1,9 +1,9 @@
 //! Structures by CT number.
 
 use super::{ContouringError, Made, Work};
-use crate::case::Structure;
-use crate::geometry::polygons::{self, Boolean, Ring};
-use crate::geometry::{Plane, Stack, field_rings};
+use case::Structure;
+use geometry::polygons::{self, Boolean, Ring};
+use geometry::{Plane, Stack, field_rings};
 use glam::DVec3;
 
 /// A rectangle of voxels of a plane.

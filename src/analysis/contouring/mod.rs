@@ -8,10 +8,10 @@ mod tests;
 
 pub use bolus::{BEYOND_FIELD_MM, BolusOver, EntranceField};
 
-use crate::case::{Contour, Contours, Ct, Structure, StructureSet};
-use crate::engine::JobControl;
-use crate::geometry::polygons::{self, Boolean, Ring};
-use crate::geometry::{Grid, Margins, Plane, Stack, StackError, interpolated, shrunk_or_grown, smoothed};
+use case::{Contour, Contours, Ct, Structure, StructureSet};
+use engine::JobControl;
+use geometry::polygons::{self, Boolean, Ring};
+use geometry::{Grid, Margins, Plane, Stack, StackError, interpolated, shrunk_or_grown, smoothed};
 use glam::DVec3;
 use thiserror::Error;
 

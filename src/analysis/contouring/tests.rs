@@ -1,6 +1,6 @@
 use super::*;
-use crate::case::{Rgb, StructureKind};
-use crate::geometry::{Mask, PatientPosition, Volume, box_contours, sphere_contours};
+use case::{Rgb, StructureKind};
+use geometry::{Mask, PatientPosition, Volume, box_contours, sphere_contours};
 use std::f64::consts::PI;
 use std::sync::Arc;
 

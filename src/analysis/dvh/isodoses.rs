@@ -3,8 +3,8 @@
 use super::super::sampler::{Cell, Sampler};
 use super::histogram::{Bins, Histogram};
 use super::samples::{between, part};
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::Volume;
+use engine::{Cancelled, JobControl};
+use geometry::Volume;
 use rayon::prelude::*;
 
 /// Isodoses are counted from this share of the greatest dose on: no prescription is lower, and most voxels

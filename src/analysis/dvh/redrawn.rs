@@ -2,8 +2,8 @@
 
 use super::samples::{Sampling, Source, Sums};
 use super::{Bins, Dvh, DvhError};
-use crate::engine::JobControl;
-use crate::geometry::{Mask, Volume, VolumeId};
+use engine::JobControl;
+use geometry::{Mask, Volume, VolumeId};
 use std::sync::Arc;
 
 /// The figures of every plane of a large structure in a dose, whose voxels are read once each.

@@ -2,8 +2,8 @@
 
 use super::super::sampler::{Cell, Sampler};
 use super::histogram::Bins;
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::{Grid, Mask, Volume};
+use engine::{Cancelled, JobControl};
+use geometry::{Grid, Mask, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::ops::Range;

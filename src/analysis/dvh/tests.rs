@@ -4,10 +4,10 @@ mod closed_forms;
 
 use super::samples::{Sampling, Source, Sums};
 use super::*;
-use crate::analysis::Normalising;
-use crate::analysis::PlanFigures;
-use crate::case::{Dose, DoseStatus, Normalisation, Plan};
-use crate::geometry::Grid;
+use crate::Normalising;
+use crate::PlanFigures;
+use case::{Dose, DoseStatus, Normalisation, Plan};
+use geometry::Grid;
 use glam::DVec3;
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -311,7 +311,7 @@ fn a_redrawn_dvh_is_the_dvh_to_the_bit() {
 fn a_preview_reads_fewer_samples_of_the_same_structure() {
     let ball = |x_mm: f64, radius_mm: f64| {
         let grid = Arc::new(Grid::axis_aligned(DVec3::splat(-60.0), DVec3::splat(2.0), [61; 3]).unwrap());
-        mask(&grid, crate::geometry::sphere_contours(&grid, DVec3::new(x_mm, 0.0, 0.0), radius_mm))
+        mask(&grid, geometry::sphere_contours(&grid, DVec3::new(x_mm, 0.0, 0.0), radius_mm))
     };
     let planes: Vec<f64> = (0..80).map(|k| 1.5 * f64::from(k) - 60.0).collect();
     let body = box_mask(0.8, [-60.0, -50.0], [60.0, 50.0], &planes);

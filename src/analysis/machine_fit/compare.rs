@@ -3,8 +3,8 @@
 use super::TankData;
 use super::coverage::{Coverage, Part};
 use super::tank::Layout;
-use crate::files::measured::{MeasuredCurve, Scan, ScanAxis};
-use crate::physics::{Calibration, Machine};
+use files::measured::{MeasuredCurve, Scan, ScanAxis};
+use physics::{Calibration, Machine};
 use serde::Serialize;
 
 /// Tolerances. High dose, penumbra and tail: AAPM MPPG 5.b (Geurts et al., J. Appl. Clin. Med. Phys. 23, e13641 (2022)), tests

@@ -3,7 +3,7 @@
 //! A curve is brought to agree with the computed one about one place, so points near that place agree with any machine.
 
 use super::compare::{CalibrationReport, CurveReport, FactorReport, Report};
-use crate::files::measured::{MeasuredCurve, Scan, ScanAxis};
+use files::measured::{MeasuredCurve, Scan, ScanAxis};
 use serde::Serialize;
 
 /// A depth dose tests the machine over so many mm below its maximum; AAPM TG-106 (Das et al., Med. Phys. 35, 4186 (2008)) has

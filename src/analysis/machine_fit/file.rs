@@ -1,7 +1,7 @@
 //! The file of a fitted machine: each fitted number says so, from which files, when, and how well.
 
 use super::{Fit, FittedParameter, Report, Standing, tolerances};
-use crate::physics::Parameter;
+use physics::Parameter;
 
 /// What a fit was made of.
 #[derive(Clone, Debug, Default)]

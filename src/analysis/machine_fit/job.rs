@@ -4,9 +4,9 @@ use super::file::at_bound;
 use super::{
     Fit, FitError, FitSettings, Provenance, Report, Sampling, TankData, Work, compare, fit, machine_text,
 };
-use crate::dicom::utc_now;
-use crate::files::measured::{MeasuredCurve, Scan, read_curves, read_output_factors};
-use crate::physics::{Machine, Parameter};
+use dicom::utc_now;
+use files::measured::{MeasuredCurve, Scan, read_curves, read_output_factors};
+use physics::{Machine, Parameter};
 use std::path::{Path, PathBuf};
 
 /// Files of measured data, by what is taken of them; one of both kinds of curves is named twice.

@@ -27,12 +27,12 @@ pub use file::{Provenance, line as parameter_line, machine_text};
 pub use job::{FitJob, FittedMachine, TankFiles, TankRead, compare_files};
 pub use points::write_report;
 
-use crate::engine::cccs::{DoseError, Quality};
-use crate::engine::{Compute, JobControl};
-use crate::files::measured::{MeasuredCurve, MeasuredError, OutputFactors, Scan, ScanAxis};
-use crate::physics::{Calibration, Machine, MachineError, Parameter};
 use compare::Prepared;
+use engine::cccs::{DoseError, Quality};
+use engine::{Compute, JobControl};
+use files::measured::{MeasuredCurve, MeasuredError, OutputFactors, Scan, ScanAxis};
 use model::{Model, Targets};
+use physics::{Calibration, Machine, MachineError, Parameter};
 use serde::Serialize;
 use steps::Run;
 use tank::Layout;

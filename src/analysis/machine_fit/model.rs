@@ -6,7 +6,7 @@
 use super::TankData;
 use super::compare::{Prepared, Region};
 use super::tank::Layout;
-use crate::physics::{Machine, Parameter};
+use physics::{Machine, Parameter};
 
 /// Uncertainty of a measurement that differences are weighed by: percent, and mm where dose is steep.
 const PERCENT: f64 = 0.5;

@@ -1,7 +1,7 @@
 //! Measured and computed curves with their differences, drawn as PDF pages.
 
 use super::compare::{CalibrationReport, CurveReport, FactorReport, PointReport, Report, tolerances};
-use crate::files::pdf::{A4, Document, Type};
+use files::pdf::{A4, Document, Type};
 
 const MARGIN: f32 = 40.0;
 /// Plots beside each other and below each other on a page.

@@ -2,7 +2,7 @@
 
 use super::Report;
 use super::plot::report_pdf;
-use crate::files::{csv_cell, replace_file};
+use files::{csv_cell, replace_file};
 use std::io;
 use std::path::Path;
 

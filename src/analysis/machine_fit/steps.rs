@@ -3,7 +3,7 @@
 use super::model::Model;
 use super::tank::Setup;
 use super::{FitError, FitSettings, Sampling, Targets, Work, solve};
-use crate::physics::{Machine, Parameter};
+use physics::{Machine, Parameter};
 
 /// The farthest that a parameter moves in a round, in units of what is believed of it.
 const FARTHEST_STEP: f64 = 2.0;

@@ -1,13 +1,13 @@
 //! The water tank by the collapsed-cone engine: one dose a set-up, read at the places of measurement.
 
 use super::{FitError, Sampling, TankData};
-use crate::case::{Beam, Jaws};
-use crate::engine::cccs::{DoseRequest, DoseTo, beam_dose};
-use crate::engine::{Compute, JobControl, phantom};
-use crate::files::measured::{MeasuredCurve, Scan, ScanAxis};
-use crate::geometry::Grid;
-use crate::physics::{Calibration, Fluence, Machine, Material, Parameter, exposures};
+use case::{Beam, Jaws};
+use engine::cccs::{DoseRequest, DoseTo, beam_dose};
+use engine::{Compute, JobControl, phantom};
+use files::measured::{MeasuredCurve, Scan, ScanAxis};
+use geometry::Grid;
 use glam::DVec3;
+use physics::{Calibration, Fluence, Machine, Material, Parameter, exposures};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -255,12 +255,12 @@ impl Setup {
         let ny = (((self.deepest_mm + BELOW_MM) / steps.y).ceil() as usize).max(4);
         let size = [nx.max(5), ny, nz];
         let patient = phantom::patient(steps, size, |_| (1.0, Material::Water))
-            .map_err(crate::engine::cccs::DoseError::from)?;
+            .map_err(engine::cccs::DoseError::from)?;
         let surface_mm = -0.5 * ny as f64 * steps.y;
         let isocentre_mm = DVec3::new(0.0, surface_mm + machine.sad_mm - self.ssd_mm, 0.0);
         let first = DVec3::new(-0.5 * (size[0] - 1) as f64 * steps.x, surface_mm + 0.5 * steps.y, -steps.z);
-        let grid = Grid::axis_aligned(first, steps, [size[0], ny, 3])
-            .map_err(crate::engine::cccs::DoseError::from)?;
+        let grid =
+            Grid::axis_aligned(first, steps, [size[0], ny, 3]).map_err(engine::cccs::DoseError::from)?;
         let request = DoseRequest {
             patient,
             machine: Arc::clone(machine),

@@ -1,9 +1,9 @@
 //! Metrics of doses whose DVH is a closed form, and their spelling.
 
 use super::*;
-use crate::analysis::Isodoses;
-use crate::engine::JobControl;
-use crate::geometry::{Grid, Mask, Volume};
+use crate::Isodoses;
+use engine::JobControl;
+use geometry::{Grid, Mask, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ fn metrics_of_a_ramp_are_those_of_its_closed_form() {
         // The part that gets 8 Gy is a fifth of the structure, and lies in it whole: 0.2^2 / (1 x 0.2).
         ("CI", 0.2, 0.011),
     ] {
-        let got = metric(word).value(&dvh, Some(8.0)).unwrap();
+        let got = dvh.metric(metric(word), Some(8.0)).unwrap();
         assert!((got - want).abs() < within, "{word}: {got}, not {want}");
     }
 }
@@ -71,12 +71,12 @@ fn metrics_of_a_ramp_are_those_of_its_closed_form() {
 fn what_cannot_be_said_has_a_reason_and_no_number() {
     let dvh = ramp();
     for word in ["V95%", "CI", "D95%[%]", "Dmean[%]"] {
-        assert_eq!(metric(word).value(&dvh, None), Err(NoValue::NoHundred), "{word}");
-        assert_eq!(metric(word).value(&dvh, Some(0.0)), Err(NoValue::NoHundred), "{word}");
+        assert_eq!(dvh.metric(metric(word), None), Err(NoValue::NoHundred), "{word}");
+        assert_eq!(dvh.metric(metric(word), Some(0.0)), Err(NoValue::NoHundred), "{word}");
     }
-    let smaller = metric("D41cc").value(&dvh, None).unwrap_err().to_string();
+    let smaller = dvh.metric(metric("D41cc"), None).unwrap_err().to_string();
     assert!(smaller.contains("40.000 cm3") && smaller.contains("41 cm3"), "{smaller}");
-    assert!(matches!(metric("CI").value(&dvh, Some(11.0)), Err(NoValue::Undefined(_))));
+    assert!(matches!(dvh.metric(metric("CI"), Some(11.0)), Err(NoValue::Undefined(_))));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The verdict of a second check: figures held against tolerances.
 
 use super::{Agreement, FAR, GammaAgreement, Item, PointAgreement, Tolerances};
-use crate::analysis::{MOST_UNJUDGED_PERCENT, digits_apart};
+use crate::{MOST_UNJUDGED_PERCENT, digits_apart};
 use serde::Serialize;
 
 /// Where more of the recomputed high dose lies outside the planned grid, that grid does not hold the plan, percent of the points.

@@ -1,9 +1,9 @@
 //! Which machine model computes the beams of a plan from elsewhere.
 
-use crate::analysis::beam_caveats;
-use crate::case::{Beam, Plan};
-use crate::files::ChosenMachines;
-use crate::physics::{Calibration, Machine};
+use crate::beam_caveats;
+use case::{Beam, Plan};
+use files::ChosenMachines;
+use physics::{Calibration, Machine};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ fn unlike(beam: &Beam, model: &Machine) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Jaws;
+    use case::Jaws;
     use glam::DVec3;
 
     fn plan() -> Plan {

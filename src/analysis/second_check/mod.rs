@@ -10,10 +10,10 @@ pub use machines::{MachineUse, Models, choose_machines};
 pub use points::{DosePoint, beam_point, common_point, plan_point};
 pub use tolerances::{Tolerances, TolerancesError};
 
-use crate::analysis::{digits_apart, rate_text};
-use crate::case::Metric;
-use crate::engine::gamma::{Criterion, GammaMap, OUTSIDE};
-use crate::geometry::Volume;
+use crate::{digits_apart, rate_text};
+use case::Metric;
+use engine::gamma::{Criterion, GammaMap, OUTSIDE};
+use geometry::Volume;
 use serde::Serialize;
 
 /// A plan, its planned and its recomputed doses, and how they agree.

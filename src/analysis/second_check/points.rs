@@ -1,9 +1,9 @@
 //! Where the doses of a second check are compared at a point: where the plan states one, else the isocentre or the greatest
 //! dose.
 
-use crate::analysis::value_at;
-use crate::case::{Beam, BeamDose, Plan};
-use crate::geometry::Volume;
+use crate::value_at;
+use case::{Beam, BeamDose, Plan};
+use geometry::Volume;
 use glam::DVec3;
 
 /// A point with less than this share of the greatest dose lies in the penumbra or outside the beam, where a small shift makes a
@@ -90,8 +90,8 @@ fn greatest(volume: &Volume<f32>) -> Option<(f64, DVec3)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Jaws;
-    use crate::geometry::Grid;
+    use case::Jaws;
+    use geometry::Grid;
     use std::sync::Arc;
 
     /// 10 Gy from x = 0 to 20 mm, 1 Gy beyond, 11 Gy at one voxel.

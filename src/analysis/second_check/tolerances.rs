@@ -1,6 +1,6 @@
 //! Tolerances of a second check: a TOML file (`assets/tolerances/second-check.toml` has the shipped ones and their sources).
 
-use crate::input::{GOALS_BYTES, beginning, plain, read_text};
+use input::{GOALS_BYTES, beginning, plain, read_text};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Commands of the aperture tools and of the beam's-eye view.
 
-use crate::analysis::AperturePart;
-use crate::app::state::aperture::Aperture;
+use crate::state::aperture::Aperture;
+use analysis::AperturePart;
 
 /// One command of the user. Beams are indices in the displayed plan; jaws and leaves are those of the displayed control point.
 #[derive(Debug)]

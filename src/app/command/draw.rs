@@ -1,8 +1,8 @@
 //! Commands of drawing contours.
 
-use crate::app::state::ViewKind;
-use crate::app::state::drawing::Tool;
-use crate::case::StructureKind;
+use crate::state::ViewKind;
+use crate::state::drawing::Tool;
+use case::StructureKind;
 use glam::DVec3;
 
 /// One command of the user. Positions are patient LPS, mm, on the plane of the view.

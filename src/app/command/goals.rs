@@ -1,6 +1,6 @@
 //! Commands on the clinical goals. Goals are named by their place in the list of `State::goals`.
 
-use crate::case::Goal;
+use case::Goal;
 
 /// One command on the goals.
 #[derive(Clone, Debug)]

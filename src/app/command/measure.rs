@@ -1,6 +1,6 @@
 //! Commands of the measuring tools.
 
-use crate::app::state::measure::{Measured, Tool};
+use crate::state::measure::{Measured, Tool};
 
 /// One command of the user.
 #[derive(Debug)]

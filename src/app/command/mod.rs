@@ -14,24 +14,24 @@ pub use measure::MeasureAction;
 pub use plans::PlanAction;
 pub use register::RegisterAction;
 
-use crate::app::state::check::CheckAction;
-use crate::app::state::compare::Compare;
-use crate::app::state::contouring::ContouringAction;
-use crate::app::state::display::{DoseDisplay, WindowLevel};
-use crate::app::state::export::ExportChoice;
-use crate::app::state::files::FileAction;
-use crate::app::state::hu_draft::HuDraft;
-use crate::app::state::machine_fit::MachineFitAction;
-use crate::app::state::network::NetworkAction;
-use crate::app::state::opening::PatientReply;
-use crate::app::state::roi::Shape;
-use crate::app::state::room::Room;
-use crate::app::state::slot::Slot;
-use crate::app::state::unsaved::Reply;
-use crate::app::state::{DvhDisplay, NoticeKind, Selection, ViewKind, Workspace};
-use crate::case::{DensityOverride, Edit};
-use crate::dicom::Choice;
-use crate::files::ThemeChoice;
+use crate::state::check::CheckAction;
+use crate::state::compare::Compare;
+use crate::state::contouring::ContouringAction;
+use crate::state::display::{DoseDisplay, WindowLevel};
+use crate::state::export::ExportChoice;
+use crate::state::files::FileAction;
+use crate::state::hu_draft::HuDraft;
+use crate::state::machine_fit::MachineFitAction;
+use crate::state::network::NetworkAction;
+use crate::state::opening::PatientReply;
+use crate::state::roi::Shape;
+use crate::state::room::Room;
+use crate::state::slot::Slot;
+use crate::state::unsaved::Reply;
+use crate::state::{DvhDisplay, NoticeKind, Selection, ViewKind, Workspace};
+use case::{DensityOverride, Edit};
+use dicom::Choice;
+use files::ThemeChoice;
 use std::path::PathBuf;
 
 /// One command of the user.
@@ -127,17 +127,17 @@ pub enum Command {
     Window(WindowLevel),
     DoseDisplay(DoseDisplay),
     DvhDisplay(DvhDisplay),
-    Compute(crate::app::state::results::Settings),
+    Compute(crate::state::results::Settings),
     /// Sets the dose engine of a plan, by index.
     Engine {
         plan: usize,
-        choice: crate::app::state::results::EngineChoice,
+        choice: crate::state::results::EngineChoice,
     },
     /// Ends the current Monte Carlo run and keeps its dose so far.
     KeepRun,
     /// Recomputes cancelled and failed results.
     Recompute,
-    ShowDose(crate::app::state::results::Shown),
+    ShowDose(crate::state::results::Shown),
     Workspace(Workspace),
     /// Sets the Compare workspace.
     Compare(Compare),

@@ -1,6 +1,6 @@
 //! Commands for plans and beams.
 
-use crate::case::Template;
+use case::Template;
 use glam::DVec3;
 
 /// One command of the user. Beams are those of the displayed plan, by index.

@@ -1,8 +1,8 @@
 //! Commands of the panels and views of the Register workspace.
 
-use crate::app::state::register::{AttenuationChoice, Display, GeometryDraft, Region};
-use crate::case::Pose;
-use crate::registration::{Method, Metric};
+use crate::state::register::{AttenuationChoice, Display, GeometryDraft, Region};
+use case::Pose;
+use registration::{Method, Metric};
 use std::path::PathBuf;
 
 /// One command of the user.

@@ -1,14 +1,14 @@
 //! Apertures: fitted, shielded, moved by hand.
 
-use crate::analysis::{AperturePart, FitSettings, brushed, fitted, move_part, segment_of, with_leaves};
-use crate::app::command::ApertureAction;
-use crate::app::jobs::{Answer, Apertures, Fitted, Requests, hull_of};
-use crate::app::state::slot::Slot;
-use crate::app::state::{NoticeKind, State};
-use crate::case::{Beam, ControlPoint, Edit, Mlc, StructureKind};
-use crate::physics::Machine;
-use crate::worker::Task;
+use crate::command::ApertureAction;
+use crate::jobs::{Answer, Apertures, Fitted, Requests, hull_of};
+use crate::state::slot::Slot;
+use crate::state::{NoticeKind, State};
+use analysis::{AperturePart, FitSettings, brushed, fitted, move_part, segment_of, with_leaves};
+use case::{Beam, ControlPoint, Edit, Mlc, StructureKind};
+use physics::Machine;
 use std::sync::Arc;
+use worker::Task;
 
 /// Identity of a brush stroke or drag in the beam's-eye view among the gestures.
 const STROKE: u64 = 0x6c65_6166;

@@ -1,12 +1,12 @@
 //! Structures made or changed by calculation, on the worker.
 
-use crate::analysis::contouring::made_of;
-use crate::app::jobs::{Answer, Contoured, Requests};
-use crate::app::state::contouring::{ContouringAction, Destination};
-use crate::app::state::slot::Slot;
-use crate::app::state::{NoticeKind, Selection, roi};
-use crate::case::{Case, DensityOverride, Edit, Medium, Structure, StructureKind};
-use crate::worker::Task;
+use crate::jobs::{Answer, Contoured, Requests};
+use crate::state::contouring::{ContouringAction, Destination};
+use crate::state::slot::Slot;
+use crate::state::{NoticeKind, Selection, roi};
+use analysis::contouring::made_of;
+use case::{Case, DensityOverride, Edit, Medium, Structure, StructureKind};
+use worker::Task;
 
 impl Requests<'_> {
     /// Calculates contours; a calculation under way is cancelled.

@@ -1,12 +1,12 @@
 //! The couch: one below the body, and the one in the CT.
 
-use crate::analysis::{Couch, body_of, couch_densities, couch_from_ct};
-use crate::app::jobs::{Answer, Requests};
-use crate::app::state::slot::Slot;
-use crate::app::state::{NoticeKind, Selection, State, roi};
-use crate::case::{Case, Contours, Density, DensityOverride, Edit, Structure, StructureKind};
-use crate::worker::Task;
+use crate::jobs::{Answer, Requests};
+use crate::state::slot::Slot;
+use crate::state::{NoticeKind, Selection, State, roi};
+use analysis::{Couch, body_of, couch_densities, couch_from_ct};
+use case::{Case, Contours, Density, DensityOverride, Edit, Structure, StructureKind};
 use std::sync::Arc;
+use worker::Task;
 
 impl Requests<'_> {
     /// Starts the search for what the CT shows outside the body.

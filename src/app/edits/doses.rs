@@ -1,17 +1,17 @@
 //! Doses, the body and the HU table, read or made for the case.
 
-use crate::analysis::combined;
-use crate::app::jobs::{Answer, Requests, open};
-use crate::app::state::compare::{Side, Source};
-use crate::app::state::opening::StrangeDose;
-use crate::app::state::slot::Slot;
-use crate::app::state::{NoticeKind, Selection};
-use crate::case::{Case, Dose, Edit, Remark, Severity, Structure};
-use crate::open::{DoseFile, NotOfCase, read_dose};
-use crate::physics::HuTable;
-use crate::worker::Task;
+use crate::jobs::{Answer, Requests, open};
+use crate::state::compare::{Side, Source};
+use crate::state::opening::StrangeDose;
+use crate::state::slot::Slot;
+use crate::state::{NoticeKind, Selection};
+use ::open::{DoseFile, NotOfCase, read_dose};
+use analysis::combined;
+use case::{Case, Dose, Edit, Remark, Severity, Structure};
+use physics::HuTable;
 use std::path::PathBuf;
 use std::sync::Arc;
+use worker::Task;
 
 impl Requests<'_> {
     /// Reads a HU table and applies it.

@@ -1,10 +1,10 @@
 //! Contours drawn by hand: each stroke, polygon or freehand line is one step.
 
-use crate::app::command::DrawAction;
-use crate::app::state::drawing::{DIAMETERS_MM, Outline, Stroke, Tool};
-use crate::app::state::{NoticeKind, Selection, State, ViewKind, roi};
-use crate::case::{Drawn, Edit, Structure, StructureKind};
-use crate::geometry::{Grid, Section, StrokeError, disc_stroke, outline_sections, sphere_stroke};
+use crate::command::DrawAction;
+use crate::state::drawing::{DIAMETERS_MM, Outline, Stroke, Tool};
+use crate::state::{NoticeKind, Selection, State, ViewKind, roi};
+use case::{Drawn, Edit, Structure, StructureKind};
+use geometry::{Grid, Section, StrokeError, disc_stroke, outline_sections, sphere_stroke};
 use glam::DVec3;
 use std::sync::Arc;
 

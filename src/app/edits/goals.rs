@@ -1,14 +1,14 @@
 //! The clinical goals, changed: every change is one undoable step.
 
-use crate::analysis::target_of;
-use crate::app::command::GoalAction;
-use crate::app::jobs::{Answer, Requests};
-use crate::app::state::slot::Slot;
-use crate::app::state::{NoticeKind, State};
-use crate::case::{Bound, Edit, Goal, Metric, Structure, StructureKind};
-use crate::files::GoalTemplate;
-use crate::worker::Task;
+use crate::command::GoalAction;
+use crate::jobs::{Answer, Requests};
+use crate::state::slot::Slot;
+use crate::state::{NoticeKind, State};
+use analysis::target_of;
+use case::{Bound, Edit, Goal, Metric, Structure, StructureKind};
+use files::GoalTemplate;
 use std::path::PathBuf;
+use worker::Task;
 
 impl State {
     pub fn change_goals(&mut self, action: GoalAction) {

@@ -1,14 +1,14 @@
 //! A machine fitted to measured data: asked of the worker, received, used for a plan.
 
-use crate::analysis::machine_fit::{FitJob, Work, compare_files};
-use crate::app::jobs::{Answer, MachineFitAnswer, Requests};
-use crate::app::state::machine_fit::{Answered, MachineFitAction, Outcome, Running};
-use crate::app::state::slot::Slot;
-use crate::app::state::{NoticeKind, State};
-use crate::case::{Beam, Edit, Plan};
-use crate::worker::{Lane, Task};
+use crate::jobs::{Answer, MachineFitAnswer, Requests};
+use crate::state::machine_fit::{Answered, MachineFitAction, Outcome, Running};
+use crate::state::slot::Slot;
+use crate::state::{NoticeKind, State};
+use analysis::machine_fit::{FitJob, Work, compare_files};
+use case::{Beam, Edit, Plan};
 use std::cell::RefCell;
 use std::sync::Arc;
+use worker::{Lane, Task};
 
 /// A beam of another nominal energy keeps its machine, MV.
 const SAME_ENERGY_MV: f64 = 0.5;
@@ -126,7 +126,7 @@ fn with_machine(plan: &Plan, machine: &str, nominal_mv: f64) -> (Plan, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Jaws;
+    use case::Jaws;
     use glam::DVec3;
 
     #[test]

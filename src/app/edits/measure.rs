@@ -1,7 +1,7 @@
 //! Commands of the measuring tools, applied.
 
-use crate::app::command::MeasureAction;
-use crate::app::state::State;
+use crate::command::MeasureAction;
+use crate::state::State;
 
 impl State {
     pub fn measure(&mut self, action: MeasureAction) {

@@ -15,8 +15,8 @@ use super::command::NewShape;
 use super::state::display::DoseReference;
 use super::state::roi::{self, Shape};
 use super::state::{NoticeKind, Selection, State, Workspace};
-use crate::case::{Edit, Plan, StructureKind};
-use crate::geometry::wrapped_deg;
+use case::{Edit, Plan, StructureKind};
+use geometry::wrapped_deg;
 use glam::DVec3;
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Plans and beams: copied, removed, arranged.
 
-use crate::app::command::PlanAction;
-use crate::app::state::compare::Source;
-use crate::app::state::{Selection, State, Workspace, roi};
-use crate::case::{Beam, Edit, Plan, Template};
+use crate::command::PlanAction;
+use crate::state::compare::Source;
+use crate::state::{Selection, State, Workspace, roi};
+use case::{Beam, Edit, Plan, Template};
 use glam::DVec3;
 
 impl State {

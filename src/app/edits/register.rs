@@ -1,15 +1,15 @@
 //! The user's commands of the Register workspace, applied to the state.
 
-use crate::app::command::RegisterAction;
-use crate::app::jobs::{OpenedImage, Requests};
-use crate::app::state::register::{
+use crate::command::RegisterAction;
+use crate::jobs::{OpenedImage, Requests};
+use crate::state::register::{
     AcceptedPose, AttenuationChoice, Display, GeometryDraft, Image, KeptImage, MOST_IMAGES, Region,
     RegisterRecord, STEPS, Search, StrangeXray, held,
 };
-use crate::app::state::slot::Slot;
-use crate::app::state::{About, NoticeKind, State, Workspace};
-use crate::case::{Placement, Pose, Steps};
-use crate::registration::{RegistrationError, accepted_patient, check_belongs};
+use crate::state::slot::Slot;
+use crate::state::{About, NoticeKind, State, Workspace};
+use case::{Placement, Pose, Steps};
+use registration::{RegistrationError, accepted_patient, check_belongs};
 use std::sync::Arc;
 
 impl Requests<'_> {

@@ -2,10 +2,10 @@
 
 use super::handle::{Handle, Path};
 use super::{press, settle, timed, view, window};
-use crate::app::render::offscreen::OffscreenError;
-use crate::case::Case;
-use crate::engine::DeviceChoice;
+use crate::render::offscreen::OffscreenError;
+use case::Case;
 use egui::{Event, Modifiers, MouseWheelUnit, vec2};
+use engine::DeviceChoice;
 
 /// Number of frames each of drag, wheel, and wheel with Ctrl.
 const FRAMES: usize = 120;

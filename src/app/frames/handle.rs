@@ -1,9 +1,9 @@
 //! The handles of the window that a scripted user drags.
 
 use super::{Window, missing, view};
-use crate::app::render::offscreen::OffscreenError;
-use crate::app::state::Selection;
-use crate::app::state::roi::Shape;
+use crate::render::offscreen::OffscreenError;
+use crate::state::Selection;
+use crate::state::roi::Shape;
 use egui::accesskit::Role;
 use egui::{Pos2, Rect, Vec2, vec2};
 use std::f32::consts::TAU;

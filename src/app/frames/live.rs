@@ -2,11 +2,11 @@
 
 use super::handle::{Handle, Path};
 use super::{FRAME, Window, await_report, press, settle, window};
-use crate::app::render::offscreen::{OffscreenError, device};
-use crate::app::window::App;
-use crate::case::{Case, DoseStatus};
-use crate::engine::DeviceChoice;
+use crate::render::offscreen::{OffscreenError, device};
+use crate::window::App;
+use case::{Case, DoseStatus};
 use egui::Event;
+use engine::DeviceChoice;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

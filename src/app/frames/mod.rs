@@ -11,15 +11,15 @@ pub use handle::Handle;
 pub use live::{Live, live_times};
 pub use stroke::{Strokes, stroke_times};
 
-use crate::analysis::BodyChoice;
-use crate::app::render::offscreen::{Offscreen, OffscreenError};
-use crate::app::state::opening::Opened;
-use crate::app::window::{App, Options};
-use crate::case::Case;
-use crate::engine::DeviceChoice;
-use crate::open::CaseWord;
+use crate::render::offscreen::{Offscreen, OffscreenError};
+use crate::state::opening::Opened;
+use crate::window::{App, Options};
+use analysis::BodyChoice;
+use case::Case;
 use egui::{Event, Modifiers, PointerButton, Pos2, Rect, Vec2, vec2};
 use egui_wgpu::RenderState;
+use engine::DeviceChoice;
+use open::CaseWord;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

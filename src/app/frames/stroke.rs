@@ -1,15 +1,15 @@
 //! Strokes of a brush, timed to the picture of the contours, the volume and the DVH.
 
 use super::{FRAME, Window, await_report, press, settle, timed, view, window};
-use crate::app::command::{Command, DrawAction};
-use crate::app::render::offscreen::{OffscreenError, device};
-use crate::app::state::drawing::Tool;
-use crate::app::state::results::{DISPLAYED, Shown};
-use crate::app::state::{Selection, State};
-use crate::case::Case;
-use crate::engine::DeviceChoice;
-use crate::results::DvhOf;
+use crate::command::{Command, DrawAction};
+use crate::render::offscreen::{OffscreenError, device};
+use crate::state::drawing::Tool;
+use crate::state::results::{DISPLAYED, Shown};
+use crate::state::{Selection, State};
+use case::Case;
 use egui::{Event, Modifiers, Pos2, vec2};
+use engine::DeviceChoice;
+use results::DvhOf;
 use std::f32::consts::TAU;
 use std::time::Instant;
 

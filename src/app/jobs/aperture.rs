@@ -1,8 +1,8 @@
 //! Apertures fitted to a structure.
 
-use crate::analysis::{FitSettings, fitted, shielded};
-use crate::case::{Plan, Structure};
-use crate::geometry::{Grid, Hull};
+use analysis::{FitSettings, fitted, shielded};
+use case::{Plan, Structure};
+use geometry::{Grid, Hull};
 use glam::DVec3;
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
 //! The second check of the plan on show, by the same pipeline as `beamsight check`.
 
-use crate::analysis::second_check::{MachineUse, Tolerances};
-use crate::app::state::check::{CheckAsk, CheckGoals, CheckPhase, Checked};
-use crate::case::{Case, Plan, Structure, StructureKind, StructureSet};
-use crate::dicom::Catalogue;
-use crate::engine::JobControl;
-use crate::files::{ChosenMachines, GoalTemplate};
-use crate::results::{CheckFiles, CheckJob, CheckMachines, second_check};
+use crate::state::check::{CheckAsk, CheckGoals, CheckPhase, Checked};
+use analysis::second_check::{MachineUse, Tolerances};
+use case::{Case, Plan, Structure, StructureKind, StructureSet};
+use dicom::Catalogue;
+use engine::JobControl;
+use files::{ChosenMachines, GoalTemplate};
+use results::{CheckFiles, CheckJob, CheckMachines, second_check};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

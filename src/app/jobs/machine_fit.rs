@@ -1,7 +1,7 @@
 //! What a fit of a machine answers.
 
-use crate::analysis::machine_fit::FittedMachine;
-use crate::app::state::machine_fit::Answered;
+use crate::state::machine_fit::Answered;
+use analysis::machine_fit::FittedMachine;
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! A pair of X-rays made up from the displayed CT, with the patient in a hidden pose: to try the workspace at once.
 
-use crate::app::state::register::Image;
-use crate::case::{Ct, PatientInfo, Pose, Radiograph};
-use crate::engine::{Compute, JobControl};
-use crate::registration::{Random, simulate};
+use crate::state::register::Image;
+use case::{Ct, PatientInfo, Pose, Radiograph};
+use engine::{Compute, JobControl};
 use glam::DVec3;
+use registration::{Random, simulate};
 
 /// Limits of the shifts and turns of the hidden pose.
 const SHIFT_MM: f64 = 12.0;

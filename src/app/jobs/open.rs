@@ -1,14 +1,14 @@
 //! Files read for the window.
 
-use crate::analysis::{BodyChoice, BodyWord, body_from_ct, body_of};
-use crate::app::state::opening::{Folder, Opened, Opening, Origin, PatientQuestion, SeriesLine};
-use crate::app::state::record::Record;
-use crate::case::{Case, Ct, Remark, Structure, StructureSet};
-use crate::dicom::{self, Catalogue, DicomError};
-use crate::engine::JobControl;
-use crate::files::plan_toml;
-use crate::files::session::Session;
-use crate::open::{CaseWord, OpenOptions, OpenedSession, chosen_objects, open_session, scan_first};
+use crate::state::opening::{Folder, Opened, Opening, Origin, PatientQuestion, SeriesLine};
+use crate::state::record::Record;
+use ::open::{CaseWord, OpenOptions, OpenedSession, chosen_objects, open_session, scan_first};
+use analysis::{BodyChoice, BodyWord, body_from_ct, body_of};
+use case::{Case, Ct, Remark, Structure, StructureSet};
+use dicom::{self, Catalogue, DicomError};
+use engine::JobControl;
+use files::plan_toml;
+use files::session::Session;
 use std::sync::Arc;
 
 /// Finds the body in a CT.
@@ -59,7 +59,7 @@ pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) ->
             (case, folder, structures)
         }
         _ => {
-            let case = crate::open::open(word, OpenOptions { choice, position: None }, &progress);
+            let case = open::open(word, OpenOptions { choice, position: None }, &progress);
             let case = case.map_err(|e| e.to_string())?;
             let structures = case.structures.clone();
             (case, None, structures)

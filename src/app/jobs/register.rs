@@ -1,12 +1,12 @@
 //! What the Register workspace asks of the worker beside its results: the search, X-rays.
 
 use super::{Answer, OpenedImage, Requests};
-use crate::app::state::register::{GeometryDraft, Image, Proposal, Search, Trace};
-use crate::app::state::slot::Slot;
-use crate::case::Pose;
-use crate::registration::{self, Found, Request, Step};
-use crate::worker::{Lane, Task};
+use crate::state::register::{GeometryDraft, Image, Proposal, Search, Trace};
+use crate::state::slot::Slot;
+use case::Pose;
+use registration::{self, Found, Request, Step};
 use std::sync::Arc;
+use worker::{Lane, Task};
 
 /// What the workspace's jobs answer.
 #[derive(Debug)]

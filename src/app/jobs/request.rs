@@ -2,12 +2,12 @@
 
 use super::texture::TextureOf;
 use super::{Answer, Requests, Worker};
-use crate::app::state::Workspace;
-use crate::app::state::compare::Side;
-use crate::app::state::register::Search;
-use crate::app::state::results::{DISPLAYED, of_side};
-use crate::app::state::slot::Slot;
-use crate::results::{
+use crate::state::Workspace;
+use crate::state::compare::Side;
+use crate::state::register::Search;
+use crate::state::results::{DISPLAYED, of_side};
+use crate::state::slot::Slot;
+use results::{
     At, AttenuationOf, ClearanceOf, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma,
     FiguresOfGamma, GammaOfPair, Grade, IsodoseOf, IsodosesOf, MachineOf, MaskOf, MetricAtPose, MetricOf,
     Query, RayOfBeam, Results, RunOfPlan, SurfaceOf,

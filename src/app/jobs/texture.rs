@@ -1,9 +1,9 @@
 //! Copies of doses on the graphics device: the frame that draws a dose finds it there.
 
-use crate::app::render::Gpu;
-use crate::results::{Access, DoseOfPlan, Failure, Grade, IsodosesOf, Query};
-use crate::worker::Lane;
+use crate::render::Gpu;
+use results::{Access, DoseOfPlan, Failure, Grade, IsodosesOf, Query};
 use std::fmt;
+use worker::Lane;
 
 /// The texture of a dose, made beside its DVHs.
 #[derive(Clone)]

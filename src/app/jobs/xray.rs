@@ -1,14 +1,14 @@
 //! X-rays from files, read on the worker's thread; if a file lacks its geometry, the user is asked for it.
 
 use super::{Answer, RegisterAnswer, Requests, made_up};
-use crate::app::state::register::{GeometryDraft, Image, Region};
-use crate::app::state::slot::Slot;
-use crate::app::state::{About, NoticeKind};
-use crate::case::{Placement, Radiograph, Remark};
-use crate::dicom::{DicomError, read_radiograph};
-use crate::files::picture::{self, PictureError};
-use crate::worker::Task;
+use crate::state::register::{GeometryDraft, Image, Region};
+use crate::state::slot::Slot;
+use crate::state::{About, NoticeKind};
+use case::{Placement, Radiograph, Remark};
+use dicom::{DicomError, read_radiograph};
+use files::picture::{self, PictureError};
 use std::path::{Path, PathBuf};
+use worker::Task;
 
 /// An X-ray from a file, with remarks on its unusual properties.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Help: purpose and limits of the program, the keys, the pages of the guide.
 
 use super::guide;
-use crate::app::command::{Command, Commands};
-use crate::app::state::State;
-use crate::app::theme;
+use crate::command::{Command, Commands};
+use crate::state::State;
+use crate::theme;
 
 /// Facts about the machine, for the about box.
 pub struct Facts {
@@ -69,7 +69,7 @@ fn program(ui: &mut egui::Ui, facts: &Facts) {
 
 fn keys(ui: &mut egui::Ui) {
     egui::Grid::new("keys").num_columns(2).spacing([18.0, 3.0]).show(ui, |ui| {
-        for (keys, what) in crate::app::keys::help() {
+        for (keys, what) in crate::keys::help() {
             ui.monospace(keys);
             ui.label(what);
             ui.end_row();

@@ -1,7 +1,7 @@
 //! What the patient has beyond the ends of the HU table.
 
-use crate::app::state::State;
-use crate::app::theme;
+use crate::state::State;
+use crate::theme;
 use egui::{Label, RichText, Ui};
 
 pub fn hu_remarks(ui: &mut Ui, state: &State) {

@@ -3,14 +3,14 @@
 mod answer;
 
 use super::number;
-use crate::app::command::{Command, Commands};
-use crate::app::state::State;
-use crate::app::state::check::{CheckAction, CheckDraft, CheckGoals};
-use crate::app::state::files::FileAction;
-use crate::app::state::slot::Slot;
-use crate::app::theme;
-use crate::files::GoalTemplate;
+use crate::command::{Command, Commands};
+use crate::state::State;
+use crate::state::check::{CheckAction, CheckDraft, CheckGoals};
+use crate::state::files::FileAction;
+use crate::state::slot::Slot;
+use crate::theme;
 use egui::{Button, ComboBox, Grid, Label, RichText, ScrollArea, Ui};
+use files::GoalTemplate;
 
 const WIDTH: f32 = 720.0;
 

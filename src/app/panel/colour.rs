@@ -1,7 +1,7 @@
 //! A colour that is chosen by dragging over a field of hues and shades.
 
-use crate::app::state::roi::NEW_COLOURS;
-use crate::app::theme;
+use crate::state::roi::NEW_COLOURS;
+use crate::theme;
 use egui::ecolor::Hsva;
 use egui::{
     Color32, Mesh, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, lerp, vec2,

@@ -2,12 +2,12 @@
 
 use super::plot::{GRID, mark_text, marks};
 use super::{goals, held, plot_line, status_chip};
-use crate::analysis::{Dvh, Metric, dvh_csv, value_at};
-use crate::app::command::{Command, Commands};
-use crate::app::state::files::FileAction;
-use crate::app::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State, Workspace};
-use crate::app::theme;
-use crate::case::{DoseStatus, Structure, StructureKind, status_text};
+use crate::command::{Command, Commands};
+use crate::state::files::FileAction;
+use crate::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State, Workspace};
+use crate::theme;
+use analysis::{Dvh, Metric, dvh_csv, value_at};
+use case::{DoseStatus, Structure, StructureKind, status_text};
 use egui::{Button, Color32, RichText, Ui};
 use egui_plot::{AxisHints, HPlacement, LineStyle, Plot, PlotPoint, VLine};
 
@@ -418,7 +418,7 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                     cell.on_hover_text(flags.join("\n"));
                 }
                 for metric in TABLE {
-                    let value = metric.value(d, hundred_gy);
+                    let value = d.metric(metric, hundred_gy);
                     let text = value.map_or("–".to_owned(), |v| format!("{v:.2}"));
                     let cell = ui.label(small(text));
                     if let Err(why) = value {
@@ -452,7 +452,7 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
 #[cfg(test)]
 mod tests {
     use super::apart;
-    use crate::app::panel::plot_line;
+    use crate::panel::plot_line;
     use egui_kittest::Harness;
     use egui_plot::{Plot, PlotPoint};
 

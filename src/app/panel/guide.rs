@@ -1,6 +1,6 @@
 //! The user guide: pages of `assets/guide`, drawn from a small subset of Markdown.
 
-use crate::app::theme;
+use crate::theme;
 use egui::text::LayoutJob;
 use egui::{FontId, Label, RichText, TextFormat, TextStyle, Ui};
 

@@ -1,7 +1,7 @@
 //! Undo, redo, and the list of steps by name.
 
-use crate::app::command::{Command, Commands};
-use crate::app::state::{State, Workspace};
+use crate::command::{Command, Commands};
+use crate::state::{State, Workspace};
 use egui::{Button, RichText, ScrollArea, Ui};
 
 /// The two buttons, which name their step, and the list.

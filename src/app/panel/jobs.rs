@@ -1,9 +1,9 @@
 //! Jobs: the running ones with their progress, the finished ones with their receipts.
 
-use crate::app::command::{Command, Commands};
-use crate::app::state::{JobEnd, LiveJob, State};
-use crate::app::theme;
-use crate::case::Receipt;
+use crate::command::{Command, Commands};
+use crate::state::{JobEnd, LiveJob, State};
+use crate::theme;
+use case::Receipt;
 use egui::{Align, Layout, Ui};
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! The log: every message of this window, and the jobs that failed.
 
-use crate::app::command::{Command, Commands};
-use crate::app::state::{JobEnd, NoticeKind, State};
-use crate::app::theme;
+use crate::command::{Command, Commands};
+use crate::state::{JobEnd, NoticeKind, State};
+use crate::theme;
 use egui::{Label, RichText, ScrollArea, Ui};
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -2,15 +2,15 @@
 
 use super::plot::{GRID, marks};
 use super::{plot_line, status_chip};
-use crate::analysis::profile;
-use crate::app::command::{Command, Commands, MeasureAction};
-use crate::app::state::State;
-use crate::app::state::measure::{Measured, ReadDose, Tool};
-use crate::app::theme;
-use crate::case::DoseStatus;
-use crate::geometry::Volume;
+use crate::command::{Command, Commands, MeasureAction};
+use crate::state::State;
+use crate::state::measure::{Measured, ReadDose, Tool};
+use crate::theme;
+use analysis::profile;
+use case::DoseStatus;
 use egui::{Button, Color32, RichText, ScrollArea, Ui};
 use egui_plot::{AxisHints, HPlacement, LineStyle, Plot};
+use geometry::Volume;
 use glam::DVec3;
 
 /// Distance of the samples of a profile, mm, and their greatest number.
@@ -250,7 +250,7 @@ fn told(ui: &Ui, state: &State, doses: &[&ReadDose], ends: [DVec3; 2], at: Optio
         }
         words.push((word, DOSE_COLOURS[n.min(1)]));
     }
-    let hu = place.and_then(|place| crate::analysis::value_at(&state.case().ct.as_ref()?.hu, place));
+    let hu = place.and_then(|place| analysis::value_at(&state.case().ct.as_ref()?.hu, place));
     words.push((hu.map_or("HU".to_owned(), |hu| format!("{hu:.0} HU")), HU_COLOUR));
     let mut x = rect.left() + 52.0;
     for (word, colour) in words {

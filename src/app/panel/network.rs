@@ -1,12 +1,12 @@
 //! Other systems: a listener for what they send, and files sent to them. Nothing listens or connects until asked to.
 
-use crate::app::command::{Command, Commands};
-use crate::app::state::State;
-use crate::app::state::network::{Errand, Found, Network, NetworkAction, Search};
-use crate::app::theme;
-use crate::files::PeerSettings;
-use crate::network::Match;
+use crate::command::{Command, Commands};
+use crate::state::State;
+use crate::state::network::{Errand, Found, Network, NetworkAction, Search};
+use crate::theme;
 use egui::{Button, RichText, TextEdit, Ui};
+use files::PeerSettings;
+use network::Match;
 
 const WIDTH: f32 = 460.0;
 

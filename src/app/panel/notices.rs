@@ -1,8 +1,8 @@
 //! Messages that stay until dismissed.
 
-use crate::app::command::{Command, Commands};
-use crate::app::state::{NoticeKind, State};
-use crate::app::theme;
+use crate::command::{Command, Commands};
+use crate::state::{NoticeKind, State};
+use crate::theme;
 use egui::{Id, Ui};
 
 /// Shows the notices, newest last, above the views. One that comes in a drag waits for its end: no view may move under

@@ -1,10 +1,10 @@
 //! What to do with matter that the beams pass outside the body: the couch of the CT, as a rule.
 
-use crate::analysis::OUTSIDE_CAVEAT;
-use crate::app::command::{Command, Commands};
-use crate::app::state::State;
-use crate::app::theme;
-use crate::case::{DensityOverride, DoseStatus, Medium};
+use crate::command::{Command, Commands};
+use crate::state::State;
+use crate::theme;
+use analysis::OUTSIDE_CAVEAT;
+use case::{DensityOverride, DoseStatus, Medium};
 use egui::{Label, RichText, Ui};
 
 /// Shown while the displayed dose leaves such matter out, with the two ways to make the dose whole.

@@ -1,10 +1,10 @@
 //! Questions about objects of several patient IDs: whose of a folder are opened, and whether an X-ray or a dose is of the
 //! case's patient.
 
-use crate::app::command::{Command, Commands, RegisterAction};
-use crate::app::state::State;
-use crate::app::state::opening::PatientReply;
-use crate::app::theme;
+use crate::command::{Command, Commands, RegisterAction};
+use crate::state::State;
+use crate::state::opening::PatientReply;
+use crate::theme;
 use egui::{Label, RichText};
 
 const WIDTH: f32 = 520.0;

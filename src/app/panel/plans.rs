@@ -1,10 +1,10 @@
 //! Plans and beams in the tree.
 
 use super::{row, section, small_menu};
-use crate::app::command::{Command, Commands, PlanAction};
-use crate::app::state::{Selection, State};
-use crate::app::theme;
-use crate::case::{Beam, DoseStatus, Edit, Plan, Template};
+use crate::command::{Command, Commands, PlanAction};
+use crate::state::{Selection, State};
+use crate::theme;
+use case::{Beam, DoseStatus, Edit, Plan, Template};
 use egui::{Button, Sense, Ui, vec2};
 
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {

@@ -1,7 +1,7 @@
 //! The cases opened last.
 
-use crate::app::command::{Command, Commands};
-use crate::app::state::State;
+use crate::command::{Command, Commands};
+use crate::state::State;
 use egui::Ui;
 
 /// The cases opened last, one per line: name and folder.

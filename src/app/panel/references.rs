@@ -2,12 +2,12 @@
 
 use super::patients::who;
 use super::section;
-use crate::app::command::{Command, Commands};
-use crate::app::state::State;
-use crate::app::state::opening::Folder;
-use crate::app::state::results::Shown;
-use crate::app::theme;
-use crate::dicom::{Choice, Entry, Leaf, Object, Series, StudyBranch};
+use crate::command::{Command, Commands};
+use crate::state::State;
+use crate::state::opening::Folder;
+use crate::state::results::Shown;
+use crate::theme;
+use dicom::{Choice, Entry, Leaf, Object, Series, StudyBranch};
 use egui::{Label, RichText, ScrollArea, Ui};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The question before a structure is deleted that a plan refers to.
 
-use crate::app::command::{Command, Commands};
-use crate::app::state::State;
+use crate::command::{Command, Commands};
+use crate::state::State;
 use egui::Ui;
 
 pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {

@@ -1,7 +1,7 @@
 //! The question before a file is replaced.
 
-use crate::app::command::{Command, Commands};
-use crate::app::state::State;
+use crate::command::{Command, Commands};
+use crate::state::State;
 use egui::{Label, Ui};
 
 /// Shows the question about the first file that already exists.

@@ -1,10 +1,10 @@
 //! The status line: values under the pointer.
 
 use super::worth_chip;
-use crate::app::state::compare::{Side, Unit};
-use crate::app::state::results::{Certainty, Freshness};
-use crate::app::state::{State, Workspace};
-use crate::case::DoseStatus;
+use crate::state::compare::{Side, Unit};
+use crate::state::results::{Certainty, Freshness};
+use crate::state::{State, Workspace};
+use case::DoseStatus;
 use egui::{RichText, Ui};
 use glam::DVec3;
 

@@ -2,17 +2,17 @@
 
 use super::number;
 use super::recent::recent;
-use crate::app::command::{Command, Commands};
-use crate::app::state::display::{WINDOW_PRESETS, WindowLevel};
-use crate::app::state::files::FileAction;
-use crate::app::state::machine_fit::MachineFitAction;
-use crate::app::state::network::NetworkAction;
-use crate::app::state::{State, Workspace};
-use crate::app::theme;
-use crate::dicom::ExportPart;
-use crate::files::ThemeChoice;
-use crate::files::demo::DEMOS;
+use crate::command::{Command, Commands};
+use crate::state::display::{WINDOW_PRESETS, WindowLevel};
+use crate::state::files::FileAction;
+use crate::state::machine_fit::MachineFitAction;
+use crate::state::network::NetworkAction;
+use crate::state::{State, Workspace};
+use crate::theme;
+use dicom::ExportPart;
 use egui::{Align, Button, Color32, Layout, Ui};
+use files::ThemeChoice;
+use files::demo::DEMOS;
 use std::path::PathBuf;
 
 /// Text typed into the bar's menus.

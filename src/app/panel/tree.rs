@@ -1,12 +1,12 @@
 //! The case as a tree: series, structures, plan, beams.
 
 use super::{row, section};
-use crate::app::command::{Command, Commands, DrawAction, NewShape};
-use crate::app::state::opening::SeriesLine;
-use crate::app::state::{Selection, State};
-use crate::app::theme;
-use crate::case::{DoseStatus, StructureKind};
-use crate::dicom::Choice;
+use crate::command::{Command, Commands, DrawAction, NewShape};
+use crate::state::opening::SeriesLine;
+use crate::state::{Selection, State};
+use crate::theme;
+use case::{DoseStatus, StructureKind};
+use dicom::Choice;
 use egui::{Checkbox, Sense, Ui, vec2};
 
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -56,7 +56,7 @@ fn images(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::OpenChoice(Choice { series, other_patients, ..Choice::default() }));
         }
     }
-    let warnings = ct.remarks.iter().filter(|r| r.severity == crate::case::Severity::Warning).count();
+    let warnings = ct.remarks.iter().filter(|r| r.severity == case::Severity::Warning).count();
     if warnings > 0 {
         let plural = if warnings == 1 { "" } else { "s" };
         let text = format!("{warnings} warning{plural} about this series");
@@ -83,7 +83,7 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
         });
     });
     // EXTERNAL, PTV, CTV, GTV, then the rest (conventions.md, Display); the order of the file within each.
-    let mut order: Vec<&crate::case::Structure> = set.iter().collect();
+    let mut order: Vec<&case::Structure> = set.iter().collect();
     order.sort_by_key(|s| s.kind.min(StructureKind::Organ));
     for structure in order {
         let shown = !state.hidden.contains(&structure.number);

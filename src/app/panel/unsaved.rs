@@ -1,12 +1,12 @@
 //! Unsaved work: the question before it is lost, and the offer to recover that of earlier windows.
 
-use crate::app::command::{Command, Commands};
-use crate::app::state::State;
-use crate::app::state::unsaved::{Reply, Then};
-use crate::app::theme;
-use crate::files::Recoverable;
-use crate::open::CaseWord;
+use crate::command::{Command, Commands};
+use crate::state::State;
+use crate::state::unsaved::{Reply, Then};
+use crate::theme;
 use egui::{RichText, Ui};
+use files::Recoverable;
+use open::CaseWord;
 use std::time::Duration;
 
 /// More lines would leave no room for the views.

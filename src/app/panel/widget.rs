@@ -1,14 +1,14 @@
 //! Small widgets that all panels share.
 
-use crate::app::state::results::Stated;
-use crate::app::theme;
-use crate::case::DoseStatus;
-use crate::geometry::wrapped_deg;
+use crate::state::results::Stated;
+use crate::theme;
+use case::DoseStatus;
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{
     Align, Align2, Color32, DragValue, FontId, Layout, PopupCloseBehavior, Rect, Response, Role, Sense,
     TextFormat, TextStyle, Ui, UiBuilder, WidgetInfo, pos2, vec2,
 };
+use geometry::wrapped_deg;
 use std::cell::Cell;
 use std::ops::RangeInclusive;
 

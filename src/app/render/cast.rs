@@ -4,8 +4,8 @@
 use super::pipeline;
 use super::rays::{CastUniform, RayShader, Sheet};
 use super::textures::{Kind, Layouts, Textures};
-use crate::geometry::{BeamFrame, Mask, Volume};
 use egui_wgpu::wgpu;
+use geometry::{BeamFrame, Mask, Volume};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Fineness {
 /// The subject of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Subject {
-    Ct(crate::geometry::VolumeId),
+    Ct(geometry::VolumeId),
     /// Address of a mask that the picture keeps alive.
     Mask(usize),
 }

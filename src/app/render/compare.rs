@@ -4,9 +4,9 @@ use super::frame::{GridUniform, PlaneFrame};
 use super::pipeline::{self, Blocks, Layers};
 use super::slice::{DoseStyle, MAX_LEVELS};
 use super::textures::Layouts;
-use crate::geometry::Volume;
 use bytemuck::{Pod, Zeroable};
 use egui_wgpu::wgpu;
+use geometry::Volume;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

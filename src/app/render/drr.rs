@@ -4,9 +4,9 @@
 use super::Fineness;
 use super::rays::{CastUniform, RayShader, Sheet, Target};
 use super::textures::{Kind, Layouts, Textures};
-use crate::case::Pose;
-use crate::geometry::{Grid, Mask, Projection, Volume, VolumeId};
+use case::Pose;
 use egui_wgpu::wgpu;
+use geometry::{Grid, Mask, Projection, Volume, VolumeId};
 use glam::DVec3;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The plane of a view in patient space, and the coordinates of a grid on it.
 
-use crate::geometry::{Grid, Mask};
 use bytemuck::{Pod, Zeroable};
+use geometry::{Grid, Mask};
 use glam::DVec3;
 
 /// The plane of a view in patient space (LPS, mm): position of its top left corner and size of a pixel.

@@ -26,13 +26,13 @@ pub use radiograph::{Overlay, RadiographFrame, RadiographLook, Texels};
 pub use room::{Order as RoomOrder, RoomFrame, RoomLines, RoomLook, RoomSurface};
 pub use slice::{DoseLook, DoseStyle, Isodose, SliceLook};
 
-use crate::geometry::{BeamFrame, Volume, VolumeId};
 use bev::{BevPipeline, Layer};
 use cast::Caster;
 use compare::ComparePipeline;
 use drr::DrrCaster;
 use egui::mutex::Mutex;
 use egui_wgpu::{RenderState, WgpuSetupCreateNew, wgpu};
+use geometry::{BeamFrame, Volume, VolumeId};
 use outline::OutlinePipeline;
 use radiograph::RadiographPipeline;
 use room::RoomPipeline;
@@ -63,7 +63,7 @@ struct Parts {
     drr: Option<Mutex<DrrCaster>>,
 }
 
-/// Builds the pipelines on the window's device. Every [`crate::app::view::Scene`] holds the handle.
+/// Builds the pipelines on the window's device. Every [`crate::view::Scene`] holds the handle.
 pub fn install(state: &RenderState) -> Gpu {
     let (device, queue) = (state.device.clone(), state.queue.clone());
     // wgpu panics on an uncaptured error by default; a driver error must not end the program.

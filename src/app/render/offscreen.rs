@@ -1,6 +1,6 @@
 //! The window without a display: frames of the same app, drawn into a picture by the same renderer.
 
-use crate::app::render;
+use crate::render;
 use eframe::CreationContext;
 use egui::accesskit::{Node, NodeId, Role};
 use egui::style::ScrollAnimation;

@@ -3,9 +3,9 @@
 use super::frame::{GridUniform, PlaneFrame, covered_px};
 use super::pipeline::{self, Blocks, Layers};
 use super::textures::{Layouts, Textures};
-use crate::geometry::Mask;
 use bytemuck::{Pod, Zeroable};
 use egui_wgpu::wgpu;
+use geometry::Mask;
 use std::sync::Arc;
 
 pub(super) const SOURCE: &str = concat!(

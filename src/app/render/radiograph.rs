@@ -4,9 +4,9 @@ use super::frame::corners_mm;
 use super::pipeline::{self, Blocks, Layers};
 use super::upload::flat_texture;
 use super::{DrrView, OutlineLook};
-use crate::geometry::Mask;
 use bytemuck::{Pod, Zeroable};
 use egui_wgpu::wgpu;
+use geometry::Mask;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 

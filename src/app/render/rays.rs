@@ -2,9 +2,9 @@
 //! on the rays, and the box to intersect), and the common parts of its shaders.
 
 use super::pipeline::Blocks;
-use crate::geometry::{Grid, Mask};
 use bytemuck::{Pod, Zeroable};
 use egui_wgpu::wgpu;
+use geometry::{Grid, Mask};
 use glam::DVec3;
 
 /// A shader whose entry points cast rays. Its groups are the uniforms, a volume, and the texture it writes.

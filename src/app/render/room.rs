@@ -2,10 +2,10 @@
 //! shows. It is drawn again when its camera or its contents change.
 
 use super::pipeline::{self, Blocks, Layers};
-use crate::geometry::{Mesh, MeshVertex};
 use bytemuck::{Pod, Zeroable};
 use egui_wgpu::wgpu;
 use egui_wgpu::wgpu::util::DeviceExt as _;
+use geometry::{Mesh, MeshVertex};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 

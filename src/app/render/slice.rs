@@ -4,9 +4,9 @@ use super::Placed;
 use super::frame::{GridUniform, PlaneFrame};
 use super::pipeline::{self, Blocks, Layers};
 use super::textures::Layouts;
-use crate::geometry::Volume;
 use bytemuck::{Pod, Zeroable};
 use egui_wgpu::wgpu;
+use geometry::Volume;
 use std::sync::Arc;
 
 /// Most isodose levels in one picture.

@@ -1,8 +1,8 @@
 //! Volumes on the device: uploaded once, cached by identity, evicted when unused.
 
 use super::upload::Uploader;
-use crate::geometry::{Mask, Volume, VolumeId};
 use egui_wgpu::wgpu;
+use geometry::{Mask, Volume, VolumeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use thiserror::Error;

@@ -1,8 +1,8 @@
 //! Copies of volumes to the graphics device, from any thread.
 
 use super::textures::{Bound, Kind, Layouts, TextureError};
-use crate::geometry::Volume;
 use egui_wgpu::wgpu;
+use geometry::Volume;
 use half::f16;
 use rayon::prelude::*;
 use std::ops::Range;

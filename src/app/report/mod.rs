@@ -10,14 +10,14 @@ mod plan_pages;
 mod room;
 mod tables;
 
-use crate::analysis::{GoalRow, Metric};
-use crate::app::panel::compare::{Row, metrics, rows, unjudged_words};
-use crate::app::state::State;
-use crate::app::state::compare::{GammaSettings, Side};
-use crate::app::state::results::Freshness;
-use crate::case::{Dose, DoseStatus, Receipt, Rgb, StructureKind};
-use crate::dicom::date_time;
-use crate::files::replace_file;
+use crate::panel::compare::{Row, metrics, rows, unjudged_words};
+use crate::state::State;
+use crate::state::compare::{GammaSettings, Side};
+use crate::state::results::Freshness;
+use analysis::{GoalRow, Metric};
+use case::{Dose, DoseStatus, Receipt, Rgb, StructureKind};
+use dicom::date_time;
+use files::replace_file;
 use picture::Scenery;
 use serde::Serialize;
 use std::io::Write as _;
@@ -76,7 +76,7 @@ pub struct DoseFacts {
 impl DoseFacts {
     /// The status with all limitations of the dose and its uncertainty.
     pub fn status_text(&self) -> String {
-        let status = crate::case::status_text(self.status, &self.caveats);
+        let status = case::status_text(self.status, &self.caveats);
         self.uncertainty_percent.map_or(status.clone(), |percent| format!("{status}, ± {percent:.2} %"))
     }
 
@@ -302,7 +302,7 @@ fn cluster_facts(state: &State) -> Vec<ClusterFacts> {
 
 fn structure_facts(state: &State, row: &Row<'_>, reference_gy: Option<f64>) -> StructureFacts {
     let metric = |metric: Metric| {
-        let [a, b] = row.dvhs.map(|dvh| metric.value(dvh, reference_gy).ok());
+        let [a, b] = row.dvhs.map(|dvh| dvh.metric(metric, reference_gy).ok());
         MetricFacts {
             metric: metric.to_string(),
             unit: metric.unit().symbol(),
@@ -356,7 +356,7 @@ fn curves(rows: &[Row<'_>]) -> Vec<Curve> {
 /// Writes a report in the format of the file's extension.
 ///
 /// # Errors
-/// An extension other than [`REPORT_ENDINGS`](crate::app::state::files::REPORT_ENDINGS); errors of the file system.
+/// An extension other than [`REPORT_ENDINGS`](crate::state::files::REPORT_ENDINGS); errors of the file system.
 pub fn write(report: &Report, path: &Path) -> Result<(), String> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let bytes = match ending.as_str() {

@@ -3,10 +3,10 @@
 use super::pen::{BLUE, HAIR, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, cut, letters, levels};
 use super::picture::Subject;
 use super::{CriterionFacts, Curve, DoseFacts, Report};
-use crate::analysis::{digits_apart, rate_text};
-use crate::app::state::compare::{Side, difference_colour, gamma_colour};
-use crate::case::Rgb;
-use crate::files::pdf::Type;
+use crate::state::compare::{Side, difference_colour, gamma_colour};
+use analysis::{digits_apart, rate_text};
+use case::Rgb;
+use files::pdf::Type;
 
 /// Pixels per point of the pictures.
 const FINENESS: f32 = 2.0;
@@ -165,7 +165,7 @@ fn scale(
     }
     for (value, mark) in marks {
         let share = ((value - low) / (high - low)) as f32;
-        let shift = crate::files::pdf::width(mark, SMALL) * share;
+        let shift = files::pdf::width(mark, SMALL) * share;
         pen.document.text(x + width * share - shift, y + 13.0, mark, SMALL);
     }
 }

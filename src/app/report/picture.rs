@@ -1,12 +1,12 @@
 //! The pictures of a report, drawn on the CPU: independent of a graphics device and the same on every machine.
 
-use crate::app::state::compare::{DifferenceDisplay, FAILING, Side, difference_colour, gamma_colour};
-use crate::app::state::display::{DoseDisplay, WindowLevel};
-use crate::app::state::{State, ViewKind};
-use crate::app::view::framed_mm;
-use crate::case::{Dose, Rgb};
-use crate::files::pdf::Image;
-use crate::geometry::{Grid, Mask, Volume};
+use crate::state::compare::{DifferenceDisplay, FAILING, Side, difference_colour, gamma_colour};
+use crate::state::display::{DoseDisplay, WindowLevel};
+use crate::state::{State, ViewKind};
+use crate::view::framed_mm;
+use case::{Dose, Rgb};
+use files::pdf::Image;
+use geometry::{Grid, Mask, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 

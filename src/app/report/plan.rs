@@ -3,12 +3,12 @@
 
 use super::picture::Scenery;
 use super::{Curve, DoseFacts, utc};
-use crate::analysis::{GoalRow, Metric, given_words, is_computed, met_text};
-use crate::app::render::RoomLook;
-use crate::app::state::State;
-use crate::app::state::results::{CaseResults, Shown};
-use crate::case::{Beam, ControlPoint, Dose, DoseStatus, Mlc, Plan, StructureKind};
-use crate::files::replace_file;
+use crate::render::RoomLook;
+use crate::state::State;
+use crate::state::results::{CaseResults, Shown};
+use analysis::{GoalRow, Metric, given_words, is_computed, met_text};
+use case::{Beam, ControlPoint, Dose, DoseStatus, Mlc, Plan, StructureKind};
+use files::replace_file;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::SystemTime;
@@ -180,19 +180,19 @@ fn beam_facts(plan: &Plan, beam: &Beam, factor: Option<f64>) -> Option<BeamFacts
 /// The visible structures with a DVH, in the order of the tree.
 fn structures(state: &State) -> Vec<PlanStructure> {
     let hundred_gy = state.goal_hundred().map(|(gy, _)| gy);
-    let of = |s: &crate::case::Structure| {
+    let of = |s: &case::Structure| {
         let dvh = state.results.dvh(s.number)?;
         Some(PlanStructure {
             name: s.name.clone(),
             volume_cm3: dvh.volume_cm3(),
-            values: Metric::REPORTED.map(|metric| metric.value(dvh, hundred_gy).ok()).to_vec(),
+            values: Metric::REPORTED.map(|metric| dvh.metric(metric, hundred_gy).ok()).to_vec(),
             remarks: dvh.remarks(),
         })
     };
     visible(state).into_iter().filter_map(of).collect()
 }
 
-fn visible(state: &State) -> Vec<&crate::case::Structure> {
+fn visible(state: &State) -> Vec<&case::Structure> {
     let all = state.case().structures.structures.iter();
     let mut shown: Vec<_> = all.filter(|s| !state.hidden.contains(&s.number)).collect();
     shown.sort_by_key(|s| s.kind.min(StructureKind::Organ));
@@ -200,7 +200,7 @@ fn visible(state: &State) -> Vec<&crate::case::Structure> {
 }
 
 fn curves(state: &State) -> Vec<Curve> {
-    let of = |s: &crate::case::Structure| {
+    let of = |s: &case::Structure| {
         let dvh = state.results.dvh(s.number)?;
         Some(Curve { name: s.name.clone(), colour: s.colour, points: [dvh.cumulative(), Vec::new()] })
     };

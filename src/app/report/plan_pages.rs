@@ -4,11 +4,11 @@ use super::pages::curves;
 use super::pen::{HAIR, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, cut, letters, levels};
 use super::picture::Subject;
 use super::plan::{BeamFacts, PlanReport};
-use crate::analysis::{Metric, Verdict};
-use crate::app::state::ViewKind;
-use crate::app::state::compare::Side;
-use crate::case::MlcAxis;
-use crate::files::pdf::Type;
+use crate::state::ViewKind;
+use crate::state::compare::Side;
+use analysis::{Metric, Verdict};
+use case::MlcAxis;
+use files::pdf::Type;
 
 /// Pixels per point of the pictures.
 const FINENESS: f32 = 2.0;

@@ -1,7 +1,7 @@
 //! The picture of the room, drawn on the CPU as `kernels/room.wgsl` draws it on the graphics device.
 
-use crate::app::render::{RoomLook, RoomOrder, RoomSurface};
-use crate::files::pdf::Image;
+use crate::render::{RoomLook, RoomOrder, RoomSurface};
+use files::pdf::Image;
 use glam::{Mat4, Vec2, Vec3, Vec4, vec2};
 
 /// Samples along each side of a pixel: edges are smooth.
@@ -184,9 +184,9 @@ fn shade(surface: &RoomSurface, at_mm: Vec3, normal: Vec3, eye_mm: Vec3) -> (Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::render::{RoomFrame, RoomLines};
-    use crate::app::view::Camera;
-    use crate::geometry::Mesh;
+    use crate::render::{RoomFrame, RoomLines};
+    use crate::view::Camera;
+    use geometry::Mesh;
     use glam::DVec3;
     use std::f64::consts::{PI, TAU};
     use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The report as JSON, and as CSV for spreadsheets.
 
 use super::Report;
-use crate::files::csv_cell;
+use files::csv_cell;
 
 /// One object, indented.
 ///

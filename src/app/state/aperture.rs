@@ -1,8 +1,8 @@
 //! How apertures are fitted and edited, and which control point of a dynamic beam is displayed.
 
 use super::State;
-use crate::analysis::{FitSettings, target_of};
-use crate::case::{Beam, Structure, StructureKind};
+use analysis::{FitSettings, target_of};
+use case::{Beam, Structure, StructureKind};
 
 /// Settings of the aperture tools.
 #[derive(Clone, Debug, Default, PartialEq)]

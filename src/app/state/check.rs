@@ -1,12 +1,12 @@
 //! The second check of the plan on show: what is asked, and which of that the last answer answers.
 
 use super::State;
-use crate::analysis::second_check::{MachineUse, SecondCheck, Tolerances};
-use crate::analysis::{DEFAULT_GRID_MM, Engine, MonteCarlo};
-use crate::app::state::results::Settings;
-use crate::case::{Goal, Plan, StructureSet};
-use crate::engine::cccs::Quality;
-use crate::files::ChosenMachines;
+use crate::state::results::Settings;
+use analysis::second_check::{MachineUse, SecondCheck, Tolerances};
+use analysis::{DEFAULT_GRID_MM, Engine, MonteCarlo};
+use case::{Goal, Plan, StructureSet};
+use engine::cccs::Quality;
+use files::ChosenMachines;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The box of the second check.

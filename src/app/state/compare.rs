@@ -1,10 +1,10 @@
 //! Settings of the Compare workspace: the two doses, their overlay, the display of their difference.
 
 use super::ViewKind;
-use crate::app::render::Isolines;
-use crate::case::{Case, Goal, Rgb};
-use crate::engine::gamma::Criterion;
-use crate::results::MOST_GAMMA;
+use crate::render::Isolines;
+use case::{Case, Goal, Rgb};
+use engine::gamma::Criterion;
+use results::MOST_GAMMA;
 use serde::{Deserialize, Serialize};
 
 /// A dose that can be A or B.
@@ -399,8 +399,8 @@ impl Compare {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Dose, DoseStatus};
-    use crate::geometry::{Grid, Volume};
+    use case::{Dose, DoseStatus};
+    use geometry::{Grid, Volume};
     use glam::DVec3;
     use std::sync::Arc;
 
@@ -453,7 +453,7 @@ mod tests {
 
     #[test]
     fn what_a_session_kept_is_restored_where_it_makes_sense() {
-        let case = crate::files::demo::build("tg119").unwrap();
+        let case = files::demo::build("tg119").unwrap();
         let mut set = Compare { sides: [Some(Source::Plan(0)), Some(Source::Dose(7))], ..Compare::default() };
         set.layout = Layout::Flicker;
         set.gamma = GammaSettings { dose_percent: 2.0, signed: true, ..set.gamma };
@@ -474,7 +474,7 @@ mod tests {
 
     #[test]
     fn a_dose_of_nothing_is_suggested_last() {
-        let mut case = crate::files::demo::build("tg119").unwrap();
+        let mut case = files::demo::build("tg119").unwrap();
         let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [2; 3]).unwrap());
         let dose = |gy: f32| {
             let gy = Arc::new(Volume::new(Arc::clone(&grid), vec![gy; 8]));

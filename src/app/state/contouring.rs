@@ -1,7 +1,7 @@
 //! What makes or changes a structure by calculation.
 
-use crate::analysis::contouring::Operation;
-use crate::case::StructureKind;
+use analysis::contouring::Operation;
+use case::StructureKind;
 
 /// A calculation that the user asks for.
 #[derive(Clone, Debug, PartialEq)]

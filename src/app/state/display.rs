@@ -1,6 +1,6 @@
 //! Display settings: window and level, isodose levels, colourwash. Values only; no drawing.
 
-use crate::case::Rgb;
+use case::Rgb;
 
 /// A grey-scale window, HU: `level` is its middle, `width` from black to white.
 #[derive(Clone, Copy, Debug, PartialEq)]

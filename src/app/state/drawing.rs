@@ -1,7 +1,7 @@
 //! Drawing of contours: the tool in the hand, and what is being drawn with it.
 
 use super::{Selection, State, ViewKind};
-use crate::case::{Contours, Drawn, Structure};
+use case::{Contours, Drawn, Structure};
 use glam::DVec3;
 use std::ops::RangeInclusive;
 

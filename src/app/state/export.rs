@@ -1,9 +1,9 @@
 //! What an export from the window writes.
 
 use super::State;
-use crate::case::Case;
-use crate::dicom::{Anonymise, DoseBits, ExportOptions, ExportPart};
-use crate::results::{DosesToExport, XRay, XRays};
+use case::Case;
+use dicom::{Anonymise, DoseBits, ExportOptions, ExportPart};
+use results::{DosesToExport, XRay, XRays};
 
 /// The choice in the Save menu; a part leaves where the case has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

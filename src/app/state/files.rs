@@ -1,7 +1,7 @@
 //! Files of the user's choosing: the purpose of a file dialog, and files to be written.
 
 use super::machine_fit::TankFile;
-use crate::files::{Inputs, Place};
+use files::{Inputs, Place};
 use std::path::PathBuf;
 
 /// Purpose of a file dialog.

@@ -4,9 +4,9 @@ use super::State;
 use super::compare::{Side, Source};
 use super::display::DoseReference;
 use super::results::{CaseResults, DISPLAYED, Shown, of_side};
-use crate::analysis::{Dvh, GoalRow, Unanswered, scorecard, target_of, unsettled};
-use crate::case::{Dose, DoseStatus, Goal, Structure, StructureKind};
-use crate::results::DvhOf;
+use analysis::{Dvh, GoalRow, Unanswered, scorecard, target_of, unsettled};
+use case::{Dose, DoseStatus, Goal, Structure, StructureKind};
+use results::DvhOf;
 use std::sync::Arc;
 
 /// What is open in the list of goals.

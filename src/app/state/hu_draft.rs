@@ -1,6 +1,6 @@
 //! A HU table while it is edited: the typed values, valid or not. Doses use it only once it is applied.
 
-use crate::physics::{HuTable, Material};
+use physics::{HuTable, Material};
 
 /// The fields of a table in the editor.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! The machine files that doses are computed with: one that changes on disk makes them stale.
 
 use super::State;
-use crate::physics::MachineContents;
+use physics::MachineContents;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Beam, Case, Jaws, Plan};
+    use case::{Beam, Case, Jaws, Plan};
     use glam::DVec3;
     use std::sync::Arc;
 
@@ -80,7 +80,7 @@ mod tests {
                 ..Beam::fixed("B", 1, 0.0, DVec3::ZERO, Jaws::symmetric(50.0, 50.0), 1.0)
             })
             .collect();
-        state.history = crate::case::History::new(Case { plans: vec![Arc::new(plan)], ..Case::default() });
+        state.history = case::History::new(Case { plans: vec![Arc::new(plan)], ..Case::default() });
         state
     }
 

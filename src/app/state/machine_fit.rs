@@ -1,7 +1,7 @@
 //! A machine fitted to measured data, or compared with them: what is chosen, what is under way, what came of it.
 
-use crate::analysis::machine_fit::{FitSettings, FittedMachine, Report, TankFiles, TankRead};
-use crate::physics::{Machine, Parameter};
+use analysis::machine_fit::{FitSettings, FittedMachine, Report, TankFiles, TankRead};
+use physics::{Machine, Parameter};
 use std::path::PathBuf;
 use std::sync::Arc;
 

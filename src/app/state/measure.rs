@@ -2,8 +2,8 @@
 
 use super::compare::Side;
 use super::{State, Workspace};
-use crate::analysis::value_at;
-use crate::case::{Dose, DoseStatus};
+use analysis::value_at;
+use case::{Dose, DoseStatus};
 use glam::DVec3;
 use std::sync::Arc;
 

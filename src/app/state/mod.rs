@@ -27,9 +27,9 @@ pub mod unsaved;
 
 pub use notices::{About, FinishedJob, JobEnd, Jobs, LiveJob, Notice, NoticeKind, Notices};
 
-use crate::case::{Beam, Case, History, Plan, Structure};
-use crate::files::{Recoverable, ThemeChoice};
+use ::files::{Recoverable, ThemeChoice};
 use aperture::Aperture;
+use case::{Beam, Case, History, Plan, Structure};
 use check::SecondCheckBox;
 use compare::Compare;
 use display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};

@@ -1,9 +1,7 @@
 //! What the window knows of other systems: names and places as typed, what listens and sends now, what was said.
 
-use crate::files::PeerSettings;
-use crate::network::{
-    AeTitle, Call, Match, Patience, Query, ReceiveOptions, Route, let_in, query_key, query_uid,
-};
+use files::PeerSettings;
+use network::{AeTitle, Call, Match, Patience, Query, ReceiveOptions, Route, let_in, query_key, query_uid};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Messages to the user, and the list of the worker's jobs.
 
 use super::slot::Slot;
-use crate::case::Receipt;
+use case::Receipt;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -108,7 +108,7 @@ pub struct Jobs {
 
 #[derive(Debug)]
 pub struct LiveJob {
-    pub id: crate::worker::JobId,
+    pub id: worker::JobId,
     pub slot: Slot,
     pub name: Arc<str>,
     /// 0 to 1.

@@ -2,10 +2,10 @@
 
 use super::compare::Side;
 use super::record::Record;
-use crate::analysis::BodyChoice;
-use crate::case::{Case, PatientInfo, StructureSet};
-use crate::dicom::{Catalogue, Choice, Entry, Tree};
-use crate::open::{CaseWord, DoseFile};
+use analysis::BodyChoice;
+use case::{Case, PatientInfo, StructureSet};
+use dicom::{Catalogue, Choice, Entry, Tree};
+use open::{CaseWord, DoseFile};
 use std::path::PathBuf;
 use std::sync::Arc;
 

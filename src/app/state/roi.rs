@@ -3,8 +3,8 @@
 //! A structure is defined by its contours, as in a file. The shape it was made from is stored separately, keyed by
 //! those contours, so that undo restores the matching shape.
 
-use crate::case::{Case, Contour, Contours, Rgb, Structure, StructureKind, free_colour};
-use crate::geometry::{Grid, box_contours, sphere_contours};
+use case::{Case, Contour, Contours, Rgb, Structure, StructureKind, free_colour};
+use geometry::{Grid, box_contours, sphere_contours};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_centre_is_that_of_the_volume_not_of_the_box() {
-        let rectangle = |x: [f64; 2], y: [f64; 2], z: f64| crate::case::Contour {
+        let rectangle = |x: [f64; 2], y: [f64; 2], z: f64| case::Contour {
             points_mm: vec![
                 DVec3::new(x[0], y[0], z),
                 DVec3::new(x[1], y[0], z),

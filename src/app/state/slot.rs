@@ -1,6 +1,6 @@
 //! Slots of the window's jobs.
 
-use crate::results::{Place, RunOfPlan};
+use results::{Place, RunOfPlan};
 
 /// A newer job for a slot replaces the older one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,8 +2,8 @@
 
 use super::State;
 use super::opening::{Opened, Opening};
-use crate::case::{Goal, Plan, Pose, StructureSet};
-use crate::physics::HuTable;
+use case::{Goal, Plan, Pose, StructureSet};
+use physics::HuTable;
 use std::sync::Arc;
 
 /// The user's work on a case, as a snapshot: cheap to make and to compare. Two are equal if they share their parts, so

@@ -3,9 +3,9 @@
 use super::bev::BevPlane;
 use super::overlay::{Anchor, text};
 use super::{BeamLayer, drag};
-use crate::analysis::AperturePart;
-use crate::app::theme;
-use crate::case::{Jaws, Mlc, MlcAxis};
+use crate::theme;
+use analysis::AperturePart;
+use case::{Jaws, Mlc, MlcAxis};
 use egui::{CursorIcon, Painter, Pos2, Response, Stroke, Ui, vec2};
 
 /// Distance within which an edge is grabbed, points.

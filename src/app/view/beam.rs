@@ -3,10 +3,10 @@
 use super::field::{field_in_plane, leaf_openings};
 use super::overlay::{Anchor, text};
 use super::{BeamLayer, Scene, ViewPlane};
-use crate::app::state::ViewKind;
-use crate::app::theme;
-use crate::geometry::BeamFrame;
+use crate::state::ViewKind;
+use crate::theme;
 use egui::{Color32, Painter, Pos2, Rect, Shape, Stroke, Vec2, vec2};
+use geometry::BeamFrame;
 use glam::DVec3;
 
 const SELECTED: Color32 = Color32::from_rgb(240, 244, 248);
@@ -196,8 +196,8 @@ fn turning_plane(beam: &BeamLayer) -> [DVec3; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Beam, Jaws};
-    use crate::geometry::PatientPosition;
+    use case::{Beam, Jaws};
+    use geometry::PatientPosition;
 
     /// Turning the gantry towards its own source changes nothing, in every position and couch angle.
     #[test]

@@ -6,11 +6,11 @@ use super::field::leaf_openings;
 use super::overlay::{self, Anchor, text};
 use super::shape::{self, Lens};
 use super::{BeamLayer, Scene, ViewEvent, ViewState, drag, navigate, rest};
-use crate::app::render::{BevFrame, BevLook, OutlineLook};
-use crate::app::theme;
-use crate::case::{Jaws, Mlc, MlcAxis, StructureKind};
-use crate::geometry::BeamFrame;
+use crate::render::{BevFrame, BevLook, OutlineLook};
+use crate::theme;
+use case::{Jaws, Mlc, MlcAxis, StructureKind};
 use egui::{Color32, Painter, PointerButton, Pos2, Rect, Response, Stroke, Ui, pos2, vec2};
+use geometry::BeamFrame;
 use glam::DVec3;
 
 const JAWS: Color32 = Color32::from_rgb(240, 244, 248);

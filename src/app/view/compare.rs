@@ -6,20 +6,20 @@ use super::overlay;
 use super::overlay::{Anchor, MARGIN, SMALL, display_rgb, text};
 use super::shape::Lens;
 use super::{Scene, ViewEvent, ViewPlane, ViewState, drag, measure, navigate, slice, structure};
-use crate::app::render::{Blend, CompareLook, DifferenceLook, GammaLook, Isolines};
-use crate::app::state::compare::{
+use crate::render::{Blend, CompareLook, DifferenceLook, GammaLook, Isolines};
+use crate::state::compare::{
     DIVERGING, DifferenceDisplay, FAILING, GAMMA_COLOURS, LOCAL_FROM, Unit, difference_colour, gamma_colour,
     signed_gamma_colour,
 };
-use crate::app::state::display::DoseDisplay;
-use crate::app::state::measure::ReadDose;
-use crate::app::theme;
-use crate::case::{Dose, Rgb};
-use crate::geometry::Volume;
+use crate::state::display::DoseDisplay;
+use crate::state::measure::ReadDose;
+use crate::theme;
+use case::{Dose, Rgb};
 use egui::{
     Align2, Color32, CursorIcon, FontId, Painter, Rect, Response, Role, Sense, Stroke, Ui, WidgetInfo, pos2,
     vec2,
 };
+use geometry::Volume;
 use std::sync::Arc;
 
 /// Content of a pane.

@@ -4,8 +4,8 @@ use super::shape;
 
 use super::shape::{Grip, Lens};
 use super::{Scene, ViewEvent, aperture, beam, navigate};
-use crate::analysis::AperturePart;
-use crate::app::state::ViewKind;
+use crate::state::ViewKind;
+use analysis::AperturePart;
 use egui::{CursorIcon, PointerButton, Pos2, Response, Ui};
 
 /// Object grabbed by a drag.

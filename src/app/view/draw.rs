@@ -2,15 +2,15 @@
 
 use super::overlay::{self, Anchor, SMALL, on_image};
 use super::{Scene, ViewEvent, ViewPlane};
-use crate::app::command::DrawAction;
-use crate::app::state::ViewKind;
-use crate::app::state::drawing::{Outline, Tool};
-use crate::app::theme;
-use crate::case::Rgb;
-use crate::geometry::Grid;
+use crate::command::DrawAction;
+use crate::state::ViewKind;
+use crate::state::drawing::{Outline, Tool};
+use crate::theme;
+use case::Rgb;
 use egui::{
     Color32, CursorIcon, Event, Painter, PointerButton, Pos2, Response, Shape, Stroke, Ui, pos2, vec2,
 };
+use geometry::Grid;
 use glam::DVec3;
 
 /// Change of the diameter by a notch of the wheel or a key.

@@ -1,9 +1,9 @@
 //! Intersection of a beam's field with a plane: the divergent pyramid behind the jaws, or behind one leaf pair.
 
 use super::ViewPlane;
-use crate::case::{Jaws, Mlc, MlcAxis};
-use crate::geometry::BeamFrame;
+use case::{Jaws, Mlc, MlcAxis};
 use egui::Pos2;
+use geometry::BeamFrame;
 
 /// A convex polygon of a view.
 pub(super) struct FieldPolygon {
@@ -93,9 +93,9 @@ impl FieldPolygon {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::state::ViewKind;
-    use crate::geometry::PatientPosition;
+    use crate::state::ViewKind;
     use egui::{pos2, vec2};
+    use geometry::PatientPosition;
     use glam::DVec3;
 
     fn plane(kind: ViewKind, centre_mm: DVec3) -> ViewPlane {

@@ -2,9 +2,9 @@
 
 use super::overlay::{Anchor, text};
 use super::{Scene, ViewEvent, ViewPlane};
-use crate::app::state::measure::{Measured, ReadDose, Tool};
-use crate::app::theme;
-use crate::case::DoseStatus;
+use crate::state::measure::{Measured, ReadDose, Tool};
+use crate::theme;
+use case::DoseStatus;
 use egui::{Color32, CursorIcon, Painter, PointerButton, Pos2, Response, Stroke, Ui, vec2};
 
 const RULER: Color32 = Color32::from_rgb(255, 226, 110);
@@ -142,8 +142,8 @@ fn line(painter: &Painter, ends: [Pos2; 2], colour: Color32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Dose;
-    use crate::geometry::{Grid, Volume};
+    use case::Dose;
+    use geometry::{Grid, Volume};
     use glam::DVec3;
     use std::sync::Arc;
 

@@ -28,12 +28,12 @@ pub use radiograph::{RadiographEvent, RadiographScene, RadiographState, show as 
 pub use room::{Camera, Preset, ROOM_VIEW, RoomScene, RoomStructure, show as show_room};
 pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook, framed_mm};
 
-use crate::analysis::AperturePart;
-use crate::app::command::DrawAction;
-use crate::app::state::ViewKind;
-use crate::app::state::measure::Measured;
-use crate::app::state::roi::Shape;
-use crate::app::theme;
+use crate::command::DrawAction;
+use crate::state::ViewKind;
+use crate::state::measure::Measured;
+use crate::state::roi::Shape;
+use crate::theme;
+use analysis::AperturePart;
 use egui::{Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
 use glam::DVec3;
 

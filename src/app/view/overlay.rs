@@ -2,11 +2,11 @@
 
 use super::{DoseLayer, Scene, ViewPlane};
 
-use crate::analysis::LEAST_SPREAD_DOSE;
-use crate::app::state::ViewKind;
-use crate::app::state::display::{DoseDisplay, Isodose, UNCERTAINTY_LEVELS};
-use crate::app::theme;
-use crate::case::Rgb;
+use crate::state::ViewKind;
+use crate::state::display::{DoseDisplay, Isodose, UNCERTAINTY_LEVELS};
+use crate::theme;
+use analysis::LEAST_SPREAD_DOSE;
+use case::Rgb;
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Stroke, pos2, vec2};
 use glam::DVec3;
 

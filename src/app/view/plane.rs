@@ -1,9 +1,9 @@
 //! Position of a view's plane in the patient, and transforms between screen and patient.
 
-use crate::app::render::PlaneFrame;
-use crate::app::state::ViewKind;
-use crate::geometry::Grid;
+use crate::render::PlaneFrame;
+use crate::state::ViewKind;
 use egui::{Pos2, Rect};
+use geometry::Grid;
 use glam::DVec3;
 
 /// A view's plane, its rectangle on the screen, and its scale.

@@ -4,16 +4,16 @@ use super::overlay;
 
 use super::overlay::{Anchor, display_rgb, text};
 use super::{navigate, rest};
-use crate::app::render::{DrrView, Gpu, OutlineLook, Overlay, RadiographFrame, RadiographLook};
-use crate::app::state::register::{Display, Image, Mode, Region, seen_axes};
-use crate::app::theme;
-use crate::case::Pose;
-use crate::geometry::{Mask, Projection, Volume};
+use crate::render::{DrrView, Gpu, OutlineLook, Overlay, RadiographFrame, RadiographLook};
+use crate::state::register::{Display, Image, Mode, Region, seen_axes};
+use crate::theme;
+use case::Pose;
 use egui::emath::GuiRounding as _;
 use egui::{
     Color32, CursorIcon, Event, Modifiers, Painter, PointerButton, Pos2, Rect, Response, Role, Sense, Shape,
     Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2,
 };
+use geometry::{Mask, Projection, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 

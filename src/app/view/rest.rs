@@ -1,6 +1,6 @@
 //! Coarse casts during motion, fine casts at rest.
 
-use crate::app::render::{Fineness, Gpu};
+use crate::render::{Fineness, Gpu};
 use egui::{Response, Ui};
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 //! Common content of all views: rebuilt each frame from shared parts, so cheap.
 
-use crate::app::render::Gpu;
-use crate::app::state::display::{DoseDisplay, WashOf, WindowLevel};
-use crate::app::state::measure::Measures;
-use crate::app::state::results::Certainty;
-use crate::app::state::roi::Shape;
-use crate::case::{Bank, Beam, Dose, Jaws, Mlc, Rgb, StructureKind, StructureSet};
-use crate::geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume};
+use crate::render::Gpu;
+use crate::state::display::{DoseDisplay, WashOf, WindowLevel};
+use crate::state::measure::Measures;
+use crate::state::results::Certainty;
+use crate::state::roi::Shape;
+use case::{Bank, Beam, Dose, Jaws, Mlc, Rgb, StructureKind, StructureSet};
+use geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 

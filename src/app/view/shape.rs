@@ -3,11 +3,11 @@
 
 use super::ViewPlane;
 use super::bev::BevPlane;
-use crate::app::state::roi::{SMALLEST_MM, Shape as Roi};
-use crate::app::theme;
-use crate::geometry::BeamFrame;
-use crate::geometry::polygons::convex_hull;
+use crate::state::roi::{SMALLEST_MM, Shape as Roi};
+use crate::theme;
 use egui::{Color32, Painter, Pos2, Rect, Stroke, StrokeKind, pos2, vec2};
+use geometry::BeamFrame;
+use geometry::polygons::convex_hull;
 use glam::{DVec2, DVec3};
 
 /// Distance within which a handle is grabbed, points.
@@ -191,8 +191,8 @@ fn outline(points: impl Iterator<Item = Pos2>) -> Vec<Pos2> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::state::ViewKind;
-    use crate::geometry::PatientPosition;
+    use crate::state::ViewKind;
+    use geometry::PatientPosition;
 
     fn plane(kind: ViewKind, centre_mm: DVec3) -> ViewPlane {
         let [right, down] = kind.axes();

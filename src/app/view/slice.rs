@@ -3,10 +3,10 @@
 use super::overlay::{self, display_rgb};
 use super::shape::{self, Lens};
 use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, draw, measure, navigate, structure};
-use crate::app::render::{DoseLook, DoseStyle, Isodose, SliceLook};
-use crate::app::state::display::{DoseDisplay, UNCERTAINTY_LEVELS};
-use crate::app::state::measure::ReadDose;
-use crate::app::theme;
+use crate::render::{DoseLook, DoseStyle, Isodose, SliceLook};
+use crate::state::display::{DoseDisplay, UNCERTAINTY_LEVELS};
+use crate::state::measure::ReadDose;
+use crate::theme;
 use egui::{Response, Ui};
 
 pub(super) fn show(

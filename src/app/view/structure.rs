@@ -2,11 +2,11 @@
 
 use super::overlay::{display_rgb, on_image};
 use super::{Scene, StructureLook, ViewPlane};
-use crate::app::render::OutlineLook;
-use crate::app::state::ViewKind;
-use crate::case::{Contour, Structure};
-use crate::geometry::{Grid, cut_across};
+use crate::render::OutlineLook;
+use crate::state::ViewKind;
+use case::{Contour, Structure};
 use egui::{Color32, Painter, Pos2, Shape, Stroke};
+use geometry::{Grid, cut_across};
 use glam::DVec3;
 
 const WIDTH: f32 = 1.6;
@@ -159,7 +159,7 @@ fn points(structure: &Structure, look: &StructureLook, plane: &ViewPlane, slab: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Rgb, StructureKind};
+    use case::{Rgb, StructureKind};
 
     fn square(x_mm: f64, z: f64) -> Contour {
         let points_mm = [[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]]

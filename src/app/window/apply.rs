@@ -1,13 +1,13 @@
 //! Application of commands: the one place where user input changes the state.
 
 use super::App;
-use crate::app::command::Command;
-use crate::app::state::Selection;
-use crate::app::state::files::FileAction;
-use crate::app::state::opening::Opening;
-use crate::app::state::results::Shown;
-use crate::app::state::slot::Slot;
-use crate::app::view::ViewState;
+use crate::command::Command;
+use crate::state::Selection;
+use crate::state::files::FileAction;
+use crate::state::opening::Opening;
+use crate::state::results::Shown;
+use crate::state::slot::Slot;
+use crate::view::ViewState;
 
 impl App {
     /// Applies a command, then derives the statuses of the displayed results: no dose outlives its case.

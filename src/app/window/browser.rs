@@ -1,9 +1,9 @@
 //! A file browser in the window, for desktops without file dialogs. Folders are read on a thread, so that an
 //! unresponsive file system does not block the window.
 
-use crate::app::panel::row;
-use crate::app::state::files::FileAction;
-use crate::app::theme;
+use crate::panel::row;
+use crate::state::files::FileAction;
+use crate::theme;
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use egui::{Button, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui, vec2};
 use std::ffi::OsString;

@@ -1,22 +1,22 @@
 //! Opening and loading of cases.
 
 use super::App;
-use crate::analysis::{BodyChoice, contradiction, is_computed};
-use crate::app::jobs::{Answer, open};
-use crate::app::state::compare::Compare;
-use crate::app::state::display::DoseReference;
-use crate::app::state::opening::{Opened, Opening, Origin};
-use crate::app::state::record::Record;
-use crate::app::state::results::Shown;
-use crate::app::state::slot::Slot;
-use crate::app::state::unsaved::Work;
-use crate::app::state::{NoticeKind, Selection, roi};
-use crate::case::{Case, Edit, Severity};
-use crate::dicom::Choice;
-use crate::open::CaseWord;
-use crate::results::patient_grid;
-use crate::worker::Task;
+use crate::jobs::{Answer, open};
+use crate::state::compare::Compare;
+use crate::state::display::DoseReference;
+use crate::state::opening::{Opened, Opening, Origin};
+use crate::state::record::Record;
+use crate::state::results::Shown;
+use crate::state::slot::Slot;
+use crate::state::unsaved::Work;
+use crate::state::{NoticeKind, Selection, roi};
+use ::open::CaseWord;
+use analysis::{BodyChoice, contradiction, is_computed};
+use case::{Case, Edit, Severity};
+use dicom::Choice;
+use results::patient_grid;
 use std::path::PathBuf;
+use worker::Task;
 
 impl App {
     /// Opens a CASE word; the loaded case stays until the new one is complete.
@@ -52,7 +52,7 @@ impl App {
                 open::Outcome::Asks(question) => return Ok(Answer::AskPatients(question)),
             };
             // The previous case closes: the engines release its volumes.
-            crate::engine::empty_caches(control.cache());
+            engine::empty_caches(control.cache());
             if let Some(ct) = &opened.case.ct {
                 gpu.prepare_ct(&ct.hu);
             }
@@ -62,7 +62,7 @@ impl App {
     }
 
     /// Loads a new case into the state.
-    pub(in crate::app) fn show_case(&mut self, opened: Opened) {
+    pub(crate) fn show_case(&mut self, opened: Opened) {
         let Opened { mut case, word, series, folder, structures, mut record, body, mut session, recovers } =
             opened;
         if recovers.is_some() {

@@ -1,19 +1,19 @@
 //! The second check: what it is asked, its answer, and its report.
 
 use super::App;
-use crate::analysis::second_check::MachineUse;
-use crate::app::jobs::Answer;
-use crate::app::jobs::check::CheckInputs;
-use crate::app::report;
-use crate::app::state::NoticeKind;
-use crate::app::state::check::{CheckAction, CheckGoals, CheckPhase, Checked, ModelsAsk};
-use crate::app::state::files::{FileAction, Target};
-use crate::app::state::slot::Slot;
-use crate::files::replace_file;
-use crate::worker::{Lane, Task};
+use crate::jobs::Answer;
+use crate::jobs::check::CheckInputs;
+use crate::report;
+use crate::state::NoticeKind;
+use crate::state::check::{CheckAction, CheckGoals, CheckPhase, Checked, ModelsAsk};
+use crate::state::files::{FileAction, Target};
+use crate::state::slot::Slot;
+use analysis::second_check::MachineUse;
+use files::replace_file;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use worker::{Lane, Task};
 
 impl App {
     pub(super) fn second_check(&mut self, action: CheckAction) {

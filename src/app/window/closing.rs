@@ -1,10 +1,10 @@
 //! The window's title, and the questions before unsaved work is lost.
 
 use super::App;
-use crate::app::state::files::FileAction;
-use crate::app::state::opening::{Opened, Opening};
-use crate::app::state::unsaved::{Question, Reply, Then, Work};
-use crate::app::state::{NoticeKind, State};
+use crate::state::files::FileAction;
+use crate::state::opening::{Opened, Opening};
+use crate::state::unsaved::{Question, Reply, Then, Work};
+use crate::state::{NoticeKind, State};
 use egui::ViewportCommand;
 use std::path::PathBuf;
 

@@ -2,10 +2,10 @@
 
 use super::App;
 use super::browser::{self, Browser, Outcome};
-use crate::app::state::NoticeKind;
-use crate::app::state::files::FileAction;
-use crate::app::state::machine_fit::MachineFitAction;
-use crate::case::Placement;
+use crate::state::NoticeKind;
+use crate::state::files::FileAction;
+use crate::state::machine_fit::MachineFitAction;
+use case::Placement;
 use crossbeam_channel::{Receiver, Sender};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

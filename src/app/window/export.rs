@@ -1,14 +1,14 @@
 //! An export of the case on show, by the same code as `beamsight export`.
 
 use super::App;
-use crate::analysis::Engine;
-use crate::app::jobs::Answer;
-use crate::app::state::NoticeKind;
-use crate::app::state::files::Target;
-use crate::dicom::ExportPart;
-use crate::files::{NewFolder, NewFolderError};
-use crate::results::{EngineChoice, ExportHow, export_case};
-use crate::worker::{Lane, Task};
+use crate::jobs::Answer;
+use crate::state::NoticeKind;
+use crate::state::files::Target;
+use analysis::Engine;
+use dicom::ExportPart;
+use files::{NewFolder, NewFolderError};
+use results::{EngineChoice, ExportHow, export_case};
+use worker::{Lane, Task};
 
 impl App {
     /// Writes the case into a new folder, on the worker; an earlier export there is replaced only after confirmation.

@@ -1,12 +1,12 @@
 //! Machine files that change on disk while their doses are on show.
 
 use super::App;
-use crate::app::jobs::Answer;
-use crate::app::state::NoticeKind;
-use crate::app::state::slot::Slot;
-use crate::physics::{Machine, MachineContents};
-use crate::worker::Task;
+use crate::jobs::Answer;
+use crate::state::NoticeKind;
+use crate::state::slot::Slot;
+use physics::{Machine, MachineContents};
 use std::time::Instant;
+use worker::Task;
 
 impl App {
     /// Has the worker look at the machine files in use, from time to time.

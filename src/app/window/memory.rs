@@ -1,21 +1,21 @@
 //! Autosave of unsaved work against a crash, and its recovery at the next start. Recent cases, too.
 
 use super::App;
-use crate::app::jobs::{Answer, Remembered, open};
-use crate::app::state::NoticeKind;
-use crate::app::state::opening::Opening;
-use crate::app::state::record::Record;
-use crate::app::state::slot::Slot;
-use crate::app::state::unsaved::Work;
-use crate::case::Dose;
-use crate::files::{Keeper, KeptDoses, Recoverable, add_recent_case, recent_cases};
-use crate::geometry::VolumeId;
-use crate::open::CaseWord;
-use crate::results::{DoseOfBeam, Node, Standing};
-use crate::worker::Task;
+use crate::jobs::{Answer, Remembered, open};
+use crate::state::NoticeKind;
+use crate::state::opening::Opening;
+use crate::state::record::Record;
+use crate::state::slot::Slot;
+use crate::state::unsaved::Work;
+use ::open::CaseWord;
+use case::Dose;
+use files::{Keeper, KeptDoses, Recoverable, add_recent_case, recent_cases};
+use geometry::VolumeId;
+use results::{DoseOfBeam, Node, Standing};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use worker::Task;
 
 /// Longest interval between autosaves, which also keep the display settings.
 const AT_LEAST: Duration = Duration::from_secs(60);

@@ -2,13 +2,13 @@
 //! window, which neither waits for them nor speaks itself.
 
 use super::App;
-use crate::app::state::NoticeKind;
-use crate::app::state::network::{Calling, Errand, Found, NetworkAction};
-use crate::dicom::transferables;
-use crate::network::{
+use crate::state::NoticeKind;
+use crate::state::network::{Calling, Errand, Found, NetworkAction};
+use crossbeam_channel as channel;
+use dicom::transferables;
+use network::{
     Call, Event, Match, Query, ReceiveOptions, Receiver, Route, Until, echo, find, retrieve_all, send,
 };
-use crossbeam_channel as channel;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

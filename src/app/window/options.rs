@@ -1,16 +1,16 @@
 //! Start options of a window: the words of the command line, applied as the case opens.
 
 use super::App;
-use crate::analysis::BodyWord;
-use crate::app::state::compare::{Layout, Side, Source};
-use crate::app::state::display::WashOf;
-use crate::app::state::files::FileAction;
-use crate::app::state::register::{Mode, Pair};
-use crate::app::state::results::EngineChoice;
-use crate::app::state::{NoticeKind, ViewKind, Workspace};
-use crate::case::{Case, Placement, Pose};
-use crate::engine::DeviceChoice;
-use crate::files::ThemeChoice;
+use crate::state::compare::{Layout, Side, Source};
+use crate::state::display::WashOf;
+use crate::state::files::FileAction;
+use crate::state::register::{Mode, Pair};
+use crate::state::results::EngineChoice;
+use crate::state::{NoticeKind, ViewKind, Workspace};
+use analysis::BodyWord;
+use case::{Case, Placement, Pose};
+use engine::DeviceChoice;
+use files::ThemeChoice;
 use glam::DVec3;
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -1,16 +1,16 @@
 //! The worker's reports, received into the state.
 
 use super::App;
-use crate::app::jobs::Answer;
-use crate::app::state::register::Search;
-use crate::app::state::slot::Slot;
-use crate::app::state::{About, JobEnd, LiveJob, NoticeKind};
-use crate::case::Receipt;
-use crate::engine::card_trouble;
-use crate::results::{Delivery, MetricAtPose};
-use crate::worker::{JobEvent, Report};
+use crate::jobs::Answer;
+use crate::state::register::Search;
+use crate::state::slot::Slot;
+use crate::state::{About, JobEnd, LiveJob, NoticeKind};
+use case::Receipt;
+use engine::card_trouble;
+use results::{Delivery, MetricAtPose};
 use std::sync::Arc;
 use std::time::Instant;
+use worker::{JobEvent, Report};
 
 impl App {
     /// Receives the worker's reports.

@@ -2,23 +2,23 @@
 //! if the user has confirmed it.
 
 use super::App;
-use crate::analysis::machine_fit::write_report;
-use crate::app::jobs::{Answer, MachineFitAnswer, open};
-use crate::app::state::NoticeKind;
-use crate::app::state::files::{FileAction, Target};
-use crate::app::state::machine_fit::MachineFit;
-use crate::app::state::record::Record;
-use crate::app::state::slot::Slot;
-use crate::app::state::unsaved::Work;
-use crate::app::workspace::room;
-use crate::app::{panel, report};
-use crate::dicom::{Belonging, write_registration};
-use crate::files::{GoalTemplate, Inputs, plan_toml, replace_file, session};
-use crate::open::paths_of;
-use crate::registration::spatial_registration;
-use crate::worker::Task;
+use crate::jobs::{Answer, MachineFitAnswer, open};
+use crate::state::NoticeKind;
+use crate::state::files::{FileAction, Target};
+use crate::state::machine_fit::MachineFit;
+use crate::state::record::Record;
+use crate::state::slot::Slot;
+use crate::state::unsaved::Work;
+use crate::workspace::room;
+use crate::{panel, report};
+use ::open::paths_of;
+use analysis::machine_fit::write_report;
+use dicom::{Belonging, write_registration};
+use files::{GoalTemplate, Inputs, plan_toml, replace_file, session};
+use registration::spatial_registration;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use worker::Task;
 
 impl App {
     /// Writes the requested content into a file; `replaces`: the user has confirmed that an existing file is replaced.

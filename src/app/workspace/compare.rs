@@ -1,16 +1,16 @@
 //! The Compare workspace: two doses on one plane, in the chosen layout.
 
 use super::plan;
-use crate::app::command::{Command, Commands, MeasureAction};
-use crate::app::render::Gpu;
-use crate::app::state::compare::{Compare, Layout, Side};
-use crate::app::state::display::WindowLevel;
-use crate::app::state::results::Freshness;
-use crate::app::state::{State, ViewKind};
-use crate::app::theme;
-use crate::app::view::{CompareScene, DoseLayer, Pane, ViewEvent, ViewState, show_pane};
-use crate::geometry::Volume;
+use crate::command::{Command, Commands, MeasureAction};
+use crate::render::Gpu;
+use crate::state::compare::{Compare, Layout, Side};
+use crate::state::display::WindowLevel;
+use crate::state::results::Freshness;
+use crate::state::{State, ViewKind};
+use crate::theme;
+use crate::view::{CompareScene, DoseLayer, Pane, ViewEvent, ViewState, show_pane};
 use egui::{Button, Key, Rect, Ui, UiBuilder, pos2, vec2};
+use geometry::Volume;
 use std::sync::Arc;
 
 /// Points between two views.

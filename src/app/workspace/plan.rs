@@ -1,12 +1,12 @@
 //! The Plan workspace: four linked views, each maximisable.
 
-use crate::app::command::{ApertureAction, Command, Commands, MeasureAction, PlanAction};
-use crate::app::render::Gpu;
-use crate::app::state::display::WindowLevel;
-use crate::app::state::files::FileAction;
-use crate::app::state::{Selection, State, Workspace};
-use crate::app::view::{BeamLayer, DoseLayer, DrawingLayer, Scene, StructureLook, ViewEvent, ViewState};
-use crate::app::{panel, theme};
+use crate::command::{ApertureAction, Command, Commands, MeasureAction, PlanAction};
+use crate::render::Gpu;
+use crate::state::display::WindowLevel;
+use crate::state::files::FileAction;
+use crate::state::{Selection, State, Workspace};
+use crate::view::{BeamLayer, DoseLayer, DrawingLayer, Scene, StructureLook, ViewEvent, ViewState};
+use crate::{panel, theme};
 use egui::{Align, Layout, Rect, Ui, UiBuilder, pos2, vec2};
 
 /// Points between two views.

@@ -1,15 +1,15 @@
 //! The Register workspace: one or two X-rays, the DRR over each of them, one pose for both.
 
-use crate::app::command::{Command, Commands, RegisterAction};
-use crate::app::render::Gpu;
-use crate::app::state::files::FileAction;
-use crate::app::state::register::{Display, MOST_IMAGES, Register, shifted, turned};
-use crate::app::state::{NoticeKind, State};
-use crate::app::theme;
-use crate::app::view::{self, RadiographEvent, RadiographScene, RadiographState};
-use crate::case::{Beam, StructureKind};
-use crate::geometry::Projection;
+use crate::command::{Command, Commands, RegisterAction};
+use crate::render::Gpu;
+use crate::state::files::FileAction;
+use crate::state::register::{Display, MOST_IMAGES, Register, shifted, turned};
+use crate::state::{NoticeKind, State};
+use crate::theme;
+use crate::view::{self, RadiographEvent, RadiographScene, RadiographState};
+use case::{Beam, StructureKind};
 use egui::{Key, Rect, Ui, UiBuilder, vec2};
+use geometry::Projection;
 use glam::DVec3;
 
 /// Points between two views.

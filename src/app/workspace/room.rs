@@ -1,13 +1,13 @@
 //! The room in the Plan workspace: what it shows of the state, its switch and its menu.
 
-use crate::analysis::CouchTop;
-use crate::app::command::{Command, Commands};
-use crate::app::panel;
-use crate::app::render::{Gpu, RoomLook};
-use crate::app::state::room::Room;
-use crate::app::state::{State, ViewKind};
-use crate::app::view::{self, Preset, RoomScene, RoomStructure, Scene, ViewEvent, ViewState};
-use crate::case::StructureKind;
+use crate::command::{Command, Commands};
+use crate::panel;
+use crate::render::{Gpu, RoomLook};
+use crate::state::room::Room;
+use crate::state::{State, ViewKind};
+use crate::view::{self, Preset, RoomScene, RoomStructure, Scene, ViewEvent, ViewState};
+use analysis::CouchTop;
+use case::StructureKind;
 use egui::{Align, Layout, Rect, Response, Ui, UiBuilder, pos2};
 use std::sync::Arc;
 

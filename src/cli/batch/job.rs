@@ -1,11 +1,11 @@
 //! The process of a job, started by a batch: the verb's own code, its answer into a folder, and what it read.
 
 use super::super::{Answer, Cli, Failure, carry_out, chain, signed, tell};
-use crate::engine::{CudaError, DeviceChoice};
-use crate::files::{end_now, replace_file};
-use crate::input::{JOBS_BYTES, keep_trail, read_text, trail};
 use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _};
+use engine::{CudaError, DeviceChoice};
+use files::{end_now, replace_file};
+use input::{JOBS_BYTES, keep_trail, read_text, trail};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;

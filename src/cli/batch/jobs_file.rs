@@ -3,8 +3,8 @@
 use super::super::outputs::Outputs;
 use super::super::{Cli, Failure, Verb, check, dose, gamma, register, signed};
 use super::order::put_in_order;
-use crate::input::{JOBS_BYTES, read_text};
 use clap::{Command, CommandFactory as _, FromArgMatches as _};
+use input::{JOBS_BYTES, read_text};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::{Component, Path};

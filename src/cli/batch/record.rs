@@ -3,10 +3,10 @@
 use super::job::Outcome;
 use super::unit::{TALLY, Unit};
 use super::workers::Work;
-use crate::engine::Digest;
-use crate::files::{cache_folder, replace_file};
-use crate::input::{JOBS_BYTES, content_digest, read_text, stamp};
 use anyhow::Context as _;
+use engine::Digest;
+use files::{cache_folder, replace_file};
+use input::{JOBS_BYTES, content_digest, read_text, stamp};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! A batch as an array of Slurm: submitted by `sbatch`, watched by `squeue`.
 
 use super::super::{Failure, tell};
-use crate::engine::DeviceChoice;
 use anyhow::{Context as _, anyhow, bail, ensure};
+use engine::DeviceChoice;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;

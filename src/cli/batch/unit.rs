@@ -3,8 +3,8 @@
 use super::jobs_file::{Job, Word, with_files};
 use super::record::{Program, done};
 use super::workers::Work;
-use crate::engine::Digest;
-use crate::engine::mccs::Part;
+use engine::Digest;
+use engine::mccs::Part;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

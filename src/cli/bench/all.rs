@@ -3,7 +3,7 @@
 use super::super::selftest::devices;
 use super::super::{Answer, Failure, chain, tell};
 use super::{Args, DRR, FRAME, GAMMA, LIVE, MCCS, MEMORY, REGISTER, STROKE};
-use crate::engine::DeviceChoice;
+use engine::DeviceChoice;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

@@ -1,8 +1,8 @@
 //! What `beamsight check` prints.
 
 use super::Row;
-use crate::analysis::rate_text;
-use crate::analysis::second_check::{Agreement, Item, MetricPair, PointAgreement, SecondCheck, Tolerances};
+use analysis::rate_text;
+use analysis::second_check::{Agreement, Item, MetricPair, PointAgreement, SecondCheck, Tolerances};
 use std::fmt::Write as _;
 
 /// One plan in full; several, or those of a folder of folders, as a table.

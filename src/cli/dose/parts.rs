@@ -2,12 +2,11 @@
 
 use super::super::outputs::Outputs;
 use super::super::{Answer, Failure};
-use crate::engine::JobControl;
-use crate::engine::mccs::{Part, PartTally};
-use crate::files::replace_file;
-use crate::input;
-use crate::results::{PlanJob, compute_part};
 use anyhow::Context as _;
+use engine::JobControl;
+use engine::mccs::{Part, PartTally};
+use files::replace_file;
+use results::{PlanJob, compute_part};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,13 +1,13 @@
 //! The image of a DRR and its files.
 
 use super::Args;
-use crate::case::{PixelMeaning, Radiograph};
-use crate::dicom::{Belonging, write_radiograph};
-use crate::engine::drr::{Drr, Region};
-use crate::files::mha::{self, Facts, Quantity};
-use crate::files::replace_file;
-use crate::geometry::{Grid, ImagingSetup, Projection, Volume};
 use anyhow::{Context as _, anyhow};
+use case::{PixelMeaning, Radiograph};
+use dicom::{Belonging, write_radiograph};
+use engine::drr::{Drr, Region};
+use files::mha::{self, Facts, Quantity};
+use files::replace_file;
+use geometry::{Grid, ImagingSetup, Projection, Volume};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ fn png(path: &Path, image: &Radiograph, args: &Args) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::PatientPosition;
+    use geometry::PatientPosition;
     use glam::DVec3;
 
     /// The smaller imager's pixels coincide with those of the whole one.

@@ -2,8 +2,8 @@
 
 use super::data_set::{DataSet, Series};
 use super::{Belonging, WriteError};
-use crate::case::Ct;
-use crate::dicom::Progress;
+use crate::Progress;
+use case::Ct;
 use dicom_core::value::{C, PrimitiveValue};
 use dicom_dictionary_std::{tags, uids};
 use rayon::prelude::*;
@@ -41,7 +41,7 @@ fn plane(ct: &Ct, k: usize, belonging: &Belonging) -> DataSet {
     let first = grid.centre_mm(0, 0, k);
     let series =
         Series { modality: "CT", uid: ct.series_uid.clone(), number: 1, description: &ct.description };
-    let sop_uid = ct.plane_uids.get(k).cloned().unwrap_or_else(crate::case::new_uid);
+    let sop_uid = ct.plane_uids.get(k).cloned().unwrap_or_else(case::new_uid);
     let mut set = DataSet::object(uids::CT_IMAGE_STORAGE, &sop_uid, belonging, &series);
     set.text(tags::IMAGE_TYPE, "DERIVED\\SECONDARY\\AXIAL");
     set.text(tags::PATIENT_POSITION, ct.position.code());

@@ -2,15 +2,15 @@
 
 use super::dates::date_time;
 use super::{Belonging, WriteError};
-use crate::case::new_uid;
-use crate::dicom::object::Item;
-use crate::files::replace_file;
+use crate::object::Item;
+use case::new_uid;
 use dicom_core::dictionary::{DataDictionary as _, DataDictionaryEntry as _};
 use dicom_core::value::{DataSetSequence, PrimitiveValue};
 use dicom_core::{DataElement, Tag, VR};
 use dicom_dictionary_std::{StandardDataDictionary, tags, uids};
 use dicom_object::mem::InMemElement;
 use dicom_object::{FileMetaTableBuilder, InMemDicomObject};
+use files::replace_file;
 use std::error::Error;
 use std::io;
 use std::path::Path;
@@ -153,7 +153,7 @@ impl DataSet {
     pub fn write_in(self, syntax: &str, path: &Path) -> Result<(), WriteError> {
         let encode = |e: &dyn Error| WriteError::Encode {
             path: path.to_owned(),
-            reason: crate::dicom::object::root_cause(e),
+            reason: crate::object::root_cause(e),
         };
         let meta = FileMetaTableBuilder::new()
             .transfer_syntax(syntax)

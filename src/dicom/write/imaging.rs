@@ -1,7 +1,7 @@
 //! Where the patient lies before X-rays, as an export writes it.
 
 use super::Registration;
-use crate::case::Radiograph;
+use case::Radiograph;
 use std::path::PathBuf;
 
 /// The pose of the CT as a registration, its DRRs at that pose, and the X-rays.

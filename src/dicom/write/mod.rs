@@ -31,8 +31,8 @@ pub use rtstruct::write_structures;
 pub use set::{ExportOptions, ExportPart, Exported, ExportedFile, PlanDoses, check_export, export};
 pub use source::StudyFacts;
 
-use crate::case::{Case, PatientInfo, derived_uid, new_uid};
-use crate::dicom::DicomError;
+use crate::DicomError;
+use case::{Case, PatientInfo, derived_uid, new_uid};
 use std::path::PathBuf;
 use thiserror::Error;
 

@@ -2,7 +2,7 @@
 
 use super::data_set::{DataSet, new_series, now, shortened};
 use super::{Belonging, WriteError};
-use crate::case::{Ct, new_uid};
+use case::{Ct, new_uid};
 use dicom_dictionary_std::{tags, uids};
 use glam::DMat4;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! that what is read back from it has the same dose to the last bit.
 
 use super::data_set::decimal;
-use crate::case::{Beam, Contour, Contours, ControlPoint, Plan, Structure, StructureSet};
+use case::{Beam, Contour, Contours, ControlPoint, Plan, Structure, StructureSet};
 use glam::DVec3;
 
 /// The number that its decimal string is read as.

@@ -2,10 +2,10 @@
 
 use super::data_set::{DataSet, decimal, new_series, shortened};
 use super::{Belonging, WriteError};
-use crate::case::{Dose, DoseStatus, new_uid};
-use crate::geometry::Volume;
+use case::{Dose, DoseStatus, new_uid};
 use dicom_core::value::{C, PrimitiveValue};
 use dicom_dictionary_std::{tags, uids};
+use geometry::Volume;
 use std::path::Path;
 
 /// Bits of a stored dose value.
@@ -40,7 +40,7 @@ pub fn why_no_plan_dose(status: DoseStatus, caveats: &[String]) -> Option<String
         DoseStatus::Preview | DoseStatus::Stale => "compute it to its end",
         DoseStatus::Failed => "look at why it failed and compute it again",
     };
-    let status_text = crate::case::status_text(status, caveats);
+    let status_text = case::status_text(status, caveats);
     Some(format!(
         "the dose is {status_text}; only a final dose leaves as the dose of a plan: {remedy}, or write a .mha, which says what it is"
     ))

@@ -2,7 +2,7 @@
 
 use super::data_set::{DataSet, decimal, new_series, shortened};
 use super::{Belonging, WriteError};
-use crate::case::{PixelMeaning, Radiograph, new_uid};
+use case::{PixelMeaning, Radiograph, new_uid};
 use dicom_core::value::{C, PrimitiveValue};
 use dicom_dictionary_std::{tags, uids};
 use std::path::Path;

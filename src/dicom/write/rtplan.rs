@@ -2,10 +2,10 @@
 
 use super::data_set::{DataSet, new_series, now, shortened};
 use super::{Belonging, WriteError};
-use crate::case::{Beam, BeamDose, ControlPoint, Jaws, MlcAxis, Plan, Radiation, new_uid, turn_deg};
-use crate::physics::Machine;
+use case::{Beam, BeamDose, ControlPoint, Jaws, MlcAxis, Plan, Radiation, new_uid, turn_deg};
 use dicom_core::Tag;
 use dicom_dictionary_std::{tags, uids};
+use physics::Machine;
 use std::path::Path;
 
 /// The point of a beam dose. Retired without a successor; planning systems write and read it.

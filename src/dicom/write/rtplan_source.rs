@@ -8,12 +8,12 @@ use super::rtplan::{
 };
 use super::source::{PlanSource, without_private};
 use super::{Belonging, WriteError};
-use crate::case::{Beam, BeamDose, ControlPoint, Plan, Radiation};
-use crate::dicom::object::{Attributes as _, Item};
-use crate::physics::Machine;
+use crate::object::{Attributes as _, Item};
+use case::{Beam, BeamDose, ControlPoint, Plan, Radiation};
 use dicom_core::Tag;
 use dicom_core::header::Header as _;
 use dicom_dictionary_std::tags;
+use physics::Machine;
 use std::path::Path;
 use std::sync::Arc;
 

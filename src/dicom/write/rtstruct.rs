@@ -3,8 +3,8 @@
 use super::data_set::{DataSet, new_series, now, shortened};
 use super::source::StructureSource;
 use super::{Belonging, WriteError};
-use crate::case::{Ct, Structure, StructureSet, new_uid};
-use crate::dicom::object::{Attributes as _, Item};
+use crate::object::{Attributes as _, Item};
+use case::{Ct, Structure, StructureSet, new_uid};
 use dicom_dictionary_std::{tags, uids};
 use glam::DVec3;
 use std::path::Path;

@@ -13,11 +13,11 @@ use super::{
     Belonging, DoseBits, DoseFile, DoseOf, Imaging, WriteError, plan_as_written, plan_faults,
     structures_as_written, write_ct, write_dose_file, write_plan,
 };
-use crate::case::{BeamDose, Case, Ct, Dose, Plan, Sources, beyond_16_bits, new_uid};
-use crate::dicom::object::{Attributes as _, open};
-use crate::dicom::{Progress, read_ct, scan};
-use crate::files::replace_file;
+use crate::object::{Attributes as _, open};
+use crate::{Progress, read_ct, scan};
+use case::{BeamDose, Case, Ct, Dose, Plan, Sources, beyond_16_bits, new_uid};
 use dicom_dictionary_std::tags;
+use files::replace_file;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::io;

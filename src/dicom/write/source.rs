@@ -1,9 +1,9 @@
 //! The objects that a plan and a structure set were read from, for what is carried through from them.
 
 use super::WriteError;
-use crate::case::{Plan, Source, StructureSet};
-use crate::dicom::object::{Attributes as _, Item, Object, open};
-use crate::dicom::{read_plan, read_structures};
+use crate::object::{Attributes as _, Item, Object, open};
+use crate::{read_plan, read_structures};
+use case::{Plan, Source, StructureSet};
 use dicom_core::Tag;
 use dicom_core::header::Header as _;
 use dicom_dictionary_std::tags;

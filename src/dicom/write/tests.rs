@@ -1,11 +1,11 @@
 use super::*;
-use crate::case::{BeamDose, Dose, DoseStatus};
 use crate::conforms::assert_conforms;
-use crate::dicom::object::{Attributes as _, open};
-use crate::dicom::{Choice, load, scan};
-use crate::files::demo;
-use crate::geometry::{Grid, Volume};
+use crate::object::{Attributes as _, open};
+use crate::{Choice, load, scan};
+use case::{BeamDose, Dose, DoseStatus};
 use dicom_dictionary_std::tags;
+use files::demo;
+use geometry::{Grid, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -153,7 +153,7 @@ fn a_beam_without_flattening_filter_comes_back_as_one() {
     let path = folder.join("fff.dcm");
     write_plan(&path, &plan, &[], &Belonging::of(&case)).unwrap();
     assert_conforms(&path);
-    let read = crate::dicom::read_plan(&path, None).unwrap();
+    let read = crate::read_plan(&path, None).unwrap();
     assert!(read.beams[0].unflattened);
     assert_eq!(read.machine_of(&read.beams[0]), "generic-6mv-fff");
 }
@@ -238,7 +238,7 @@ fn a_plan_that_was_computed_otherwise_is_refused() {
     let folder = folder("otherwise");
     let case = demo::build("water").unwrap();
     let path = folder.join("plan.dcm");
-    let refused = |change: &dyn Fn(&mut crate::case::Beam)| {
+    let refused = |change: &dyn Fn(&mut case::Beam)| {
         let mut plan = (*case.plans[0]).clone();
         change(&mut plan.beams[0]);
         let error = write_plan(&path, &plan, &[], &Belonging::of(&case)).unwrap_err().to_string();
@@ -264,8 +264,8 @@ fn a_plan_that_was_computed_otherwise_is_refused() {
 /// below the isocentre by SID less SAD.
 #[test]
 fn a_radiograph_keeps_its_geometry_and_values() {
-    use crate::case::{PixelMeaning, Radiograph};
-    use crate::geometry::{ImagingSetup, PatientPosition};
+    use case::{PixelMeaning, Radiograph};
+    use geometry::{ImagingSetup, PatientPosition};
     let setup = ImagingSetup {
         position: PatientPosition::Ffs,
         gantry_deg: 30.0,

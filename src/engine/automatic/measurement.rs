@@ -1,8 +1,8 @@
 //! How long a device takes for a small collapsed-cone dose, and whether that is the CPU's.
 
-use crate::engine::bench::cccs::water;
-use crate::engine::cccs::{DoseRequest, Quality, beam_dose};
-use crate::engine::{DeviceChoice, DeviceError, JobControl};
+use crate::bench::cccs::water;
+use crate::cccs::{DoseRequest, Quality, beam_dose};
+use crate::{DeviceChoice, DeviceError, JobControl};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
@@ -75,7 +75,7 @@ fn dose(request: &DoseRequest, choice: DeviceChoice, runs: usize) -> Result<(Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::wgpu;
+    use crate::wgpu;
 
     /// On the CPU and on software, which `auto` never takes.
     #[test]

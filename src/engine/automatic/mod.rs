@@ -264,7 +264,7 @@ impl DeviceChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::DEVICES_BYTES;
+    use input::DEVICES_BYTES;
     use std::fs;
     use std::path::PathBuf;
 

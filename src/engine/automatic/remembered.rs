@@ -2,9 +2,9 @@
 //! read is as good as none.
 
 use super::Measured;
-use crate::engine::DeviceChoice;
-use crate::files::{cache_folder, read_cached, write_cached};
-use crate::input::DEVICES_BYTES;
+use crate::DeviceChoice;
+use files::{cache_folder, read_cached, write_cached};
+use input::DEVICES_BYTES;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;

@@ -1,13 +1,13 @@
 //! Collapsed cone: a clinical grid, and the geometries of Xiao et al. 2012 (Table 1) as blocks of water.
 
 use super::{Options, Row, card_error, median, timed};
-use crate::case::{Beam, Jaws};
-use crate::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality, Traversal};
-use crate::engine::jobs::failure::Failure;
-use crate::engine::{Compute, DeviceError, JobControl, cpu, cuda, phantom, wgpu};
-use crate::geometry::GridError;
-use crate::physics::{Machine, MachineError, Material};
+use crate::cccs::{BeamDose, DoseRequest, DoseTo, Quality, Traversal};
+use crate::jobs::failure::Failure;
+use crate::{Compute, DeviceError, JobControl, cpu, cuda, phantom, wgpu};
+use case::{Beam, Jaws};
+use geometry::GridError;
 use glam::DVec3;
+use physics::{Machine, MachineError, Material};
 use std::sync::Arc;
 
 /// Phases that a card times by its own events.

@@ -1,8 +1,8 @@
 //! The test geometries and test cases of de Greef et al. 2009 (Tables II and III), rebuilt as phantoms: the paper's
 //! sizes and spacings, densities of our own (its CTs are not published).
 
-use crate::engine::Random;
-use crate::geometry::{BeamFrame, Grid, PatientPosition, Volume};
+use crate::Random;
+use geometry::{BeamFrame, Grid, PatientPosition, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 

@@ -2,14 +2,14 @@
 //! run.
 
 use super::{Options, median};
-use crate::case::Pose;
-use crate::engine::cache::Cache;
-use crate::engine::cuda::drr::{Launch, Work};
-use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
-use crate::engine::jobs::drr::Rays;
-use crate::engine::jobs::drr::content::Content;
-use crate::engine::{Compute, DeviceError, JobControl, Random, cpu, cuda, phantom};
-use crate::geometry::{Projection, Volume};
+use crate::cache::Cache;
+use crate::cuda::drr::{Launch, Work};
+use crate::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
+use crate::jobs::drr::Rays;
+use crate::jobs::drr::content::Content;
+use crate::{Compute, DeviceError, JobControl, Random, cpu, cuda, phantom};
+use case::Pose;
+use geometry::{Projection, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 use std::time::Instant;

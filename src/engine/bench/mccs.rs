@@ -5,13 +5,13 @@
 //! chosen by its Figure 4, which shows slice 98 of the first and slice 125 of 240 of the second.
 
 use super::{Options, timed};
-use crate::case::{Beam, Jaws};
-use crate::engine::cccs::DoseError;
-use crate::engine::mccs::{MccsDose, MccsRequest, Next, Until, Variant, refine_over};
-use crate::engine::{Compute, DeviceError, JobControl, phantom};
-use crate::geometry::GridError;
-use crate::physics::{Machine, Material, Patient};
+use crate::cccs::DoseError;
+use crate::mccs::{MccsDose, MccsRequest, Next, Until, Variant, refine_over};
+use crate::{Compute, DeviceError, JobControl, phantom};
+use case::{Beam, Jaws};
+use geometry::GridError;
 use glam::DVec3;
+use physics::{Machine, Material, Patient};
 use std::sync::Arc;
 
 /// Histories of the paper's batch.
@@ -186,7 +186,7 @@ fn apart(a: &MccsDose, b: &MccsDose) -> Apart {
 }
 
 /// Seven directions, each with a leaf-shaped field of its own of some 8 x 10 cm2.
-fn beams() -> Result<Vec<(Beam, Arc<Machine>)>, crate::physics::MachineError> {
+fn beams() -> Result<Vec<(Beam, Arc<Machine>)>, physics::MachineError> {
     let machine = Machine::resolve("generic-6mv")?;
     let shaped = |n: usize| {
         let jaws = Jaws::symmetric(100.0, 100.0);

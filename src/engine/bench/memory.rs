@@ -2,12 +2,12 @@
 
 use super::cccs::water;
 use super::drr::{View, projection};
-use crate::case::Pose;
-use crate::engine::cccs::{Quality, beam_dose};
-use crate::engine::drr::{DrrRequest, Integrator, Pixels, drr};
-use crate::engine::gamma::{Criterion, GammaRequest, gamma};
-use crate::engine::{Compute, DeviceError, JobControl, Memory, empty_caches, memory};
-use crate::geometry::Volume;
+use crate::cccs::{Quality, beam_dose};
+use crate::drr::{DrrRequest, Integrator, Pixels, drr};
+use crate::gamma::{Criterion, GammaRequest, gamma};
+use crate::{Compute, DeviceError, JobControl, Memory, empty_caches, memory};
+use case::Pose;
+use geometry::Volume;
 use glam::DVec3;
 use std::sync::Arc;
 

@@ -2,10 +2,10 @@
 
 use super::degreef::{CASES, GEOMETRIES, Geometry, TestCase};
 use super::{Options, Row, median, timed};
-use crate::engine::cuda::Device;
-use crate::engine::cuda::path::{PathMethod, Work, radiological_depth_at};
-use crate::engine::{Compute, DeviceError, JobControl, cpu, wgpu};
-use crate::geometry::Volume;
+use crate::cuda::Device;
+use crate::cuda::path::{PathMethod, Work, radiological_depth_at};
+use crate::{Compute, DeviceError, JobControl, cpu, wgpu};
+use geometry::Volume;
 use glam::DVec3;
 
 /// Seconds on a GeForce GTX 280 (system II), with the copy to the host: Tables V to VII. `None` where there is no figure.

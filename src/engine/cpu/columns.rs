@@ -1,8 +1,8 @@
 //! Density summed along columns of voxels: a row of rays shares its plane crossings.
 
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::walk::{self, Planes};
-use crate::geometry::{Grid, Volume};
+use crate::{Cancelled, JobControl};
+use geometry::walk::{self, Planes};
+use geometry::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
 

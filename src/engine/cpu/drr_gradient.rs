@@ -1,8 +1,8 @@
 //! DRRs and their derivatives by pose on the CPU.
 
-use crate::engine::jobs::drr_gradient::{AXES, Level, Shot};
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::walk::clipped;
+use crate::jobs::drr_gradient::{AXES, Level, Shot};
+use crate::{Cancelled, JobControl};
+use geometry::walk::clipped;
 use glam::{DVec3, Vec3};
 use multiversion::multiversion;
 use rayon::prelude::*;

@@ -5,10 +5,10 @@
 //! for rays that run across the columns, each is walked voxel by voxel.
 
 use super::columns::{self, Columns};
-use crate::engine::jobs::path::{DepthMap, PathRequest};
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::walk::{self, Planes};
-use crate::geometry::{Grid, Volume};
+use crate::jobs::path::{DepthMap, PathRequest};
+use crate::{Cancelled, JobControl};
+use geometry::walk::{self, Planes};
+use geometry::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::Arc;

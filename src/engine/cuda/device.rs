@@ -4,7 +4,7 @@ use super::drr::{Class, Launch};
 use super::error::{CudaError, is_out_of_memory};
 use super::kernels;
 use super::memory::{Buffer, ItemCache, Key, Pool, Resident, Source};
-pub use crate::engine::jobs::int;
+pub use crate::jobs::int;
 use bytemuck::Pod;
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, DriverError, result, sys};
 use cudarc::nvrtc::Ptx;

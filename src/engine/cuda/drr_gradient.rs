@@ -5,11 +5,11 @@ use super::device::{Arg, CardLock, Device, Shape, int};
 use super::error::CudaError;
 use super::memory::Buffer;
 use super::similarity::Similarity;
-use crate::case::Pose;
-use crate::engine::JobControl;
-use crate::engine::jobs::drr_gradient::{AXES, Compared, Features, Level, PRODUCTS, Shot, Sums};
-use crate::geometry::Projection;
+use crate::JobControl;
+use crate::jobs::drr_gradient::{AXES, Compared, Features, Level, PRODUCTS, Shot, Sums};
 use bytemuck::{Pod, Zeroable};
+use case::Pose;
+use geometry::Projection;
 use glam::DVec3;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Errors of a card. `dispatch` turns every one of them into an answer of the CPU with a note.
 
-use crate::engine::Cancelled;
-use crate::engine::jobs::failure;
+use crate::Cancelled;
+use crate::jobs::failure;
 use cudarc::driver::{DriverError, sys::CUresult};
 use thiserror::Error;
 

@@ -7,13 +7,13 @@ use super::error::{CudaError, Failure};
 use super::memory::{Buffer, Key, Resident};
 use super::pages::HostBuffer;
 use super::paper::gu;
-use crate::engine::JobControl;
-use crate::engine::cache::Cache;
-use crate::engine::jobs::gamma::{
+use crate::JobControl;
+use crate::cache::Cache;
+use crate::jobs::gamma::{
     CardCall, Checked, Counts, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, Layers, Limits,
     Method, look, remember, select, threshold,
 };
-use crate::geometry::Volume;
+use geometry::Volume;
 pub(super) use pair::Pair;
 use pair::pair;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! A grid as `kernels/walk.cuh` walks it.
 
 use super::device::int;
-use crate::engine::jobs::drr::Image;
-use crate::geometry::Grid;
+use crate::jobs::drr::Image;
 use bytemuck::{Pod, Zeroable};
+use geometry::Grid;
 use glam::DVec3;
 use std::ops::Range;
 

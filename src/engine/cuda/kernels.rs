@@ -77,14 +77,8 @@ mod tests {
     #[test]
     fn the_path_kernels_are_called_as_declared() {
         let ptx = ptx("path").unwrap();
-        assert_eq!(
-            signature(ptx, "path_step"),
-            Some(vec![size_of::<crate::engine::cuda::path::Rays>(), 8, 8])
-        );
-        assert_eq!(
-            signature(ptx, "path_columns"),
-            Some(vec![size_of::<crate::engine::cuda::path::Rays>(), 8, 4, 8])
-        );
+        assert_eq!(signature(ptx, "path_step"), Some(vec![size_of::<crate::cuda::path::Rays>(), 8, 8]));
+        assert_eq!(signature(ptx, "path_columns"), Some(vec![size_of::<crate::cuda::path::Rays>(), 8, 4, 8]));
         assert_eq!(signature(ptx, "path_edges"), Some(vec![8, 4, 4, 4, 8]));
         assert_eq!(signature(ptx, "path_matter"), Some(vec![8, 4, 4, 4, 8]));
         assert_eq!(signature(ptx, "path_orient"), Some(vec![8, 4, 4, 4, 4, 8]));
@@ -94,7 +88,7 @@ mod tests {
     #[test]
     fn the_slopes_kernels_are_called_as_declared() {
         let ptx = ptx("drr_gradient").unwrap();
-        let scene = size_of::<crate::engine::cuda::drr_gradient::CardScene>();
+        let scene = size_of::<crate::cuda::drr_gradient::CardScene>();
         assert_eq!(signature(ptx, "drr_integrals"), Some(vec![scene, 8, 8, 8, 8]));
         assert_eq!(signature(ptx, "drr_gradients"), Some(vec![scene, 8, 8, 8, 8, 8]));
         assert_eq!(signature(ptx, "drr_sums"), Some(vec![8, 4, 8, 8, 4, 8]));
@@ -103,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_drr_kernels_are_called_as_declared() {
-        use crate::engine::cuda::drr::{CardImage, CardPlanes, CardSpace, PixelRegion};
+        use crate::cuda::drr::{CardImage, CardPlanes, CardSpace, PixelRegion};
         let ptx = ptx("drr").unwrap();
         let [space, wanted] = [size_of::<CardSpace>(), size_of::<PixelRegion>()];
         assert_eq!((space, wanted, size_of::<CardImage>()), (96, 24, 96));
@@ -114,7 +108,7 @@ mod tests {
                 assert_eq!(signature(ptx, &name), Some(vec![space, wanted, 8, 8, planes, 8, 8, 8]), "{name}");
             }
         }
-        let grid = size_of::<crate::engine::cuda::grid::WalkGrid>();
+        let grid = size_of::<crate::cuda::grid::WalkGrid>();
         assert_eq!(signature(ptx, "drr_exact"), Some(vec![grid, space, wanted, 8, 8, 8, 8]));
     }
 }

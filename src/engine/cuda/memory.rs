@@ -1,7 +1,7 @@
 //! Device memory: a pool of blocks, and the card's cache from job to job.
 
 use super::error::CudaError;
-use crate::geometry::VolumeId;
+use geometry::VolumeId;
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::marker::PhantomData;
@@ -172,7 +172,7 @@ impl ItemCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::{Grid, Volume};
+    use geometry::{Grid, Volume};
     use glam::DVec3;
 
     /// A card of so many bytes, which counts what is asked of it.

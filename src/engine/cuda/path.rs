@@ -4,11 +4,11 @@ use super::device::{Arg, CardLock, Device, Shape, int};
 use super::error::CudaError;
 use super::grid::{Exact, Frame, WalkGrid};
 use super::memory::{Buffer, Resident};
-use crate::engine::JobControl;
-use crate::engine::jobs::Phases;
-use crate::engine::jobs::path::{DepthMap, PathRequest};
-use crate::geometry::{Grid, Volume};
+use crate::JobControl;
+use crate::jobs::Phases;
+use crate::jobs::path::{DepthMap, PathRequest};
 use bytemuck::{Pod, Zeroable};
+use geometry::{Grid, Volume};
 use glam::DVec3;
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub fn trace(request: &PathRequest, device: &Device, control: &JobControl) -> Re
     Ok(request.answer(depth, device.card().to_string(), phases_ms, control.cache()))
 }
 
-/// As [`engine::cpu::path::radiological_depth_at`](crate::engine::cpu::path::radiological_depth_at), in f32 and with the
+/// As [`engine::cpu::path::radiological_depth_at`](crate::cpu::path::radiological_depth_at), in f32 and with the
 /// times of the phases: `upload` (data that the card does not hold), `trace`, `download`. The same bits at every run.
 pub fn radiological_depth_at(
     device: &Device,

@@ -3,7 +3,7 @@
 use super::device::{Arg, CardLock, Shape};
 use super::error::CudaError;
 use super::memory::Buffer;
-use crate::engine::jobs::drr_gradient::{BINS, Information, Rank};
+use crate::jobs::drr_gradient::{BINS, Information, Rank};
 
 /// Threads that share a pixel's rank, and those of a block, as in the kernels.
 const LANES: usize = 8;

@@ -1,8 +1,8 @@
 use super::*;
-use crate::case::Pose;
-use crate::engine::jobs::drr_gradient::moved;
-use crate::engine::{JobControl, cpu, phantom};
-use crate::geometry::{Projection, Volume};
+use crate::jobs::drr_gradient::moved;
+use crate::{JobControl, cpu, phantom};
+use case::Pose;
+use geometry::{Projection, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn a_coarse_level_holds_as_much() {
 /// The reference of another room: the exact walk through the CT's own voxels.
 #[test]
 fn the_integrals_are_those_of_the_exact_walk() {
-    use crate::engine::jobs::drr::{DrrRequest, Integrator, Pixels, Rays};
+    use crate::jobs::drr::{DrrRequest, Integrator, Pixels, Rays};
     let volume = Arc::new(balls());
     let control = JobControl::new();
     let pose = Pose::new([5.0, -8.0, 3.0], [4.0, -6.0, 9.0]);

@@ -12,9 +12,9 @@ pub use information::{BINS, Information};
 pub use rank::Rank;
 pub use sums::{CorrelationAtPose, Features, PRODUCTS, Sums};
 
-use crate::case::Pose;
-use crate::engine::cache::{Cache, Weighed};
-use crate::geometry::{Grid, Projection, Volume, VolumeId};
+use crate::cache::{Cache, Weighed};
+use case::Pose;
+use geometry::{Grid, Projection, Volume, VolumeId};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::convert::Infallible;

@@ -2,7 +2,7 @@
 
 use super::cccs::DoseError;
 use super::gamma::GammaError;
-use crate::engine::Cancelled;
+use crate::Cancelled;
 
 /// Why a device whose errors are `D` gave no answer to a job that fails with `E` on every device.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,10 @@
 //! Radiological depth: request and answer.
 
 use super::Phases;
-use crate::case::Receipt;
-use crate::engine::cache::Cache;
-use crate::engine::digest::Digest;
-use crate::geometry::{Grid, Volume};
+use crate::cache::Cache;
+use crate::digest::Digest;
+use case::Receipt;
+use geometry::{Grid, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl PathRequest {
     }
 
     /// The answer of a device: the depths of all targets, and the times of its phases.
-    pub(in crate::engine) fn answer(
+    pub(crate) fn answer(
         &self,
         depth_mm: Volume<f32>,
         device: String,

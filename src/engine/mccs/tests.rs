@@ -1,11 +1,11 @@
 //! Histories distributed over several runners.
 
 use super::*;
-use crate::case::{Beam, Jaws};
-use crate::engine::cpu::mccs::Histories;
-use crate::engine::phantom::patient;
-use crate::physics::{Machine, Material};
+use crate::cpu::mccs::Histories;
+use crate::phantom::patient;
+use case::{Beam, Jaws};
 use glam::DVec3;
+use physics::{Machine, Material};
 use std::time::Duration;
 
 fn over(runners: usize, request: &MccsRequest) -> (MccsDose, Vec<MccsDose>) {

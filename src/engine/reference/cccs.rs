@@ -2,7 +2,7 @@
 //!
 //! * TERMA `T` of a voxel: total energy released per unit mass, at the exact radiological depth of its centre.
 //! * Kernel of a class of energy: `sum_k A_k(theta) (1 - exp(-a_k r))` per sr within the radiological radius `r`, `theta` being
-//!   the angle between the line and the voxel's own ray. [`BeamKernel`](crate::physics::kernel_beam::BeamKernel) has its terms.
+//!   the angle between the line and the voxel's own ray. [`BeamKernel`](physics::kernel_beam::BeamKernel) has its terms.
 //! * A cone of solid angle `omega` is collapsed onto its axis. Along a line through a voxel of density `rho` for `l` cm,
 //!   `tau = rho l`, the radiant energy `R_k` of each term becomes
 //!   `R_k exp(-a_k tau) + T A_k (1 - exp(-a_k tau)) / a_k`, and the rest is deposited in the voxel.
@@ -11,16 +11,16 @@
 //! With one line to a voxel's face this is the plain algorithm; more lines remove the lattice's discretisation.
 //! Nothing is shared with the fast forms but the medium, the fluence, the kernels' terms and the choice of directions.
 
-use crate::engine::JobControl;
-use crate::engine::jobs::cccs::beam::{Field, Superposition, VACUUM_G_CM3, grid_from_kernel, mass_of};
-use crate::engine::jobs::cccs::calibrate::MonitorUnit;
-use crate::engine::jobs::cccs::directions::Direction;
-use crate::engine::jobs::cccs::job::{check, each_field};
-use crate::engine::jobs::cccs::medium::Medium;
-use crate::engine::jobs::cccs::{DoseError, DoseRequest};
-use crate::physics::kernel_beam::CHANNELS;
-use crate::physics::kernel_fit::{TERMS, decay_per_cm};
+use crate::JobControl;
+use crate::jobs::cccs::beam::{Field, Superposition, VACUUM_G_CM3, grid_from_kernel, mass_of};
+use crate::jobs::cccs::calibrate::MonitorUnit;
+use crate::jobs::cccs::directions::Direction;
+use crate::jobs::cccs::job::{check, each_field};
+use crate::jobs::cccs::medium::Medium;
+use crate::jobs::cccs::{DoseError, DoseRequest};
 use glam::DVec3;
+use physics::kernel_beam::CHANNELS;
+use physics::kernel_fit::{TERMS, decay_per_cm};
 use rayon::prelude::*;
 
 /// Directions that a thread takes at a time.

@@ -1,6 +1,6 @@
 //! Radiological depth by sorted planes, as R. L. Siddon has it (Med. Phys. 12:252, 1985; de Greef et al. 2009, section II.B), in `f64`.
 
-use crate::geometry::Volume;
+use geometry::Volume;
 use glam::DVec3;
 
 /// Radiological depth (mm of water) from a point source to a target, patient LPS, mm: equations (1) to (21). Every plane's alpha,

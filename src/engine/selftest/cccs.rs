@@ -1,14 +1,14 @@
 //! Collapsed cone: phantoms and fields of every kind, a card against the CPU, and both against the plain reference.
 
 use super::{Row, differences};
-use crate::case::{Beam, ControlPoint, Jaws};
-use crate::engine::cccs::{BeamDose, DoseError, DoseRequest, DoseTo, Quality, Traversal};
-use crate::engine::jobs::failure::Failure;
-use crate::engine::phantom::patient;
-use crate::engine::{Compute, DeviceError, JobControl, Random, cpu, cuda, reference, wgpu};
-use crate::geometry::Grid;
-use crate::physics::{Calibration, Machine, Material, Patient};
+use crate::cccs::{BeamDose, DoseError, DoseRequest, DoseTo, Quality, Traversal};
+use crate::jobs::failure::Failure;
+use crate::phantom::patient;
+use crate::{Compute, DeviceError, JobControl, Random, cpu, cuda, reference, wgpu};
+use case::{Beam, ControlPoint, Jaws};
+use geometry::Grid;
 use glam::{DMat3, DVec3, EulerRot};
+use physics::{Calibration, Machine, Material, Patient};
 use std::sync::Arc;
 
 /// Of the greatest dose, percent.

@@ -2,12 +2,12 @@
 //! a part of the pixels must have the bits of the whole image.
 
 use super::{Row, differences};
-use crate::case::Pose;
-use crate::engine::cuda;
-use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
-use crate::engine::jobs::drr::{Image, Rays};
-use crate::engine::{Compute, DeviceError, JobControl, Random, cpu};
-use crate::geometry::{Grid, Projection, Volume};
+use crate::cuda;
+use crate::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
+use crate::jobs::drr::{Image, Rays};
+use crate::{Compute, DeviceError, JobControl, Random, cpu};
+use case::Pose;
+use geometry::{Grid, Projection, Volume};
 use glam::{DMat3, DVec3, EulerRot};
 use rayon::prelude::*;
 use std::sync::Arc;

@@ -2,15 +2,13 @@
 //! derivatives and the measures against the CPU.
 
 use super::{Row, differences};
-use crate::case::Pose;
-use crate::engine::cuda::Device;
-use crate::engine::cuda::drr_gradient::Work;
-use crate::engine::drr_gradient::{
-    AXES, Compared, CorrelationAtPose, Features, Information, Level, Rank, Sums,
-};
-use crate::engine::jobs::drr_gradient::Shot;
-use crate::engine::{Compute, DeviceError, JobControl, Random, cpu, phantom};
-use crate::geometry::Projection;
+use crate::cuda::Device;
+use crate::cuda::drr_gradient::Work;
+use crate::drr_gradient::{AXES, Compared, CorrelationAtPose, Features, Information, Level, Rank, Sums};
+use crate::jobs::drr_gradient::Shot;
+use crate::{Compute, DeviceError, JobControl, Random, cpu, phantom};
+use case::Pose;
+use geometry::Projection;
 use glam::DVec3;
 use std::sync::Arc;
 

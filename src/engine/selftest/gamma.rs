@@ -1,12 +1,10 @@
 //! Gamma: closed forms, and pairs of every kind of grid, a card against the CPU.
 
 use super::Row;
-use crate::engine::gamma::{
-    Criterion, Dims, GammaError, GammaRequest, GammaResult, Method, Normalisation, Subset,
-};
-use crate::engine::jobs::failure::Failure;
-use crate::engine::{Compute, DeviceError, JobControl, Random, cpu, cuda, wgpu};
-use crate::geometry::{Grid, GridError, Volume};
+use crate::gamma::{Criterion, Dims, GammaError, GammaRequest, GammaResult, Method, Normalisation, Subset};
+use crate::jobs::failure::Failure;
+use crate::{Compute, DeviceError, JobControl, Random, cpu, cuda, wgpu};
+use geometry::{Grid, GridError, Volume};
 use glam::{DMat3, DVec3, EulerRot};
 use std::sync::Arc;
 
@@ -126,7 +124,7 @@ fn against(got: &GammaResult, off: impl Fn(usize, f32) -> f64) -> (f64, f64) {
 /// Also the same points must have none.
 fn compare(got: &GammaResult, want: &GammaResult) -> (f64, f64) {
     let counts = |result: &GammaResult| -> Vec<_> {
-        let of = |c: crate::engine::gamma::Counts| [c.analysed, c.outside, c.undefined];
+        let of = |c: crate::gamma::Counts| [c.analysed, c.outside, c.undefined];
         result.maps.iter().map(|map| of(map.counts)).collect()
     };
     if counts(got) != counts(want) {

@@ -2,14 +2,14 @@
 
 use super::Row;
 use super::cccs::field;
-use crate::case::{Beam, Jaws};
-use crate::engine::cccs::DoseError;
-use crate::engine::mccs::{MccsDose, MccsRequest, Next, Variant, refine_over};
-use crate::engine::phantom::patient;
-use crate::engine::{Compute, DeviceError, JobControl};
-use crate::physics::kernel::{CONES, KernelClass, KernelTable};
-use crate::physics::{Machine, Material, Patient, Spectrum};
+use crate::cccs::DoseError;
+use crate::mccs::{MccsDose, MccsRequest, Next, Variant, refine_over};
+use crate::phantom::patient;
+use crate::{Compute, DeviceError, JobControl};
+use case::{Beam, Jaws};
 use glam::DVec3;
+use physics::kernel::{CONES, KernelClass, KernelTable};
+use physics::{Machine, Material, Patient, Spectrum};
 use std::sync::Arc;
 
 /// Of the energy, percent; the paper's design has more noise.

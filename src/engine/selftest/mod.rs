@@ -103,10 +103,10 @@ fn differences<T: Copy + Into<f64>>(got: &[T], want: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::path::PathRequest;
-    use crate::engine::{CudaError, DeviceChoice, cuda, wgpu};
-    use crate::engine::{WgpuError, phantom};
+    use crate::path::PathRequest;
     use crate::skip::{Missing, skip};
+    use crate::{CudaError, DeviceChoice, cuda, wgpu};
+    use crate::{WgpuError, phantom};
     use glam::DVec3;
     use std::sync::Arc;
 
@@ -163,7 +163,7 @@ mod tests {
             density,
         };
         let on_card = Compute::Wgpu(Arc::clone(&device));
-        let trace = |control: &JobControl| crate::engine::path::trace(&request, &on_card, control);
+        let trace = |control: &JobControl| crate::path::trace(&request, &on_card, control);
         let whole = trace(&JobControl::new()).expect("depths");
         assert_eq!(whole.receipt.card_failure(), None);
         let cancelled = JobControl::new();

@@ -2,12 +2,12 @@
 //! against Siddon's sorted planes in f64.
 
 use super::{Row, differences};
-use crate::engine::bench::degreef::{CASES, GEOMETRIES};
-use crate::engine::cuda::{self, path::PathMethod};
-use crate::engine::reference::path::siddon;
-use crate::engine::{Compute, DeviceError, JobControl, Random, cpu, wgpu};
-use crate::geometry::walk::clipped;
-use crate::geometry::{Grid, Volume};
+use crate::bench::degreef::{CASES, GEOMETRIES};
+use crate::cuda::{self, path::PathMethod};
+use crate::reference::path::siddon;
+use crate::{Compute, DeviceError, JobControl, Random, cpu, wgpu};
+use geometry::walk::clipped;
+use geometry::{Grid, Volume};
 use glam::{DMat3, DVec3, EulerRot};
 use rayon::prelude::*;
 use std::sync::Arc;

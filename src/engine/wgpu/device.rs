@@ -7,8 +7,8 @@ use super::faults::Faults;
 use super::kernel::Pipelines;
 use super::pace::Pace;
 use super::session::Session;
-use crate::engine::JobControl;
-use crate::geometry::VolumeId;
+use crate::JobControl;
+use geometry::VolumeId;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -111,13 +111,13 @@ impl Device {
 
     /// A device of its own, which nobody else opens.
     #[cfg(test)]
-    pub(in crate::engine) fn apart(ordinal: Option<usize>) -> Result<Arc<Self>, WgpuError> {
+    pub(crate) fn apart(ordinal: Option<usize>) -> Result<Arc<Self>, WgpuError> {
         Self::new(adapter(ordinal)?).map(Arc::new)
     }
 
     /// Loses the device, as a driver does that resets it.
     #[cfg(test)]
-    pub(in crate::engine) fn lose(&self) {
+    pub(crate) fn lose(&self) {
         self.handle.destroy();
     }
 

@@ -5,11 +5,11 @@ use super::device::Device;
 use super::error::WgpuError;
 use super::kernel::Kernel;
 use super::session::Session;
-use crate::engine::JobControl;
-use crate::engine::jobs::Phases;
-use crate::engine::jobs::path::{DepthMap, PathRequest};
-use crate::geometry::{Grid, Volume};
+use crate::JobControl;
+use crate::jobs::Phases;
+use crate::jobs::path::{DepthMap, PathRequest};
 use bytemuck::{Pod, Zeroable};
+use geometry::{Grid, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ pub fn trace(request: &PathRequest, device: &Device, control: &JobControl) -> Re
     Ok(request.answer(depth, device.adapter().to_string(), phases_ms, control.cache()))
 }
 
-/// As [`engine::cpu::path::radiological_depth_at`](crate::engine::cpu::path::radiological_depth_at), in f32 and with the times of
+/// As [`engine::cpu::path::radiological_depth_at`](crate::cpu::path::radiological_depth_at), in f32 and with the times of
 /// the phases. The same bits at every run.
 ///
 /// # Errors

@@ -5,10 +5,10 @@ use super::clock::Clock;
 use super::device::{Device, State};
 use super::error::WgpuError;
 use super::kernel::Kernel;
-use crate::engine::JobControl;
-use crate::engine::jobs::Phases;
-use crate::geometry::Volume;
+use crate::JobControl;
+use crate::jobs::Phases;
 use bytemuck::{Pod, Zeroable};
+use geometry::Volume;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! Beams shaped to a target: jaws and leaves at the isocentre plane.
 
-use crate::case::{Beam, ControlPoint, Jaws, Mlc, MlcAxis};
-use crate::geometry::{BeamFrame, PatientPosition};
+use case::{Beam, ControlPoint, Jaws, Mlc, MlcAxis};
+use geometry::{BeamFrame, PatientPosition};
 use glam::DVec3;
 
 /// Source-axis distance of the linear accelerators in the demo plans, mm.

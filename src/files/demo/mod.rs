@@ -10,10 +10,8 @@ mod tg119;
 mod thorax;
 mod water;
 
-use crate::case::{
-    Case, Contour, Ct, PatientInfo, Plan, Rgb, Structure, StructureKind, StructureSet, derived_uid,
-};
-use crate::geometry::{Grid, GridError, PatientPosition, Volume};
+use case::{Case, Contour, Ct, PatientInfo, Plan, Rgb, Structure, StructureKind, StructureSet, derived_uid};
+use geometry::{Grid, GridError, PatientPosition, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
 use shape::Solid;

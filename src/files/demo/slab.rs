@@ -1,8 +1,8 @@
 //! Layers across the beam: water 5 cm, bone 2 cm, water 3 cm, lung 10 cm, water 10 cm.
 
 use super::{Canvas, Phantom, Roi, Solid};
-use crate::case::{Beam, Jaws, Plan, StructureKind};
-use crate::geometry::GridError;
+use case::{Beam, Jaws, Plan, StructureKind};
+use geometry::GridError;
 use glam::DVec3;
 use std::sync::Arc;
 

@@ -9,8 +9,8 @@
 use super::aperture::millennium_120;
 use super::shape::{slab, superellipse};
 use super::{Canvas, Phantom, Roi, Solid};
-use crate::case::{Beam, ControlPoint, Jaws, Mlc, MlcAxis, Normalisation, Plan, StructureKind};
-use crate::geometry::GridError;
+use case::{Beam, ControlPoint, Jaws, Mlc, MlcAxis, Normalisation, Plan, StructureKind};
+use geometry::GridError;
 use glam::DVec3;
 use std::sync::Arc;
 

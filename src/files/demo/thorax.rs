@@ -9,9 +9,9 @@ use super::aperture::round_beam;
 use super::noise::add_noise;
 use super::shape::ramp;
 use super::{Canvas, Phantom, Roi};
-use crate::case::{Normalisation, Plan, StructureKind};
-use crate::geometry::GridError;
 use anatomy as a;
+use case::{Normalisation, Plan, StructureKind};
+use geometry::GridError;
 use glam::DVec3;
 use std::sync::Arc;
 

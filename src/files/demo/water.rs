@@ -1,8 +1,8 @@
 //! A 30 cm cube of water, its target 10 cm below the entrance surface of the first beam.
 
 use super::{Canvas, Phantom, Roi, Solid};
-use crate::case::{Beam, Jaws, Plan, StructureKind};
-use crate::geometry::GridError;
+use case::{Beam, Jaws, Plan, StructureKind};
+use geometry::GridError;
 use glam::DVec3;
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@
 //! (its mephysto module) and files quoted beside others.
 
 use super::{DEPTH_MM, DOSE, Draft, Fault, MeasuredFile, PLACE_MM, SSD_MM, Scan, ScanAxis, field, number};
-use crate::input::beginning;
+use input::beginning;
 
 #[derive(Default)]
 struct Block {

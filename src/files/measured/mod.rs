@@ -11,7 +11,7 @@ mod w2cad;
 
 pub use output_factors::{OutputFactor, OutputFactors, output_factors_of, read_output_factors};
 
-use crate::input::{self, MEASURED_BYTES, beginning, plain};
+use input::{self, MEASURED_BYTES, beginning, plain};
 use std::io::Read as _;
 use std::path::Path;
 use thiserror::Error;

@@ -1,7 +1,7 @@
 //! Output factors: lines `# key: value`, then rows `x_mm,y_mm,factor`.
 
 use super::{DEPTH_MM, Fault, MeasuredError, SSD_MM, field, named, number, read};
-use crate::input::beginning;
+use input::beginning;
 use std::path::Path;
 
 const MOST_FACTORS: usize = 1000;

@@ -5,7 +5,7 @@
 //! A-B second, depth third. Other mountings of the tank swap them, so that a field that is not square is left out.
 
 use super::{Draft, Fault, MeasuredFile, SSD_MM, field, has_room, number, point};
-use crate::input::beginning;
+use input::beginning;
 
 pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
     let mut file = MeasuredFile::default();

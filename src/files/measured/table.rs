@@ -1,7 +1,7 @@
 //! The table of `assets/guide/machine.md`: lines `# key: value`, then rows `position,dose`.
 
 use super::{DEPTH_MM, DOSE, Draft, Fault, MeasuredFile, PLACE_MM, SSD_MM, Scan, ScanAxis, field, number};
-use crate::input::beginning;
+use input::beginning;
 
 #[derive(Default)]
 struct Header {

@@ -7,7 +7,7 @@
 use super::{
     DEPTH_MM, Draft, Fault, MOST_POINTS, MeasuredFile, SSD_MM, Scan, field, has_room, number, point,
 };
-use crate::input::beginning;
+use input::beginning;
 
 pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
     let mut file = MeasuredFile::default();

@@ -1,7 +1,7 @@
 //! What a volume's header states of it beside its grid: quantity, unit, patient and frame of reference. MetaImage has no
 //! fields for these; other readers pass over ones that they do not know.
 
-use crate::case::PatientInfo;
+use case::PatientInfo;
 use std::fmt;
 
 /// What the numbers of a volume are.

@@ -1,9 +1,9 @@
 //! Which way round gantry, collimator and couch turn between two control points. The engines turn the short way; a file
 //! whose numbers lie half a circle or more apart has to say which way is meant.
 
-use crate::case::bounds::{ANGLE_DEG, SAME_DEG};
-use crate::case::{ControlPoint, turn_deg};
-use crate::geometry::wrapped_deg;
+use case::bounds::{ANGLE_DEG, SAME_DEG};
+use case::{ControlPoint, turn_deg};
+use geometry::wrapped_deg;
 use serde::Deserialize;
 
 /// As DICOM names them: clockwise, as angles rise, and counter-clockwise.
@@ -102,7 +102,7 @@ pub fn to_state(points: &[ControlPoint]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Jaws;
+    use case::Jaws;
 
     fn at(gantry_deg: f64, meterset_weight: f64) -> ControlPoint {
         ControlPoint {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::geometry::Mask;
+use crate::Mask;
 use std::f64::consts::PI;
 use std::sync::Arc;
 

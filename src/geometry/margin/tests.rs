@@ -1,6 +1,6 @@
 use super::*;
-use crate::geometry::polygons::{Ring, area_mm2};
-use crate::geometry::{Grid, Mask, interpolated, smoothed, sphere_contours};
+use crate::polygons::{Ring, area_mm2};
+use crate::{Grid, Mask, interpolated, smoothed, sphere_contours};
 use glam::DVec3;
 use std::f64::consts::PI;
 use std::sync::Arc;

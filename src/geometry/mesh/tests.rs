@@ -1,5 +1,5 @@
 use super::*;
-use crate::geometry::{Grid, box_contours, sphere_contours};
+use crate::{Grid, box_contours, sphere_contours};
 use std::collections::HashMap;
 use std::f64::consts::PI;
 use std::sync::Arc;

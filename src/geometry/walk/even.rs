@@ -118,7 +118,7 @@ pub fn within(size: [usize; 3], from: [f32; 3], direction: [f32; 3]) -> Option<[
 mod tests {
     use super::super::{Planes, nested};
     use super::*;
-    use crate::geometry::Grid;
+    use crate::Grid;
     use glam::DVec3;
     use proptest::prelude::*;
 

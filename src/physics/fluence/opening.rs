@@ -1,9 +1,9 @@
 //! The collimators of an exposure as openings, within each of which jaws and leaves may be averaged one by one.
 
 use super::WIDEST_MM;
-use crate::case::{Bank, ControlPoint};
-use crate::physics::Segment;
-use crate::physics::aperture::{Edge, Motion, Raster};
+use crate::Segment;
+use crate::aperture::{Edge, Motion, Raster};
+use case::{Bank, ControlPoint};
 
 /// Way in a part of all that moves but the fastest of X jaws, Y jaws and leaves, mm at the isocentre plane.
 ///

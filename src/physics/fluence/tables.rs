@@ -1,8 +1,8 @@
 //! A fluence as numbers, for devices that evaluate it by themselves.
 
 use super::{Fluence, Opening};
-use crate::physics::focal::MeanMap;
-use crate::physics::{Electrons, ExtraFocal};
+use crate::focal::MeanMap;
+use crate::{Electrons, ExtraFocal};
 
 /// Everything that [`Fluence::at`] and [`Fluence::electrons_at`] read.
 #[derive(Clone, Debug)]

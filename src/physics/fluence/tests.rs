@@ -1,8 +1,8 @@
 //! The fluence against ray tracing from many source points, closed forms and published figures.
 
 use super::{Fluence, FluenceError};
-use crate::case::{Bank, Beam, ControlPoint, Jaws, Mlc, MlcAxis};
-use crate::physics::{Exposure, Machine, exposures};
+use crate::{Exposure, Machine, exposures};
+use case::{Bank, Beam, ControlPoint, Jaws, Mlc, MlcAxis};
 use glam::DVec3;
 use std::sync::Arc;
 

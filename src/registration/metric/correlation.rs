@@ -1,7 +1,7 @@
 //! Normalised cross correlations of groups of features, a feature being the value of a pixel or the difference of two.
 
 use super::{MetricError, Sample, chosen};
-use crate::engine::drr_gradient::{AXES, CorrelationAtPose, Features, Sums};
+use engine::drr_gradient::{AXES, CorrelationAtPose, Features, Sums};
 
 /// Groups with a standard deviation below this share of the picture's hold only noise.
 const FLAT: f64 = 0.02;

@@ -8,8 +8,8 @@ mod correlation;
 
 pub use correlation::Correlation;
 
-use crate::engine::Random;
-use crate::engine::drr_gradient::{Information, Rank};
+use engine::Random;
+use engine::drr_gradient::{Information, Rank};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

@@ -3,7 +3,7 @@
 
 use super::linear::eigen;
 use super::{Best, Range};
-use crate::engine::Random;
+use engine::Random;
 
 /// Settings of a CMA-ES search.
 #[derive(Clone, Copy, Debug, PartialEq)]

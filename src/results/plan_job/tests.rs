@@ -5,14 +5,12 @@ mod hu;
 mod normalised;
 
 use super::*;
-use crate::analysis::{
-    Body, BodyError, BodyWord, Contradiction, MonteCarlo, OUTSIDE_CAVEAT, isocentre_remark,
-};
-use crate::case::{Beam, Contour, DoseStatus, Jaws, StructureKind};
-use crate::engine::mccs::Until;
-use crate::geometry::{Grid, PatientPosition, Volume, box_contours};
-use crate::physics::HuTable;
+use analysis::{Body, BodyError, BodyWord, Contradiction, MonteCarlo, OUTSIDE_CAVEAT, isocentre_remark};
+use case::{Beam, Contour, DoseStatus, Jaws, StructureKind};
+use engine::mccs::Until;
+use geometry::{Grid, PatientPosition, Volume, box_contours};
 use glam::DVec3;
+use physics::HuTable;
 
 const VOXEL_MM: f64 = 4.0;
 
@@ -186,7 +184,7 @@ fn rays_go_through_the_open_part_of_the_field() {
         job.plan.machine = "generic-6mv".to_owned();
         let beam = &mut job.plan.beams[0];
         let boundaries_mm = (0..=20).map(|n| f64::from(n) * 10.0 - 100.0).collect();
-        beam.mlc = Some(crate::case::Mlc { axis: crate::case::MlcAxis::X, boundaries_mm });
+        beam.mlc = Some(case::Mlc { axis: case::MlcAxis::X, boundaries_mm });
         beam.control_points[0].leaves_mm = vec![tips; 20];
         computed(&job).dose.status
     };

@@ -1,8 +1,8 @@
 //! The files of a second check: a case, and which of its doses are those of a plan and its beams.
 
-use crate::analysis::second_check::Item;
-use crate::case::{Case, Dose, Plan, Severity};
-use crate::dicom::{
+use analysis::second_check::Item;
+use case::{Case, Dose, Plan, Severity};
+use dicom::{
     Catalogue, Choice, DicomError, StatedDose, StatedPlan, load, read_stated_dose, read_stated_plan, scan,
 };
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! The machine models that a check is given, and those kept from earlier ones.
 
-use crate::analysis::second_check::{MachineUse, Models, choose_machines};
-use crate::case::Plan;
-use crate::dicom::StatedPlan;
-use crate::files::ChosenMachines;
-use crate::physics::{Machine, MachineError};
+use analysis::second_check::{MachineUse, Models, choose_machines};
+use case::Plan;
+use dicom::StatedPlan;
+use files::ChosenMachines;
+use physics::{Machine, MachineError};
 use std::path::{Path, PathBuf};
 
 /// Given and remembered models.

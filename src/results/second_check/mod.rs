@@ -18,17 +18,15 @@ use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::plan_job::{Computed, compute_in};
 use super::shared::Shared;
-use crate::analysis::second_check::{
+use analysis::second_check::{
     Agreement, DosePoint, FAR, GammaAgreement, GoalCheck, Item, MachineUse, MetricPair, PointAgreement,
     SecondCheck, StructureCheck, TargetDoses, Tolerances, beam_point, judge, plan_point,
 };
-use crate::analysis::{
-    Dvh, Engine, GoalRow, Metric, Unanswered, check_pair, scorecard, unit_remark, value_at,
-};
-use crate::case::{Beam, BeamDose, Case, Dose, DoseStatus, Goal, Plan, Severity, Structure, StructureKind};
-use crate::dicom::StatedPlan;
-use crate::engine::JobControl;
-use crate::engine::gamma::{Criterion, Normalisation};
+use analysis::{Dvh, Engine, GoalRow, Metric, Unanswered, check_pair, scorecard, unit_remark, value_at};
+use case::{Beam, BeamDose, Case, Dose, DoseStatus, Goal, Plan, Severity, Structure, StructureKind};
+use dicom::StatedPlan;
+use engine::JobControl;
+use engine::gamma::{Criterion, Normalisation};
 use std::sync::Arc;
 
 /// Gamma is searched for as far as this: beyond, a point fails by far, and its figure is not shown.
@@ -383,7 +381,7 @@ impl Making<'_> {
             }
             row.remarks.dedup();
             let value =
-                |metric: Metric, dvh: &Option<Arc<Dvh>>| metric.value(dvh.as_deref()?, hundred_gy).ok();
+                |metric: Metric, dvh: &Option<Arc<Dvh>>| dvh.as_deref()?.metric(metric, hundred_gy).ok();
             row.metrics = Metric::REPORTED
                 .map(|metric| MetricPair {
                     metric,

@@ -1,10 +1,10 @@
 //! What a second check compares with: the planned doses, and the beams that cannot be judged whatever is computed.
 
 use super::CheckJob;
-use crate::analysis::second_check::{Item, MachineUse, common_point};
-use crate::analysis::{is_computed, value_at};
-use crate::case::{Beam, BeamDose};
-use crate::dicom::StatedPlan;
+use analysis::second_check::{Item, MachineUse, common_point};
+use analysis::{is_computed, value_at};
+use case::{Beam, BeamDose};
+use dicom::StatedPlan;
 use std::collections::BTreeMap;
 
 /// Beam doses of a plan whose sum differs more from its dose at their point are of something else, share.

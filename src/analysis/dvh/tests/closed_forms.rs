@@ -1,7 +1,7 @@
 //! Small structures in doses whose DVH is a closed form: a sphere and a cylinder in a linear gradient, a Gaussian round a sphere.
 
 use super::super::*;
-use crate::geometry::Grid;
+use geometry::Grid;
 use glam::DVec3;
 use std::f64::consts::{PI, TAU};
 

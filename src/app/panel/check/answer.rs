@@ -1,9 +1,9 @@
 //! The answer of a second check: its verdict, and the figures that it follows from.
 
-use crate::analysis::rate_text;
-use crate::analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict, capital};
-use crate::app::panel::section;
-use crate::app::theme::{self, Palette};
+use crate::panel::section;
+use crate::theme::{self, Palette};
+use analysis::rate_text;
+use analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict, capital};
 use egui::{Color32, Grid, Label, RichText, Ui};
 
 /// `stale`: what has changed since it was asked for.

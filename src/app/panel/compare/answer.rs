@@ -1,17 +1,17 @@
 //! The answer of the comparison: pass rate, worst clusters, structures.
 
 use super::dvh::{CHANGES, change_gy, difference, rows};
-use crate::analysis::second_check::Level;
-use crate::analysis::{Cluster, GammaHistogram, Metric, digits_apart, rate_text};
-use crate::app::command::{Command, Commands};
-use crate::app::panel::section;
-use crate::app::state::compare::{Side, gamma_colour};
-use crate::app::state::results::{Freshness, GammaByStructure};
-use crate::app::state::{Selection, State};
-use crate::app::theme::{self, Palette};
-use crate::case::Structure;
-use crate::engine::gamma::Counts;
+use crate::command::{Command, Commands};
+use crate::panel::section;
+use crate::state::compare::{Side, gamma_colour};
+use crate::state::results::{Freshness, GammaByStructure};
+use crate::state::{Selection, State};
+use crate::theme::{self, Palette};
+use analysis::second_check::Level;
+use analysis::{Cluster, GammaHistogram, Metric, digits_apart, rate_text};
+use case::Structure;
 use egui::{Align2, Color32, FontId, Label, Rect, RichText, Sense, Stroke, Ui, pos2, vec2};
+use engine::gamma::Counts;
 
 /// Clusters listed.
 const MOST_CLUSTERS: usize = 6;
@@ -192,7 +192,7 @@ fn changed(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let Some(metric) = CHANGES.iter().max_by(|a, b| change(a).abs().total_cmp(&change(b).abs())) else {
             continue;
         };
-        let [a, b] = row.dvhs.map(|dvh| metric.value(dvh, None).unwrap_or_default());
+        let [a, b] = row.dvhs.map(|dvh| dvh.metric(*metric, None).unwrap_or_default());
         let detail = format!("{metric}  {a:.1} to {b:.1} Gy  ({:+.2})", b - a);
         let weak = change_gy(row) < 0.01 * state.compare_reference().map_or(10.0, |(gy, _)| gy);
         if line(ui, Some(row.structure), &row.structure.name, &detail, weak).clicked() {
@@ -203,7 +203,7 @@ fn changed(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// A row with a swatch, a name on the left and figures on the right.
 fn line(ui: &mut Ui, of: Option<&Structure>, name: &str, detail: &str, weak: bool) -> egui::Response {
-    crate::app::panel::row(name, detail, false).weak(weak).show(ui, 14.0, |ui| {
+    crate::panel::row(name, detail, false).weak(weak).show(ui, 14.0, |ui| {
         // The space is allocated even without a swatch, so that rows are equally high.
         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
         if let Some(structure) = of {
@@ -238,7 +238,7 @@ fn clusters(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: &m
 }
 
 fn volume(cluster: &Cluster) -> String {
-    crate::app::panel::tree::format_cm3(cluster.volume_cm3)
+    crate::panel::tree::format_cm3(cluster.volume_cm3)
 }
 
 /// The structure that holds a cluster, in words.

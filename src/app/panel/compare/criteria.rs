@@ -1,9 +1,9 @@
 //! The criteria of gamma, as sliders and numbers.
 
-use crate::app::panel::{number, section};
-use crate::app::state::State;
-use crate::app::state::compare::{Compare, GammaNorm, GammaSettings};
-use crate::app::theme;
+use crate::panel::{number, section};
+use crate::state::State;
+use crate::state::compare::{Compare, GammaNorm, GammaSettings};
+use crate::theme;
 use egui::{Button, ComboBox, Slider, Ui};
 use std::ops::RangeInclusive;
 

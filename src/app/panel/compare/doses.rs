@@ -1,12 +1,12 @@
 //! The choice of A and B, their status, and new doses made of them.
 
-use crate::app::command::{Command, Commands};
-use crate::app::panel::{number, section, worth_chip};
-use crate::app::state::State;
-use crate::app::state::compare::{Compare, Side};
-use crate::app::state::files::FileAction;
-use crate::app::theme;
-use crate::case::{Dose, DoseStatus};
+use crate::command::{Command, Commands};
+use crate::panel::{number, section, worth_chip};
+use crate::state::State;
+use crate::state::compare::{Compare, Side};
+use crate::state::files::FileAction;
+use crate::theme;
+use case::{Dose, DoseStatus};
 use egui::{Button, ComboBox, Label, RichText, Ui};
 
 pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands) {

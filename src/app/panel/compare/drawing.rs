@@ -1,12 +1,12 @@
 //! How both doses and their difference are drawn.
 
-use crate::app::command::{Command, Commands};
-use crate::app::panel::{number, section};
-use crate::app::render::Isolines;
-use crate::app::state::State;
-use crate::app::state::compare::{Compare, DifferenceDisplay, Unit};
-use crate::app::state::display::DoseReference;
-use crate::app::theme;
+use crate::command::{Command, Commands};
+use crate::panel::{number, section};
+use crate::render::Isolines;
+use crate::state::State;
+use crate::state::compare::{Compare, DifferenceDisplay, Unit};
+use crate::state::display::DoseReference;
+use crate::theme;
 use egui::{Button, ComboBox, RichText, Slider, Ui};
 
 pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands) {

@@ -1,14 +1,14 @@
 //! DVHs of both doses, and their metrics side by side with differences.
 
-use crate::analysis::{Dvh, Metric, MetricUnit, met_text};
-use crate::app::command::{Command, Commands};
-use crate::app::panel::dvh::{Axes, Curve, axes_choice, plot};
-use crate::app::panel::goals::verdict_text;
-use crate::app::panel::status_chip;
-use crate::app::state::compare::{Side, difference_colour};
-use crate::app::state::{Selection, State};
-use crate::app::theme::{self, Palette};
-use crate::case::{DoseStatus, Structure, StructureKind};
+use crate::command::{Command, Commands};
+use crate::panel::dvh::{Axes, Curve, axes_choice, plot};
+use crate::panel::goals::verdict_text;
+use crate::panel::status_chip;
+use crate::state::compare::{Side, difference_colour};
+use crate::state::{Selection, State};
+use crate::theme::{self, Palette};
+use analysis::{Dvh, Metric, MetricUnit, met_text};
+use case::{DoseStatus, Structure, StructureKind};
 use egui::{Grid, Label, RichText, ScrollArea, Sense, Ui, vec2};
 
 /// A structure with its DVHs in A and B.
@@ -42,7 +42,7 @@ pub fn change_gy(row: &Row<'_>) -> f64 {
 /// Change of a metric from A to B, in its own unit.
 pub fn difference(metric: Metric, row: &Row<'_>, reference_gy: Option<f64>) -> Option<f64> {
     let [a, b] = row.dvhs;
-    Some(metric.value(b, reference_gy).ok()? - metric.value(a, reference_gy).ok()?)
+    Some(b.metric(metric, reference_gy).ok()? - a.metric(metric, reference_gy).ok()?)
 }
 
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -123,7 +123,7 @@ fn table(ui: &mut Ui, state: &State, rows: &[Row<'_>], commands: &mut Commands) 
         for row in rows {
             name(ui, state, row.structure, commands);
             for metric in &metrics {
-                let [a, b] = row.dvhs.map(|dvh| metric.value(dvh, reference_gy).ok());
+                let [a, b] = row.dvhs.map(|dvh| dvh.metric(*metric, reference_gy).ok());
                 for value in [a, b] {
                     ui.label(small(value.map_or("-".to_owned(), |v| format!("{v:.2}"))));
                 }

@@ -11,11 +11,11 @@ mod report;
 pub use answer::unjudged_words;
 pub use dvh::{Row, metrics, rows};
 
-use crate::app::command::{Command, Commands};
-use crate::app::panel::held;
-use crate::app::state::State;
-use crate::app::state::compare::Compare;
-use crate::app::theme;
+use crate::command::{Command, Commands};
+use crate::panel::held;
+use crate::state::State;
+use crate::state::compare::Compare;
+use crate::theme;
 use egui::{Panel, ScrollArea, Ui};
 
 /// Shows the panels round the views.

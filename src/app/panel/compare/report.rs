@@ -1,10 +1,10 @@
 //! The report of the comparison.
 
-use crate::app::command::{Command, Commands};
-use crate::app::panel::section;
-use crate::app::state::State;
-use crate::app::state::compare::Compare;
-use crate::app::state::files::FileAction;
+use crate::command::{Command, Commands};
+use crate::panel::section;
+use crate::state::State;
+use crate::state::compare::Compare;
+use crate::state::files::FileAction;
 use egui::{TextEdit, Ui};
 use std::path::PathBuf;
 

@@ -1,10 +1,10 @@
 //! A goal, changed in place: everything is chosen from lists or dragged.
 
-use crate::app::command::{Command, Commands, GoalAction, gesture};
-use crate::app::panel::number;
-use crate::app::state::State;
-use crate::app::theme;
-use crate::case::{Bound, Goal, Metric, Structure};
+use crate::command::{Command, Commands, GoalAction, gesture};
+use crate::panel::number;
+use crate::state::State;
+use crate::theme;
+use case::{Bound, Goal, Metric, Structure};
 use egui::{ComboBox, Frame, Response, Ui};
 
 /// Shows the fields of a goal.

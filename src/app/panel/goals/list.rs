@@ -1,10 +1,10 @@
 //! The list of goals in the Compare workspace, and the field for a typed goal.
 
 use super::{buttons, form};
-use crate::app::command::{Command, Commands, GoalAction};
-use crate::app::panel::section;
-use crate::app::state::State;
-use crate::app::theme;
+use crate::command::{Command, Commands, GoalAction};
+use crate::panel::section;
+use crate::state::State;
+use crate::theme;
 use egui::{Button, Key, Label, RichText, TextEdit, Ui};
 
 /// Shows the goals, which are those of the Plan workspace.

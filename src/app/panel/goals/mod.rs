@@ -5,18 +5,18 @@ mod list;
 
 pub use list::show as list;
 
-use crate::analysis::{GoalRow, Outcome, Unanswered, Verdict, met_text};
-use crate::app::command::{Command, Commands, GoalAction};
-use crate::app::panel::status_chip;
-use crate::app::state::State;
-use crate::app::state::files::FileAction;
-use crate::app::theme;
-use crate::case::{DoseStatus, Goal};
-use crate::files::GoalTemplate;
+use crate::command::{Command, Commands, GoalAction};
+use crate::panel::status_chip;
+use crate::state::State;
+use crate::state::files::FileAction;
+use crate::theme;
+use analysis::{GoalRow, Outcome, Unanswered, Verdict, met_text};
+use case::{DoseStatus, Goal};
 use egui::{
     Align, Button, Color32, CornerRadius, Label, Layout, Rect, RichText, ScrollArea, Sense, Ui, UiBuilder,
     pos2, vec2,
 };
+use files::GoalTemplate;
 
 /// Width of the figures from which on scorecard and table of metrics stand side by side.
 pub const WIDE: f32 = 1000.0;

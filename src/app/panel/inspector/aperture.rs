@@ -1,16 +1,16 @@
 //! The aperture of a beam: fitted to a structure, shielded, leaves by number.
 
 use super::{field, fields};
-use crate::analysis::{AperturePart, JawRule, LeafEdge, REACH_MM, aperture_faults, with_leaves};
-use crate::app::command::{ApertureAction, Command, Commands, gesture};
-use crate::app::panel::{REFUSED, number, refuses, section};
-use crate::app::state::State;
-use crate::app::state::aperture::Aperture;
-use crate::app::theme;
-use crate::case::{Beam, Edit, MlcAxis, Plan};
-use crate::geometry::Margin;
-use crate::physics::Leaves;
+use crate::command::{ApertureAction, Command, Commands, gesture};
+use crate::panel::{REFUSED, number, refuses, section};
+use crate::state::State;
+use crate::state::aperture::Aperture;
+use crate::theme;
+use analysis::{AperturePart, JawRule, LeafEdge, REACH_MM, aperture_faults, with_leaves};
+use case::{Beam, Edit, MlcAxis, Plan};
 use egui::{Button, CollapsingHeader, ComboBox, RichText, ScrollArea, Ui};
+use geometry::Margin;
+use physics::Leaves;
 
 const MOST_MARGIN_MM: f64 = 50.0;
 /// Faults said at once.

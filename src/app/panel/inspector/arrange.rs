@@ -1,10 +1,10 @@
 //! A beam among the others: its name, switch, weight, place in the order, copies.
 
 use super::{field, fields};
-use crate::app::command::{Command, Commands, PlanAction, gesture};
-use crate::app::panel::number;
-use crate::app::state::State;
-use crate::case::{Beam, Edit, Plan};
+use crate::command::{Command, Commands, PlanAction, gesture};
+use crate::panel::number;
+use crate::state::State;
+use case::{Beam, Edit, Plan};
 use egui::{Button, Id, Ui};
 
 /// A text field whose text is taken when the typing ends; an empty one is refused.

@@ -2,16 +2,16 @@
 
 use super::dial::dial;
 use super::{arrange, field, fields, isocentre, title};
-use crate::analysis::{MOST_MU, REACH_MM as JAW_LIMIT_MM, beam_remarks, isocentre_remark};
-use crate::app::command::Commands;
-use crate::app::panel::{angle, number, section, stated, status_chip};
-use crate::app::state::State;
-use crate::app::state::results::{Stated, machine_label};
-use crate::app::theme;
-use crate::case::{Beam, ControlPoint, Edit, Plan};
-use crate::geometry::wrapped_deg;
-use crate::physics::Calibration;
+use crate::command::Commands;
+use crate::panel::{angle, number, section, stated, status_chip};
+use crate::state::State;
+use crate::state::results::{Stated, machine_label};
+use crate::theme;
+use analysis::{MOST_MU, REACH_MM as JAW_LIMIT_MM, beam_remarks, isocentre_remark};
+use case::{Beam, ControlPoint, Edit, Plan};
 use egui::{ComboBox, Response, Ui};
+use geometry::wrapped_deg;
+use physics::Calibration;
 
 /// Directions of IEC 61217, for a patient head first and supine where the patient is named.
 const GANTRY_HINT: &str = "Gantry angle (IEC 61217): 0° beam from above, 90° from the right as one faces the gantry (the left \

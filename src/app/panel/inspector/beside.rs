@@ -1,13 +1,13 @@
 //! Bolus on the body and couch below it.
 
 use super::{field, fields};
-use crate::analysis::body_of;
-use crate::analysis::contouring::{BEYOND_FIELD_MM, BolusOver, EntranceField, Operation};
-use crate::app::command::{Command, Commands};
-use crate::app::panel::{REFUSED, number, refuses, section};
-use crate::app::state::contouring::{ContouringAction, Destination};
-use crate::app::state::{State, roi};
-use crate::case::{Beam, Structure, StructureKind};
+use crate::command::{Command, Commands};
+use crate::panel::{REFUSED, number, refuses, section};
+use crate::state::contouring::{ContouringAction, Destination};
+use crate::state::{State, roi};
+use analysis::body_of;
+use analysis::contouring::{BEYOND_FIELD_MM, BolusOver, EntranceField, Operation};
+use case::{Beam, Structure, StructureKind};
 use egui::{Button, ComboBox, Ui};
 
 /// What the user has entered, kept by the window.

@@ -1,10 +1,10 @@
 //! Which boluses lie on the patient for which beams.
 
 use super::{field, fields};
-use crate::app::command::Commands;
-use crate::app::panel::section;
-use crate::app::state::State;
-use crate::case::{Beam, Edit, Plan, Structure, StructureKind};
+use crate::command::Commands;
+use crate::panel::section;
+use crate::state::State;
+use case::{Beam, Edit, Plan, Structure, StructureKind};
 use egui::Ui;
 
 /// The boluses of the case, each on or off for a beam.

@@ -1,11 +1,11 @@
 //! Where a couch stands, by number.
 
 use super::{field, fields};
-use crate::analysis::{couch_parts, couch_place};
-use crate::app::command::{Command, Commands, gesture};
-use crate::app::panel::{number, section};
-use crate::app::state::State;
-use crate::case::{Edit, Structure};
+use crate::command::{Command, Commands, gesture};
+use crate::panel::{number, section};
+use crate::state::State;
+use analysis::{couch_parts, couch_place};
+use case::{Edit, Structure};
 use egui::Ui;
 use glam::DVec3;
 

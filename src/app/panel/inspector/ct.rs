@@ -1,9 +1,9 @@
 //! A series: its description and its remarks.
 
 use super::{field, fields, remarks, title};
-use crate::app::command::Commands;
-use crate::app::panel::section;
-use crate::app::state::State;
+use crate::command::Commands;
+use crate::panel::section;
+use crate::state::State;
 use egui::Ui;
 
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {

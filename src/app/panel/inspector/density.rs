@@ -1,11 +1,11 @@
 //! The density of a structure for dose calculations: the CT's, one of a list, or typed.
 
 use super::{field, fields};
-use crate::app::command::{Command, Commands, gesture};
-use crate::app::panel::{number, section};
-use crate::app::state::State;
-use crate::app::theme;
-use crate::case::{Density, DensityOverride, Edit, Structure, StructureKind};
+use crate::command::{Command, Commands, gesture};
+use crate::panel::{number, section};
+use crate::state::State;
+use crate::theme;
+use case::{Density, DensityOverride, Edit, Structure, StructureKind};
 use egui::Ui;
 
 pub fn show(ui: &mut Ui, state: &State, (index, structure): (usize, &Structure), commands: &mut Commands) {

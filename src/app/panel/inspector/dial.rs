@@ -1,10 +1,10 @@
 //! The gantry as a dial, seen from the foot of the couch: 0 up, 90 to the right (IEC 61217 as one faces the gantry).
 
-use crate::app::theme;
-use crate::geometry::wrapped_deg;
+use crate::theme;
 use egui::{
     Align2, EventFilter, FontId, Key, Modifiers, Response, Role, Sense, Stroke, Ui, WidgetInfo, vec2,
 };
+use geometry::wrapped_deg;
 
 /// Step of an arrow key, degrees; below, with shift.
 const STEP_DEG: f64 = 1.0;

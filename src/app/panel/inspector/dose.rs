@@ -1,12 +1,12 @@
 //! Display of dose: reference, isodose levels, colourwash.
 
 use super::{field, fields, title};
-use crate::app::command::{Command, Commands};
-use crate::app::panel::{colour_button, number, section, worth_chip};
-use crate::app::state::State;
-use crate::app::state::display::{DoseDisplay, DoseReference, LevelPreset, WashOf};
-use crate::app::state::results::Shown;
-use crate::app::theme;
+use crate::command::{Command, Commands};
+use crate::panel::{colour_button, number, section, worth_chip};
+use crate::state::State;
+use crate::state::display::{DoseDisplay, DoseReference, LevelPreset, WashOf};
+use crate::state::results::Shown;
+use crate::theme;
 use egui::{ComboBox, Sense, Slider, Ui, vec2};
 
 /// Shows the display settings of the dose.
@@ -143,13 +143,13 @@ fn levels(ui: &mut Ui, next: &mut DoseDisplay, reference_gy: Option<f64>) {
     }
     ui.horizontal(|ui| {
         let (_, _) = ui.allocate_exact_size(vec2(0.0, 20.0), Sense::hover());
-        let room = next.levels.len() < crate::app::state::display::MOST_LEVELS;
+        let room = next.levels.len() < crate::state::display::MOST_LEVELS;
         if ui.add_enabled(room, egui::Button::new("Add level").small()).clicked() {
             let lowest = next.levels.last().map_or(100.0, |l| l.percent);
-            let colour = crate::app::state::roi::NEW_COLOURS
-                [next.levels.len() % crate::app::state::roi::NEW_COLOURS.len()];
+            let colour =
+                crate::state::roi::NEW_COLOURS[next.levels.len() % crate::state::roi::NEW_COLOURS.len()];
             let percent = (lowest - 10.0).max(1.0);
-            next.levels.push(crate::app::state::display::Isodose { percent, colour, shown: true });
+            next.levels.push(crate::state::display::Isodose { percent, colour, shown: true });
         }
     });
     // Sorts typed levels highest first, but not while a number is dragged.

@@ -1,11 +1,11 @@
 //! Tools that draw the selected structure.
 
 use super::{field, fields};
-use crate::app::command::{Command, Commands, DrawAction};
-use crate::app::panel::{number, section};
-use crate::app::state::State;
-use crate::app::state::drawing::{DIAMETERS_MM, Tool};
-use crate::app::theme;
+use crate::command::{Command, Commands, DrawAction};
+use crate::panel::{number, section};
+use crate::state::State;
+use crate::state::drawing::{DIAMETERS_MM, Tool};
+use crate::theme;
 use egui::{Button, Slider, Ui};
 
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {

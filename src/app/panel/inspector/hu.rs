@@ -1,15 +1,15 @@
 //! The HU table: the choice, curve and numbers of the applied one; and the editor of the user's own.
 
 use super::{field, fields};
-use crate::app::command::{Command, Commands};
-use crate::app::panel::{hu_remarks, number, plot_line, section};
-use crate::app::state::State;
-use crate::app::state::files::FileAction;
-use crate::app::state::hu_draft::HuDraft;
-use crate::app::theme;
-use crate::physics::{HuTable, Material};
+use crate::command::{Command, Commands};
+use crate::panel::{hu_remarks, number, plot_line, section};
+use crate::state::State;
+use crate::state::files::FileAction;
+use crate::state::hu_draft::HuDraft;
+use crate::theme;
 use egui::{Button, ComboBox, RichText, TextEdit, Ui};
 use egui_plot::Plot;
+use physics::{HuTable, Material};
 use std::path::PathBuf;
 use std::sync::Arc;
 

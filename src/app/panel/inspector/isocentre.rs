@@ -1,12 +1,12 @@
 //! The isocentre of a beam, and the figures of its central ray.
 
 use super::{field, fields};
-use crate::app::command::{Command, Commands, PlanAction, gesture};
-use crate::app::panel::{number, section, small_menu};
-use crate::app::state::State;
-use crate::app::state::roi;
-use crate::app::theme;
-use crate::case::{Beam, Plan};
+use crate::command::{Command, Commands, PlanAction, gesture};
+use crate::panel::{number, section, small_menu};
+use crate::state::State;
+use crate::state::roi;
+use crate::theme;
+use case::{Beam, Plan};
 use egui::{Key, Ui};
 
 pub fn show(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), commands: &mut Commands) {

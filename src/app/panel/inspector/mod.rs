@@ -22,8 +22,8 @@ mod structure_tools;
 pub use beside::in_menu as bolus_and_couch;
 pub use plan::refused_plans;
 
-use crate::app::command::Commands;
-use crate::app::state::{Selection, State};
+use crate::command::Commands;
+use crate::state::{Selection, State};
 use egui::Ui;
 
 /// Shows the inspector of the selection.
@@ -69,20 +69,20 @@ fn field<R>(ui: &mut Ui, caption: &str, add: impl FnOnce(&mut Ui) -> R) -> R {
 
 /// Densities in place of the CT's, bolus and couch, in the dose of the plan.
 fn given_densities(ui: &mut Ui, state: &State) {
-    for words in crate::analysis::given_words(&state.case().structures, state.plan().map(|p| &**p)) {
+    for words in analysis::given_words(&state.case().structures, state.plan().map(|p| &**p)) {
         ui.add(egui::Label::new(egui::RichText::new(format!("Density: {words}")).small()).wrap());
     }
 }
 
 /// Remarks about a series, plan or structure set, worst first, each with the files concerned.
-fn remarks(ui: &mut Ui, id: &str, remarks: &[crate::case::Remark]) {
-    use crate::case::Severity;
-    let mut order: Vec<&crate::case::Remark> = remarks.iter().collect();
+fn remarks(ui: &mut Ui, id: &str, remarks: &[case::Remark]) {
+    use case::Severity;
+    let mut order: Vec<&case::Remark> = remarks.iter().collect();
     order.sort_by_key(|r| std::cmp::Reverse(r.severity));
     for (index, remark) in order.into_iter().enumerate() {
         let (colour, word) = match remark.severity {
-            Severity::Warning => (crate::app::theme::of(ui).warning, "Warning"),
-            Severity::Note => (crate::app::theme::of(ui).weak, "Note"),
+            Severity::Warning => (crate::theme::of(ui).warning, "Warning"),
+            Severity::Note => (crate::theme::of(ui).weak, "Note"),
         };
         ui.horizontal_top(|ui| {
             ui.colored_label(colour, egui::RichText::new(word).small().strong());

@@ -1,11 +1,11 @@
 //! What a plan is normalised to: a volume of a structure, a point or the maximum.
 
 use super::{field, fields};
-use crate::app::command::{Command, Commands, gesture};
-use crate::app::panel::{number, section};
-use crate::app::state::State;
-use crate::app::theme;
-use crate::case::{Edit, Normalisation, NormalisedAt, NormalisedDose, Plan, StructureKind};
+use crate::command::{Command, Commands, gesture};
+use crate::panel::{number, section};
+use crate::state::State;
+use crate::theme;
+use case::{Edit, Normalisation, NormalisedAt, NormalisedDose, Plan, StructureKind};
 use egui::{ComboBox, Ui};
 use glam::DVec3;
 use std::mem::discriminant;

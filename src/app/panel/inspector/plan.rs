@@ -1,18 +1,18 @@
 //! A plan: prescription, fractions, normalisation, and the settings of its dose calculation.
 
 use super::{field, fields, remarks, title};
-use crate::analysis::{BodyChoice, beams_left_out, body_of, computed_mu, why_left_out};
-use crate::app::command::{Command, Commands};
-use crate::app::panel::{self, number, section, stated, worth_chip};
-use crate::app::state::State;
-use crate::app::state::files::FileAction;
-use crate::app::state::machine_fit::MachineFitAction;
-use crate::app::state::results::{EndsAt, EngineChoice, Settings, machine_label};
-use crate::app::theme;
-use crate::case::{Case, Edit, Plan};
-use crate::engine::cccs::{DoseTo, Quality};
-use crate::engine::{DeviceChoice, Measured, automatic_order, cuda, wgpu};
+use crate::command::{Command, Commands};
+use crate::panel::{self, number, section, stated, worth_chip};
+use crate::state::State;
+use crate::state::files::FileAction;
+use crate::state::machine_fit::MachineFitAction;
+use crate::state::results::{EndsAt, EngineChoice, Settings, machine_label};
+use crate::theme;
+use analysis::{BodyChoice, beams_left_out, body_of, computed_mu, why_left_out};
+use case::{Case, Edit, Plan};
 use egui::{ComboBox, Ui};
+use engine::cccs::{DoseTo, Quality};
+use engine::{DeviceChoice, Measured, automatic_order, cuda, wgpu};
 
 /// Reasons why plans among the files were refused.
 pub fn refused_plans(ui: &mut Ui, case: &Case) {
@@ -284,7 +284,7 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
         commands.push(Command::Compute(next));
     }
     super::hu::choice(ui, state, commands);
-    crate::app::panel::hu_remarks(ui, state);
+    crate::panel::hu_remarks(ui, state);
 }
 
 fn device(ui: &mut Ui, state: &State, chosen: &mut DeviceChoice) {

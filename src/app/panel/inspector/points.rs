@@ -1,11 +1,11 @@
 //! Control points of a dynamic beam: a list, and a player that shows them one after another.
 
-use crate::analysis::is_computed;
-use crate::app::command::{ApertureAction, Command, Commands};
-use crate::app::panel::section;
-use crate::app::state::State;
-use crate::app::state::results::Shown;
-use crate::case::Beam;
+use crate::command::{ApertureAction, Command, Commands};
+use crate::panel::section;
+use crate::state::State;
+use crate::state::results::Shown;
+use analysis::is_computed;
+use case::Beam;
 use egui::{RichText, ScrollArea, Ui};
 use std::time::Duration;
 

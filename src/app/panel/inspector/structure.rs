@@ -1,13 +1,13 @@
 //! A structure: name, type, volume and dose.
 
 use super::{field, fields, title};
-use crate::analysis::Metric;
-use crate::app::command::{Command, Commands};
-use crate::app::panel::tree::format_cm3;
-use crate::app::panel::{colour_button, number, section, status_chip};
-use crate::app::state::State;
-use crate::app::state::roi::{self, SMALLEST_MM, Shape};
-use crate::case::{Edit, Rgb, Structure, StructureKind};
+use crate::command::{Command, Commands};
+use crate::panel::tree::format_cm3;
+use crate::panel::{colour_button, number, section, status_chip};
+use crate::state::State;
+use crate::state::roi::{self, SMALLEST_MM, Shape};
+use analysis::Metric;
+use case::{Edit, Rgb, Structure, StructureKind};
 use egui::{ComboBox, Ui};
 
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -23,7 +23,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             Some(cm3) => {
                 ui.label(format_cm3(cm3));
                 if cm3 < 1.0 && cm3 > 0.0 {
-                    ui.colored_label(crate::app::theme::of(ui).warning, "under 1 cm³");
+                    ui.colored_label(crate::theme::of(ui).warning, "under 1 cm³");
                 }
             }
             None if structure.contours.is_empty() => {
@@ -109,7 +109,7 @@ fn shape_ui(ui: &mut Ui, structure: &Structure, shape: Shape, commands: &mut Com
     section(ui, &format!("{} (mm)", shape.name()));
     let mut reshape = |response: &egui::Response, shape: Shape| {
         if response.changed() {
-            let gesture = crate::app::command::gesture(response);
+            let gesture = crate::command::gesture(response);
             commands.push(Command::Reshape { structure: structure.number, shape, gesture });
         }
     };
@@ -148,13 +148,13 @@ fn dose(ui: &mut Ui, state: &State, structure: &Structure) {
             }
         });
         for metric in Metric::USUAL {
-            if let Ok(gy) = metric.value(dvh, None) {
+            if let Ok(gy) = dvh.metric(metric, None) {
                 field(ui, &metric.to_string(), |ui| ui.label(format!("{gy:.2} Gy")));
             }
         }
     });
     for remark in dvh.remarks() {
-        ui.colored_label(crate::app::theme::of(ui).warning, remark);
+        ui.colored_label(crate::theme::of(ui).warning, remark);
     }
 }
 

@@ -1,14 +1,14 @@
 //! What makes or changes a structure by calculation: margins, booleans, crops, HU, slices, clean-up.
 
 use super::{field, fields};
-use crate::analysis::contouring::{MOST_MARGIN_MM, Operation, SIDES};
-use crate::app::command::{Command, Commands};
-use crate::app::panel::{REFUSED, number, refuses, section};
-use crate::app::state::State;
-use crate::app::state::contouring::{ContouringAction, Destination};
-use crate::case::{Structure, StructureKind, StructureSet};
-use crate::geometry::polygons::Boolean;
+use crate::command::{Command, Commands};
+use crate::panel::{REFUSED, number, refuses, section};
+use crate::state::State;
+use crate::state::contouring::{ContouringAction, Destination};
+use analysis::contouring::{MOST_MARGIN_MM, Operation, SIDES};
+use case::{Structure, StructureKind, StructureSet};
 use egui::{Button, CollapsingHeader, ComboBox, Ui};
+use geometry::polygons::Boolean;
 
 /// What the user has entered, kept by the window for each structure.
 #[derive(Clone)]

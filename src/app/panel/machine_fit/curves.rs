@@ -1,10 +1,10 @@
 //! The curves of a comparison: a row of figures for each; of the one that is selected the measured points against the computed
 //! line, and the difference under them.
 
-use crate::analysis::machine_fit::{COLUMNS, CurveReport, LOCAL, PointReport, Report};
-use crate::app::panel::plot::{GRID, mark_text, marks};
-use crate::app::panel::plot_line;
-use crate::app::theme;
+use crate::panel::plot::{GRID, mark_text, marks};
+use crate::panel::plot_line;
+use crate::theme;
+use analysis::machine_fit::{COLUMNS, CurveReport, LOCAL, PointReport, Report};
 use egui::{Button, Color32, RichText, Ui};
 use egui_plot::{AxisHints, HLine, LineStyle, Plot, PlotUi, Points};
 

@@ -4,16 +4,16 @@ mod curves;
 mod outcome;
 
 use super::section;
-use crate::app::command::{Command, Commands};
-use crate::app::state::State;
-use crate::app::state::files::FileAction;
-use crate::app::state::machine_fit::{Chosen, MachineFit, MachineFitAction, TankFile};
-use crate::app::state::results::machine_label;
-use crate::app::state::slot::Slot;
-use crate::app::theme;
-use crate::engine::cccs::Quality;
-use crate::physics::Parameter;
+use crate::command::{Command, Commands};
+use crate::state::State;
+use crate::state::files::FileAction;
+use crate::state::machine_fit::{Chosen, MachineFit, MachineFitAction, TankFile};
+use crate::state::results::machine_label;
+use crate::state::slot::Slot;
+use crate::theme;
 use egui::{Button, ComboBox, RichText, Ui};
+use engine::cccs::Quality;
+use physics::Parameter;
 use std::path::Path;
 
 const SIZE: egui::Vec2 = egui::vec2(1060.0, 650.0);

@@ -1,14 +1,14 @@
 //! What came of a fit or a comparison: the verdict, curves, output factors, fitted numbers; what is done with it.
 
 use super::{curves, name_of};
-use crate::analysis::machine_fit::{FittedMachine, Report, Standing, Verdict, tolerances};
-use crate::app::command::{Command, Commands};
-use crate::app::state::State;
-use crate::app::state::files::FileAction;
-use crate::app::state::machine_fit::{Answered, MachineFit, MachineFitAction, Outcome};
-use crate::app::theme;
-use crate::physics::Calibration;
+use crate::command::{Command, Commands};
+use crate::state::State;
+use crate::state::files::FileAction;
+use crate::state::machine_fit::{Answered, MachineFit, MachineFitAction, Outcome};
+use crate::theme;
+use analysis::machine_fit::{FittedMachine, Report, Standing, Verdict, tolerances};
 use egui::{Button, RichText, Ui};
+use physics::Calibration;
 
 /// The pages of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,11 +1,11 @@
 //! The dialog for an X-ray whose file lacks its geometry.
 
-use crate::app::command::{Command, Commands, RegisterAction};
-use crate::app::panel::number;
-use crate::app::state::State;
-use crate::app::state::register::GeometryDraft;
-use crate::geometry::PatientPosition;
+use crate::command::{Command, Commands, RegisterAction};
+use crate::panel::number;
+use crate::state::State;
+use crate::state::register::GeometryDraft;
 use egui::{Align2, ComboBox, RichText, Ui, Window, vec2};
+use geometry::PatientPosition;
 use glam::DVec3;
 
 pub(super) fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {

@@ -1,13 +1,13 @@
 //! The X-rays, and the display of X-ray and DRR.
 
-use crate::app::command::{Command, Commands, RegisterAction};
-use crate::app::panel::{number, section};
-use crate::app::state::State;
-use crate::app::state::files::FileAction;
-use crate::app::state::register::{AttenuationChoice, Display, Mode, Pair};
-use crate::app::theme;
-use crate::physics::CurveKind;
+use crate::command::{Command, Commands, RegisterAction};
+use crate::panel::{number, section};
+use crate::state::State;
+use crate::state::files::FileAction;
+use crate::state::register::{AttenuationChoice, Display, Mode, Pair};
+use crate::theme;
 use egui::{Checkbox, ComboBox, RichText, Slider, Ui, vec2};
+use physics::CurveKind;
 
 pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     list(ui, state, commands);
@@ -132,7 +132,7 @@ fn reading(ui: &mut Ui, state: &State, commands: &mut Commands) {
         });
     });
     if reading.curve == CurveKind::Tissue {
-        crate::app::panel::hu_remarks(ui, state);
+        crate::panel::hu_remarks(ui, state);
     }
     if reading != before {
         commands.push(Command::Register(RegisterAction::Attenuation(reading)));
@@ -173,7 +173,7 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     section(ui, "Structures");
-    for structure in set.iter().filter(|s| s.kind != crate::case::StructureKind::External) {
+    for structure in set.iter().filter(|s| s.kind != case::StructureKind::External) {
         let shown = !state.hidden.contains(&structure.number);
         ui.horizontal(|ui| {
             let mut on = shown;

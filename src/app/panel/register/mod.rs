@@ -5,9 +5,9 @@ mod images;
 mod pose;
 mod search;
 
-use crate::app::command::Commands;
-use crate::app::state::State;
-use crate::app::theme;
+use crate::command::Commands;
+use crate::state::State;
+use crate::theme;
 use egui::{Panel, ScrollArea, Ui};
 
 /// Shows both, and the dialog if an X-ray lacks its geometry.

@@ -1,16 +1,16 @@
 //! The pose in six numbers, and the couch shifts that correct it.
 
-use crate::app::command::{Command, Commands, RegisterAction, gesture};
-use crate::app::panel::{number, section};
-use crate::app::state::State;
-use crate::app::state::files::FileAction;
-use crate::app::state::register::{CouchShift, STEPS};
-use crate::app::theme;
-use crate::case::Pose;
-use crate::engine::drr_gradient::{numbers, pose_of};
-use crate::geometry::PatientPosition;
-use crate::registration::{PoseStanding, beyond_couch};
+use crate::command::{Command, Commands, RegisterAction, gesture};
+use crate::panel::{number, section};
+use crate::state::State;
+use crate::state::files::FileAction;
+use crate::state::register::{CouchShift, STEPS};
+use crate::theme;
+use case::Pose;
 use egui::{Button, RichText, TextEdit, Ui, vec2};
+use engine::drr_gradient::{numbers, pose_of};
+use geometry::PatientPosition;
+use registration::{PoseStanding, beyond_couch};
 use std::path::PathBuf;
 
 /// Name and positive direction of each number.

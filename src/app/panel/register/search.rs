@@ -1,12 +1,12 @@
 //! The metric of the pose, and the search for the pose.
 
-use crate::app::command::{Command, Commands, RegisterAction};
-use crate::app::panel::section;
-use crate::app::state::State;
-use crate::app::state::register::{Proposal, Search};
-use crate::app::theme;
-use crate::registration::{FINEST_MM, Found, METRIC_SIDE_MM, Method, Metric};
+use crate::command::{Command, Commands, RegisterAction};
+use crate::panel::section;
+use crate::state::State;
+use crate::state::register::{Proposal, Search};
+use crate::theme;
 use egui::{Button, ComboBox, RichText, Sense, Stroke, Ui, pos2, vec2};
+use registration::{FINEST_MM, Found, METRIC_SIDE_MM, Method, Metric};
 
 pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let register = &state.register;
@@ -116,12 +116,8 @@ fn hidden(ui: &mut Ui, state: &State) {
 }
 
 fn running(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let done = state
-        .jobs
-        .live
-        .iter()
-        .find(|j| j.slot == crate::app::state::slot::Slot::Search)
-        .map_or(0.0, |j| j.done);
+    let done =
+        state.jobs.live.iter().find(|j| j.slot == crate::state::slot::Slot::Search).map_or(0.0, |j| j.done);
     ui.horizontal(|ui| {
         let text = match state.register.best() {
             Some(step) => format!("{:.0} mm, {} DRRs", step.side_mm, step.drrs),

@@ -1,10 +1,10 @@
 //! The shader against the CPU's trilinear integrator.
 
 use super::*;
-use crate::app::render::offscreen;
-use crate::engine::drr::{DrrRequest, Integrator, Pixels, drr};
-use crate::engine::{Compute, JobControl};
-use crate::geometry::{ImagingSetup, PatientPosition};
+use crate::render::offscreen;
+use engine::drr::{DrrRequest, Integrator, Pixels, drr};
+use engine::{Compute, JobControl};
+use geometry::{ImagingSetup, PatientPosition};
 
 /// A head-like phantom of smooth and sharp parts, on an oblique grid of uneven planes.
 fn attenuation() -> Arc<Volume<f32>> {

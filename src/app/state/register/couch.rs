@@ -1,7 +1,7 @@
 //! What the couch has to do so that the patient lies as planned.
 
-use crate::case::Pose;
-use crate::geometry::{BeamFrame, PatientPosition};
+use case::Pose;
+use geometry::{BeamFrame, PatientPosition};
 use glam::{DMat3, DMat4, DVec3};
 
 /// Shifts and turns of the table top in its own IEC 61217 axes, which are those of the room at couch 0: x to the right and

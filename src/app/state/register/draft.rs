@@ -1,7 +1,7 @@
 //! An X-ray that waits for its geometry.
 
 use super::Region;
-use crate::case::{Case, Placement};
+use case::{Case, Placement};
 use std::path::PathBuf;
 
 /// An X-ray whose file does not say all of its geometry, with what the user says of it.

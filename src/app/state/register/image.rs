@@ -1,50 +1,14 @@
 //! An X-ray as the window shows it.
 
-use crate::app::render::Texels;
-use crate::case::{Placement, Radiograph};
-pub use crate::engine::drr::Region;
-use crate::registration::{RegistrationError, View, range_of};
+use crate::render::Texels;
+use case::{Placement, Radiograph};
+pub use engine::drr::Region;
+use registration::{RegistrationError, View, range_of};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Texels along a side at most: every graphics device has room for as many, and no screen shows more.
 const MOST_TEXELS: usize = 2048;
-/// Pixels of a region along a side at least.
-const LEAST_REGION: usize = 8;
-
-impl Region {
-    /// What lies between two corners, `[column, row]`, as far as it is in an image of `columns` x `rows`. `None` where that
-    /// is next to nothing.
-    pub fn between(a: [f64; 2], b: [f64; 2], size: [usize; 2]) -> Option<Self> {
-        let side = |axis: usize| {
-            let edge = |v: f64| (v + 0.5).round().clamp(0.0, size[axis] as f64) as usize;
-            (edge(a[axis].min(b[axis])), edge(a[axis].max(b[axis])))
-        };
-        let ([left, right], [top, bottom]) = (<[usize; 2]>::from(side(0)), <[usize; 2]>::from(side(1)));
-        let (columns, rows) = (right - left, bottom - top);
-        (columns.min(rows) >= LEAST_REGION).then_some(Self { column: left, row: top, columns, rows })
-    }
-
-    /// Whether all of it lies in an image of `columns` x `rows`, and it is no less than one can mark.
-    pub fn fits(&self, [columns, rows]: [usize; 2]) -> bool {
-        let inside = |from: usize, count: usize, all: usize| {
-            count >= LEAST_REGION && from.checked_add(count).is_some_and(|end| end <= all)
-        };
-        inside(self.column, self.columns, columns) && inside(self.row, self.rows, rows)
-    }
-
-    /// The least that holds all pixels that are open. `None` where none is.
-    fn around(open: &[bool], columns: usize) -> Option<Self> {
-        let rows = || open.chunks(columns.max(1));
-        let any = |row: &[bool]| row.contains(&true);
-        let (top, bottom) = (rows().position(any)?, rows().rposition(any)?);
-        let ends = |row: &[bool]| Some((row.iter().position(|o| *o)?, row.iter().rposition(|o| *o)?));
-        let (left, right) =
-            rows().filter_map(ends).fold((usize::MAX, 0), |(a, b), (l, r)| (a.min(l), b.max(r)));
-        Some(Self { column: left, row: top, columns: right + 1 - left, rows: bottom + 1 - top })
-    }
-}
-
 /// An X-ray on show.
 #[derive(Clone, Debug)]
 pub struct Image {

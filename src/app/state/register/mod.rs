@@ -19,11 +19,11 @@ pub use moves::{held, seen_axes, shifted, turned};
 pub use record::{KeptImage, RegisterRecord};
 pub use search::{AcceptedPose, Proposal, Search, Trace};
 
-use crate::case::{Case, Pose, Steps};
-use crate::engine::drr_gradient::AXES;
-use crate::physics::{AttenuationCurve, CurveKind, HuTable};
-use crate::registration::{Method, Metric, PoseStanding, Step, check_place};
+use case::{Case, Pose, Steps};
+use engine::drr_gradient::AXES;
 use glam::DVec3;
+use physics::{AttenuationCurve, CurveKind, HuTable};
+use registration::{Method, Metric, PoseStanding, Step, check_place};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -69,11 +69,11 @@ impl Default for AttenuationChoice {
 /// The Register workspace's part of the state.
 #[derive(Debug)]
 pub struct Register {
-    pub(in crate::app) images: Vec<Arc<Image>>,
+    pub(crate) images: Vec<Arc<Image>>,
     /// X-rays asked for so far: each job has a slot of its own.
     pub asked: usize,
     /// Made-up pairs so far.
-    pub(in crate::app) made_up: u64,
+    pub(crate) made_up: u64,
     /// Where the hand has put the patient.
     pub poses: Steps<Pose>,
     /// In the order of a pose.
@@ -86,15 +86,15 @@ pub struct Register {
     /// The next drag in a view marks the region that the metric looks at.
     pub marking: bool,
     /// Of the made-up pair on show: the pose to be found.
-    pub(in crate::app) hidden: Option<Pose>,
+    pub(crate) hidden: Option<Pose>,
     /// An X-ray that waits for its geometry.
-    pub(in crate::app) draft: Option<Box<GeometryDraft>>,
+    pub(crate) draft: Option<Box<GeometryDraft>>,
     /// X-rays of other patient IDs that wait for an answer.
     pub strange: Vec<StrangeXray>,
-    pub(in crate::app) search: Search,
-    pub(in crate::app) accepted: Option<AcceptedPose>,
+    pub(crate) search: Search,
+    pub(crate) accepted: Option<AcceptedPose>,
     /// Values of the metric, the newest last.
-    pub(in crate::app) curve: VecDeque<f64>,
+    pub(crate) curve: VecDeque<f64>,
 }
 
 impl Default for Register {

@@ -1,8 +1,8 @@
 //! Moving the patient by hand: shifts and turns along what is seen, and what undoes them.
 
-use crate::case::Pose;
-use crate::engine::drr_gradient::{numbers, pose_of};
-use crate::geometry::Projection;
+use case::Pose;
+use engine::drr_gradient::{numbers, pose_of};
+use geometry::Projection;
 use glam::{DMat3, DMat4, DVec3};
 
 /// A pose shifted in the room, patient LPS, mm.

@@ -1,9 +1,9 @@
 //! The Register workspace as a session keeps it: which X-rays, the pose, how both are shown and matched.
 
 use super::{AcceptedPose, AttenuationChoice, Display, Region, Register};
-use crate::case::{Placement, Pose};
-use crate::engine::drr_gradient::AXES;
-use crate::registration::{Method, Metric};
+use case::{Placement, Pose};
+use engine::drr_gradient::AXES;
+use registration::{Method, Metric};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

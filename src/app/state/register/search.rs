@@ -1,7 +1,7 @@
 //! The pose search, as far as it is.
 
-use crate::case::Pose;
-use crate::registration::{Found, PoseStanding, Step};
+use case::Pose;
+use registration::{Found, PoseStanding, Step};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

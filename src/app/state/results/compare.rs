@@ -3,11 +3,11 @@
 use super::CaseResults;
 use super::needed::of_side;
 use super::standing::OnView;
-use crate::analysis::{Dvh, is_computed};
-use crate::app::state::compare::{Side, Source};
-use crate::app::state::{State, Workspace};
-use crate::case::{Case, Dose, DoseStatus};
-use crate::results::{Certainty, DoseOfPlan, DvhOf};
+use crate::state::compare::{Side, Source};
+use crate::state::{State, Workspace};
+use analysis::{Dvh, is_computed};
+use case::{Case, Dose, DoseStatus};
+use results::{Certainty, DoseOfPlan, DvhOf};
 use std::sync::Arc;
 
 /// A or B.

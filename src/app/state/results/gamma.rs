@@ -3,13 +3,11 @@
 
 use super::CaseResults;
 use super::needed::ONLY;
-use crate::analysis::{GammaVerdict, Judged, not_final};
-use crate::app::state::State;
-use crate::app::state::compare::{GammaNorm, Side};
-use crate::engine::gamma::GammaResult;
-use crate::results::{
-    EstimateOfGamma, FiguresOfGamma, GammaByStructure, GammaEstimate, GammaOfPair, Standing,
-};
+use crate::state::State;
+use crate::state::compare::{GammaNorm, Side};
+use analysis::{GammaVerdict, Judged, not_final};
+use engine::gamma::GammaResult;
+use results::{EstimateOfGamma, FiguresOfGamma, GammaByStructure, GammaEstimate, GammaOfPair, Standing};
 use std::sync::Arc;
 
 /// Whether gamma belongs to the current doses and criteria.

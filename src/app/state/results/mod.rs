@@ -14,24 +14,24 @@ mod room;
 mod standing;
 mod stated;
 
-pub use crate::results::{Certainty, EndsAt, EngineChoice, GammaByStructure, GammaEstimate, Settings, Shown};
 pub use gamma::Freshness;
 pub use needed::{DISPLAYED, of_side};
+pub use results::{Certainty, EndsAt, EngineChoice, GammaByStructure, GammaEstimate, Settings, Shown};
 pub use room::{IsodoseSurface, NearHead};
 pub use stated::Stated;
 
 use super::State;
 use super::slot::Slot;
-use crate::analysis::{Dvh, Ready, beams_left_out, caveats_of, is_computed};
-use crate::case::{Case, Dose, DoseStatus, Plan};
-use crate::geometry::Mask;
-use crate::physics::Machine;
-use crate::results::{
+use analysis::{Dvh, Ready, beams_left_out, caveats_of, is_computed};
+use case::{Case, Dose, DoseStatus, Plan};
+use compare::SideState;
+use geometry::Mask;
+use needed::ONLY;
+use physics::Machine;
+use results::{
     BeamResult, Densities, DoseOfBeam, DoseOfPlan, DvhOf, MachineOf, MaskOf, Node, Place, Results, RunOfPlan,
     Standing, Summed,
 };
-use compare::SideState;
-use needed::ONLY;
 use standing::OnView;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -50,10 +50,10 @@ pub struct CaseResults {
     /// By plan index; plans without an entry use collapsed cone.
     pub engines: BTreeMap<usize, EngineChoice>,
     /// The plan, by index, of the beams, the run and the displayed dose.
-    pub(in crate::app) plan: usize,
-    pub(in crate::app) nodes: Results,
+    pub(crate) plan: usize,
+    pub(crate) nodes: Results,
     /// Number of Monte Carlo runs begun.
-    pub(in crate::app) runs: u64,
+    pub(crate) runs: u64,
     /// The number of the run that shall end early and keep its dose.
     keep: Arc<AtomicU64>,
     /// The displayed dose with its standing relative to the case.

@@ -2,8 +2,8 @@
 
 use super::CaseResults;
 use super::needed::DISPLAYED;
-use crate::case::DoseStatus;
-use crate::results::{Certainty, DvhOf, Node, RunOfPlan};
+use case::DoseStatus;
+use results::{Certainty, DvhOf, Node, RunOfPlan};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -35,7 +35,7 @@ impl CaseResults {
     }
 
     /// Ends the current run and keeps its dose.
-    pub(in crate::app) fn keep_run(&self) {
+    pub(crate) fn keep_run(&self) {
         let number = self.run().and_then(Node::now).map(RunOfPlan::number);
         self.keep.store(number.unwrap_or_default(), Ordering::Relaxed);
     }

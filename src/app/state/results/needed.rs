@@ -1,12 +1,12 @@
 //! Results that the current case needs: the single list of all results in the window.
 
 use super::CaseResults;
-use crate::analysis::{beam_of_point, is_computed, is_modelled};
-use crate::app::state::compare::{GammaNorm, Side, Source};
-use crate::app::state::{State, ViewKind, Workspace};
-use crate::case::{Case, Plan, StructureKind};
-use crate::engine::gamma::Normalisation;
-use crate::results::{
+use crate::state::compare::{GammaNorm, Side, Source};
+use crate::state::{State, ViewKind, Workspace};
+use analysis::{beam_of_point, is_computed, is_modelled};
+use case::{Case, Plan, StructureKind};
+use engine::gamma::Normalisation;
+use results::{
     At, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma, GammaOfPair, IsodosesOf,
     MachineOf, MaskOf, RunOfPlan, Settings, Shared, Shown,
 };

@@ -1,15 +1,15 @@
 //! Results by plan index after plans were added or removed.
 
 use super::{CaseResults, DISPLAYED, Shown};
-use crate::app::state::compare::Source;
-use crate::app::state::{Selection, State};
-use crate::case::Plan;
-use crate::results::{DoseOfBeam, DoseOfPlan, DvhOf, IsodoseOf, RunOfPlan};
+use crate::state::compare::Source;
+use crate::state::{Selection, State};
+use case::Plan;
+use results::{DoseOfBeam, DoseOfPlan, DvhOf, IsodoseOf, RunOfPlan};
 use std::sync::Arc;
 
 impl CaseResults {
     /// Drops the doses of a plan that is no longer displayed: beams of two plans share numbers.
-    pub(in crate::app) fn leave_other_plan(&mut self, displayed: usize) {
+    pub(crate) fn leave_other_plan(&mut self, displayed: usize) {
         if std::mem::replace(&mut self.plan, displayed) != displayed {
             self.drop_displayed();
         }
@@ -28,7 +28,7 @@ impl CaseResults {
 impl State {
     /// Lets the displayed plan, the engines and the compared doses follow their plans, which an edit or its undo moved
     /// from their places in `before`. Nothing of a removed plan is left on show.
-    pub(in crate::app) fn follow_plans(&mut self, before: &[Arc<Plan>]) {
+    pub(crate) fn follow_plans(&mut self, before: &[Arc<Plan>]) {
         let plans = &self.history.case().plans;
         if plans.len() == before.len() {
             return;

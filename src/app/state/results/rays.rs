@@ -2,9 +2,9 @@
 
 use super::needed::{DISPLAYED, ONLY};
 use super::{CaseResults, State};
-use crate::analysis::CentralRay;
-use crate::geometry::BeamFrame;
-use crate::results::{Densities, Node, RayOfBeam};
+use analysis::CentralRay;
+use geometry::BeamFrame;
+use results::{Densities, Node, RayOfBeam};
 
 impl State {
     /// Lists the central ray of each beam, at its first control point.
@@ -12,7 +12,7 @@ impl State {
         let densities = self.results.nodes.node::<Densities>(ONLY).and_then(|node| node.now()).cloned();
         let rays: Vec<(u32, RayOfBeam)> =
             self.plan().zip(densities).map_or_else(Vec::new, |(plan, densities)| {
-                let ray = |beam: &crate::case::Beam| {
+                let ray = |beam: &case::Beam| {
                     let start = beam.start()?;
                     let frame = BeamFrame::new(
                         plan.position,

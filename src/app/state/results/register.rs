@@ -2,9 +2,9 @@
 
 use super::CaseResults;
 use super::needed::ONLY;
-use crate::app::state::{State, Workspace};
-use crate::geometry::Volume;
-use crate::results::{AttenuationOf, MetricAtPose, MetricOf, Shared};
+use crate::state::{State, Workspace};
+use geometry::Volume;
+use results::{AttenuationOf, MetricAtPose, MetricOf, Shared};
 use std::sync::Arc;
 
 impl CaseResults {

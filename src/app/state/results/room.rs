@@ -2,12 +2,10 @@
 
 use super::needed::{DISPLAYED, ONLY};
 use super::{CaseResults, State};
-use crate::analysis::{HeadPath, LEAST_CLEARANCE_MM};
-use crate::case::{DoseStatus, Rgb, StructureKind};
-use crate::geometry::Mesh;
-use crate::results::{
-    ClearanceOf, DoseOfPlan, DvhOf, IsodoseOf, MaskOf, Node, Query, Shared, Standing, SurfaceOf,
-};
+use analysis::{HeadPath, LEAST_CLEARANCE_MM};
+use case::{DoseStatus, Rgb, StructureKind};
+use geometry::Mesh;
+use results::{ClearanceOf, DoseOfPlan, DvhOf, IsodoseOf, MaskOf, Node, Query, Shared, Standing, SurfaceOf};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -94,7 +92,7 @@ impl State {
     /// another level or dose is not.
     pub fn isodose_surfaces(&self) -> Vec<IsodoseSurface> {
         let levels = self.dose_display.levels.iter().filter(|l| self.room.draws_isodose(l.percent));
-        let surface = |level: &crate::app::state::display::Isodose| {
+        let surface = |level: &crate::state::display::Isodose| {
             let node = self.results.nodes.node::<IsodoseOf>((DISPLAYED, place_of(level.percent)))?;
             let (now, (have, surface)) = (node.now()?, node.latest_with_query()?);
             let fits = have.gy == now.gy && have.dose.what == now.dose.what && node.failure().is_none();

@@ -3,11 +3,11 @@
 
 use super::CaseResults;
 use super::needed::{DISPLAYED, ONLY, of_side};
-use crate::analysis::{beam_of_point, check_pair, is_computed};
-use crate::app::state::State;
-use crate::app::state::compare::{Side, Source};
-use crate::case::Dose;
-use crate::results::{At, DoseOfPlan, Node, Shown, Standing, percent_words};
+use crate::state::State;
+use crate::state::compare::{Side, Source};
+use analysis::{beam_of_point, check_pair, is_computed};
+use case::Dose;
+use results::{At, DoseOfPlan, Node, Shown, Standing, percent_words};
 use std::sync::Arc;
 
 /// A dose with its standing relative to the case.
@@ -23,7 +23,7 @@ pub struct OnView {
 impl State {
     /// Derives the status of all displayed results. Must be called after every change of the case, the settings or the
     /// results.
-    pub(in crate::app) fn derive_standing(&mut self) {
+    pub(crate) fn derive_standing(&mut self) {
         self.note_wanted();
         self.note_sides();
         let view = self.view_of(self.results.shown, self.plan, ONLY);

@@ -1,8 +1,8 @@
 //! Numbers on screen with the status of what they are made of.
 
 use super::{CaseResults, Shown};
-use crate::analysis::UNIT_MU;
-use crate::case::{Beam, DoseStatus, Plan};
+use analysis::UNIT_MU;
+use case::{Beam, DoseStatus, Plan};
 
 /// A number and the worst status of all that it is made of: the dose, the normalisation, the structure.
 #[derive(Clone, Copy, Debug, PartialEq)]

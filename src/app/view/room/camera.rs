@@ -1,9 +1,9 @@
 //! The camera of the room: it orbits a target, in perspective.
 
 use super::Preset;
-use crate::app::view::BeamLayer;
-use crate::geometry::{BeamFrame, PatientPosition};
+use crate::view::BeamLayer;
 use egui::{Pos2, Rect, Vec2};
+use geometry::{BeamFrame, PatientPosition};
 use glam::{DMat3, DMat4, DQuat, DVec2, DVec3, DVec4};
 
 /// Height shown at the target, mm, at least and at most.
@@ -159,7 +159,7 @@ fn screen_of_clip(clip: DVec4, rect: Rect) -> Pos2 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Beam, Jaws};
+    use case::{Beam, Jaws};
     use egui::{pos2, vec2};
 
     const RECT: Rect = Rect { min: pos2(100.0, 50.0), max: pos2(700.0, 450.0) };

@@ -2,14 +2,14 @@
 
 use super::shapes::{Ends, Field, couch, head};
 use super::{Camera, RoomScene};
-use crate::analysis::{HEAD_FACE_MM, HEAD_RADIUS_MM};
-use crate::app::render::{RoomFrame, RoomLines, RoomLook, RoomSurface};
-use crate::app::theme;
-use crate::app::view::BeamLayer;
-use crate::app::view::overlay::{display_rgb, on_image};
-use crate::case::{Rgb, StructureKind};
-use crate::geometry::Mesh;
+use crate::render::{RoomFrame, RoomLines, RoomLook, RoomSurface};
+use crate::theme;
+use crate::view::BeamLayer;
+use crate::view::overlay::{display_rgb, on_image};
+use analysis::{HEAD_FACE_MM, HEAD_RADIUS_MM};
+use case::{Rgb, StructureKind};
 use egui::Color32;
+use geometry::Mesh;
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ const CROSS_MM: f64 = 12.0;
 pub(super) fn look(room: &RoomScene<'_>, camera: &Camera, size_px: [u32; 2]) -> RoomLook {
     let clip = camera.clip_from_patient(f64::from(size_px[0]) / f64::from(size_px[1]));
     let mut surfaces = structures(room);
-    let isodose = |s: &crate::app::state::results::IsodoseSurface| RoomSurface {
+    let isodose = |s: &crate::state::results::IsodoseSurface| RoomSurface {
         surface: Arc::clone(&s.surface),
         colour: with(theme::colour(s.colour), 0.22),
         rim: true,

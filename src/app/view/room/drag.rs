@@ -2,10 +2,10 @@
 
 use super::shapes::HEAD_LENGTH_MM;
 use super::{Camera, RoomScene};
-use crate::analysis::{HEAD_FACE_MM, HEAD_RADIUS_MM};
-use crate::app::view::{BeamLayer, ViewEvent, navigate};
-use crate::geometry::BeamFrame;
+use crate::view::{BeamLayer, ViewEvent, navigate};
+use analysis::{HEAD_FACE_MM, HEAD_RADIUS_MM};
 use egui::{CursorIcon, PointerButton, Pos2, Rect, Response, Ui, Vec2};
+use geometry::BeamFrame;
 use glam::DVec3;
 
 /// Points that a degree of turn counts for: where two angles are seen at one place, the nearer one is meant.
@@ -129,9 +129,9 @@ fn gantry_at(beam: &BeamLayer, camera: &Camera, rect: Rect, at: Pos2) -> f64 {
 mod tests {
     use super::super::Preset;
     use super::*;
-    use crate::case::{Beam, Jaws};
-    use crate::geometry::PatientPosition;
+    use case::{Beam, Jaws};
     use egui::pos2;
+    use geometry::PatientPosition;
 
     const RECT: Rect = Rect { min: pos2(0.0, 0.0), max: pos2(600.0, 500.0) };
 

@@ -1,6 +1,6 @@
 //! The room: body, structures, isodose surfaces, beams, gantry head and couch, in three dimensions.
 //!
-//! Head and couch top are assumed (`crate::analysis::HEAD_FACE_MM`): what is said of their clearance is a hint.
+//! Head and couch top are assumed (`analysis::HEAD_FACE_MM`): what is said of their clearance is a hint.
 
 mod camera;
 mod content;
@@ -12,14 +12,14 @@ pub use content::RoomStructure;
 
 use super::overlay::{self, Anchor, MARGIN, SMALL, text};
 use super::{BeamLayer, Scene, ViewEvent, ViewState};
-use crate::analysis::CouchTop;
-use crate::app::render::RoomLook;
-use crate::app::state::results::{IsodoseSurface, NearHead};
-use crate::app::state::room::Room;
-use crate::app::theme;
-use crate::case::DoseStatus;
-use crate::geometry::PatientPosition;
+use crate::render::RoomLook;
+use crate::state::results::{IsodoseSurface, NearHead};
+use crate::state::room::Room;
+use crate::theme;
+use analysis::CouchTop;
+use case::DoseStatus;
 use egui::{Painter, Rect, Response, Role, Sense, Ui, WidgetInfo, pos2, vec2};
+use geometry::PatientPosition;
 use glam::DVec3;
 
 /// Name for screen readers; the switch to it has the shorter one.

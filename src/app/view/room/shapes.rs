@@ -1,10 +1,10 @@
 //! Shapes of the room that follow from numbers: the gantry head, the couch top, the beams.
 
-use crate::analysis::{CouchTop, HEAD_FACE_MM, HEAD_RADIUS_MM};
-use crate::app::view::BeamLayer;
-use crate::app::view::bev::opening_edges;
-use crate::app::view::field::leaf_openings;
-use crate::geometry::{BeamFrame, Mesh};
+use crate::view::BeamLayer;
+use crate::view::bev::opening_edges;
+use crate::view::field::leaf_openings;
+use analysis::{CouchTop, HEAD_FACE_MM, HEAD_RADIUS_MM};
+use geometry::{BeamFrame, Mesh};
 use glam::DVec3;
 use std::f64::consts::TAU;
 
@@ -132,9 +132,9 @@ fn lines(ends: Vec<[DVec3; 2]>) -> Ends {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::head_clearance_mm;
-    use crate::case::{Beam, Jaws};
-    use crate::geometry::PatientPosition;
+    use analysis::head_clearance_mm;
+    use case::{Beam, Jaws};
+    use geometry::PatientPosition;
     use std::f64::consts::PI;
 
     fn layer(gantry_deg: f64) -> BeamLayer {

@@ -1,6 +1,6 @@
 //! Words that identify: those of names, numbers and institutions that are removed, and that another text must not repeat.
 
-use crate::dicom::object::Item;
+use crate::object::Item;
 use dicom_core::header::Header as _;
 use dicom_core::{Tag, VR};
 use dicom_dictionary_std::tags;

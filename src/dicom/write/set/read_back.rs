@@ -1,14 +1,14 @@
 //! Every written object is read back, and an export that reads back otherwise does not leave.
 
 use super::{PlanDoses, Set};
-use crate::case::{Beam, ControlPoint, Dose, Placement, Plan, Radiograph, StructureSet};
-use crate::dicom::write::data_set::shortened;
-use crate::dicom::write::rtplan::SAME_ENERGY_MV;
-use crate::dicom::{
+use crate::write::data_set::shortened;
+use crate::write::rtplan::SAME_ENERGY_MV;
+use crate::{
     DoseBits, Registration, WriteError, read_dose, read_patient, read_plan, read_radiograph,
     read_registration, read_structures,
 };
-use crate::geometry::{PatientPosition, Projection};
+use case::{Beam, ControlPoint, Dose, Placement, Plan, Radiograph, StructureSet};
+use geometry::{PatientPosition, Projection};
 use std::path::Path;
 
 /// # Errors
@@ -86,7 +86,7 @@ fn structures(
         if names && !is_same_name(name, &back.name) {
             return Ok(Some(format!("structure '{name}' is called '{}'", back.name)));
         }
-        let points = |s: &crate::case::Structure| -> Vec<_> {
+        let points = |s: &case::Structure| -> Vec<_> {
             s.contours.iter().map(|contour| contour.points_mm.clone()).collect()
         };
         if points(back) != points(structure) || back.points_mm != structure.points_mm {

@@ -1,8 +1,8 @@
 //! The parts of an export about X-rays: the pose as a registration, DRRs at it, the X-rays as they are.
 
 use super::{Case, ExportOptions, ExportPart, Set, copy};
-use crate::dicom::object::open;
-use crate::dicom::write::{Belonging, Registration, WriteError, write_radiograph, write_registration};
+use crate::object::open;
+use crate::write::{Belonging, Registration, WriteError, write_radiograph, write_registration};
 
 /// Refuses what cannot leave of X-rays.
 pub(super) fn check(case: &Case, options: &ExportOptions) -> Result<(), WriteError> {

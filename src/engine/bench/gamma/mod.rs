@@ -4,10 +4,10 @@
 mod pairs;
 
 use super::{Options, card_error, median, timed};
-use crate::engine::gamma::{Criterion, GammaRequest, GammaResult, Method};
-use crate::engine::jobs::failure::Failure;
-use crate::engine::{Compute, DeviceError, JobControl, cpu, cuda, wgpu};
-use crate::geometry::Volume;
+use crate::gamma::{Criterion, GammaRequest, GammaResult, Method};
+use crate::jobs::failure::Failure;
+use crate::{Compute, DeviceError, JobControl, cpu, cuda, wgpu};
+use geometry::Volume;
 use pairs::{CASES, Case};
 use std::sync::Arc;
 

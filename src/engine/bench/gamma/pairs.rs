@@ -1,10 +1,10 @@
 //! Pairs of doses of the sizes of Gu 2010, Table 1: a computed dose, and the same changed, shifted and scaled.
 
-use crate::case::{Beam, Jaws};
-use crate::engine::bench::cccs::water;
-use crate::engine::cccs::Quality;
-use crate::engine::{DeviceError, JobControl, cpu};
-use crate::geometry::{Grid, Volume};
+use crate::bench::cccs::water;
+use crate::cccs::Quality;
+use crate::{DeviceError, JobControl, cpu};
+use case::{Beam, Jaws};
+use geometry::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! Voxels laid out for the lines: one axis contiguous, rows padded to whole strips.
 
 use super::terma::Terma;
-use crate::engine::jobs::cccs::lattice::Lattice;
-use crate::engine::jobs::cccs::medium::is_low_density;
-use crate::engine::lanes::F32xN;
-use crate::engine::{Cancelled, JobControl};
-use crate::physics::kernel_beam::CHANNELS;
+use crate::jobs::cccs::lattice::Lattice;
+use crate::jobs::cccs::medium::is_low_density;
+use crate::lanes::F32xN;
+use crate::{Cancelled, JobControl};
 use glam::DVec3;
+use physics::kernel_beam::CHANNELS;
 use rayon::prelude::*;
 
 /// Lines in a strip, transported side by side.

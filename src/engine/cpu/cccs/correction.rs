@@ -1,8 +1,8 @@
 //! Adds the local correction of the lattice's discretisation (`engine::jobs::cccs::correction`).
 
 use super::block::{Block, F32x16, LANES, LEAD, TermaRows, used_range};
-use crate::engine::jobs::cccs::correction::{DENSEST, PATH, POWERS, Stencil};
-use crate::engine::{Cancelled, JobControl};
+use crate::jobs::cccs::correction::{DENSEST, PATH, POWERS, Stencil};
+use crate::{Cancelled, JobControl};
 use glam::DMat3;
 use multiversion::multiversion;
 use multiversion::target::target_cfg_f;

@@ -2,15 +2,15 @@
 
 use super::superpose::{TransportInput, superpose};
 use super::terma::{Incident, terma};
-use crate::engine::cpu::path::radiological_depth;
-use crate::engine::jobs::cccs::beam::{Field, Superposition, cropped, grid_from_kernel};
-use crate::engine::jobs::cccs::calibrate::{MonitorUnit, calibration};
-use crate::engine::jobs::cccs::correction::Tilts;
-use crate::engine::jobs::cccs::job::{Clock, answer, check, digest, each_field};
-use crate::engine::jobs::cccs::medium::Medium;
-use crate::engine::jobs::cccs::{BeamDose, DoseError, DoseRequest, Quality};
-use crate::engine::{Cancelled, JobControl};
-use crate::physics::Machine;
+use crate::cpu::path::radiological_depth;
+use crate::jobs::cccs::beam::{Field, Superposition, cropped, grid_from_kernel};
+use crate::jobs::cccs::calibrate::{MonitorUnit, calibration};
+use crate::jobs::cccs::correction::Tilts;
+use crate::jobs::cccs::job::{Clock, answer, check, digest, each_field};
+use crate::jobs::cccs::medium::Medium;
+use crate::jobs::cccs::{BeamDose, DoseError, DoseRequest, Quality};
+use crate::{Cancelled, JobControl};
+use physics::Machine;
 use rayon::prelude::*;
 
 /// The dose of one beam for its monitor units.

@@ -3,11 +3,11 @@
 
 use super::superpose::TransportInput;
 use super::terma::Terma;
-use crate::engine::jobs::cccs::angles::TiltNorm;
-use crate::engine::jobs::cccs::beam::LOW_TERMA_FRACTION;
-use crate::engine::{Cancelled, JobControl};
-use crate::physics::kernel_beam::CHANNELS;
+use crate::jobs::cccs::angles::TiltNorm;
+use crate::jobs::cccs::beam::LOW_TERMA_FRACTION;
+use crate::{Cancelled, JobControl};
 use glam::DVec3;
+use physics::kernel_beam::CHANNELS;
 use rayon::prelude::*;
 
 /// High and low TERMA; the low has factors by tilt, which give its few directions the energy of all of them.
@@ -56,14 +56,14 @@ pub fn split(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Cache;
-    use crate::engine::cpu::cccs::superpose::superpose;
-    use crate::engine::jobs::cccs::Quality;
-    use crate::engine::jobs::cccs::beam::Superposition;
-    use crate::engine::jobs::cccs::correction::Tilts;
-    use crate::engine::jobs::cccs::lattice::Lattice;
-    use crate::physics::Machine;
+    use crate::Cache;
+    use crate::cpu::cccs::superpose::superpose;
+    use crate::jobs::cccs::Quality;
+    use crate::jobs::cccs::beam::Superposition;
+    use crate::jobs::cccs::correction::Tilts;
+    use crate::jobs::cccs::lattice::Lattice;
     use glam::DMat3;
+    use physics::Machine;
 
     const REACH: f64 = 0.12;
 

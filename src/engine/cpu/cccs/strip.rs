@@ -1,10 +1,10 @@
 //! One strip of sixteen lines through one voxel row: its source term and its transport.
 
 use super::block::{F32x16, LANES};
-use crate::engine::jobs::cccs::angles::{Coefficients, PRIMARY, SCATTER};
-use crate::engine::lanes::F32xN;
-use crate::physics::kernel_beam::CHANNELS;
-use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
+use crate::jobs::cccs::angles::{Coefficients, PRIMARY, SCATTER};
+use crate::lanes::F32xN;
+use physics::kernel_beam::CHANNELS;
+use physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
 
 /// A term's state decays to this, not to zero, in units of the greatest TERMA: denormal numbers are slow.
 pub const FLOOR: f32 = 1e-20;
@@ -129,7 +129,7 @@ fn transport_term<const FUSED: bool>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::jobs::cccs::medium::LOW_DENSITY_G_CM3;
+    use crate::jobs::cccs::medium::LOW_DENSITY_G_CM3;
 
     /// Deposit and state against exponentials in f64, at every density.
     #[test]

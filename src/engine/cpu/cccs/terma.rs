@@ -1,11 +1,11 @@
 //! TERMA (total energy released per unit mass) of each voxel, by channel of the kernel.
 
-use crate::engine::jobs::cccs::angles::TiltNorm;
-use crate::engine::jobs::cccs::beam::Superposition;
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::{BeamFrame, Volume};
-use crate::physics::kernel_beam::CHANNELS;
-use crate::physics::{Fluence, Machine};
+use crate::jobs::cccs::angles::TiltNorm;
+use crate::jobs::cccs::beam::Superposition;
+use crate::{Cancelled, JobControl};
+use geometry::{BeamFrame, Volume};
+use physics::kernel_beam::CHANNELS;
+use physics::{Fluence, Machine};
 use rayon::prelude::*;
 
 /// TERMA of a field by channel, x fastest.

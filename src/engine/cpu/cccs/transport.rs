@@ -2,15 +2,15 @@
 
 use super::block::{Block, F32x16, LANES, LEAD, PHASE_STEP, TermaRows, union};
 use super::strip::{FLOOR, SourceTerm, nodes, shares, source_term, transport_strip};
-use crate::engine::jobs::cccs::angles::{AngleTable, Coefficients, place_of, row_of};
-use crate::engine::lanes::F32xN;
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::walk::lattice::{LatticeWalk, Segment};
-use crate::physics::kernel_beam::CHANNELS;
-use crate::physics::kernel_fit::TERMS;
+use crate::jobs::cccs::angles::{AngleTable, Coefficients, place_of, row_of};
+use crate::lanes::F32xN;
+use crate::{Cancelled, JobControl};
+use geometry::walk::lattice::{LatticeWalk, Segment};
 use glam::DVec3;
 use multiversion::multiversion;
 use multiversion::target::target_cfg_f;
+use physics::kernel_beam::CHANNELS;
+use physics::kernel_fit::TERMS;
 use std::ops::Range;
 
 /// The lines of one direction.

@@ -1,8 +1,8 @@
 //! Voxels laid out for trilinear samples.
 
-use crate::engine::cache::{Cache, Weighed};
-use crate::engine::jobs::drr::Rays;
-use crate::geometry::Volume;
+use crate::cache::{Cache, Weighed};
+use crate::jobs::drr::Rays;
+use geometry::Volume;
 use glam::Vec4;
 use rayon::prelude::*;
 use std::ops::Range;

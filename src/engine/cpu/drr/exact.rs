@@ -1,10 +1,10 @@
 //! The exact sum over the voxels that a ray passes.
 //!
-//! Planes are measured from the source and every crossing is a product of its own, as in [`crate::geometry::walk`]. There are two
+//! Planes are measured from the source and every crossing is a product of its own, as in [`geometry::walk`]. There are two
 //! loops: layer by layer along the axis whose planes the ray crosses most often, and within a layer the one or two planes across,
 //! if any. The inner loop is mostly empty, which branch prediction handles: half the time of one loop over the next axis.
 
-use crate::engine::jobs::drr::{Image, Rays};
+use crate::jobs::drr::{Image, Rays};
 use glam::DVec3;
 
 pub(super) struct Walk<'a> {

@@ -6,10 +6,10 @@ mod eight;
 mod exact;
 mod trilinear;
 
-use crate::case::Receipt;
-use crate::engine::JobControl;
-use crate::engine::cache::Cache;
-use crate::engine::jobs::drr::{DrrError, Image, Rays};
+use crate::JobControl;
+use crate::cache::Cache;
+use crate::jobs::drr::{DrrError, Image, Rays};
+use case::Receipt;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;

@@ -1,10 +1,10 @@
 //! Equal steps through the trilinear attenuation, eight samples at a time; samples of empty cells are skipped.
 
 use super::block::{Block, Neighbours, Pairs, Voxels, WHOLE};
-use crate::engine::cache::Cache;
-use crate::engine::jobs::drr::content::{CELL, TOGETHER};
-use crate::engine::jobs::drr::space::Space;
-use crate::engine::jobs::drr::{Image, Ray, Rays};
+use crate::cache::Cache;
+use crate::jobs::drr::content::{CELL, TOGETHER};
+use crate::jobs::drr::space::Space;
+use crate::jobs::drr::{Image, Ray, Rays};
 use glam::{DVec3, Vec4};
 use multiversion::multiversion;
 use multiversion::target::{target_cfg, target_cfg_f};

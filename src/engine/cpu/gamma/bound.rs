@@ -9,8 +9,8 @@
 //! By duality that is no less than, for any `v`, `v (2 off - v) + sum gap^2 - sum max(0, v fall - gap)^2`, and equal for the `v`
 //! that is left of `off`, to which two steps of Newton's method come near.
 
-use crate::engine::jobs::gamma::simplex::ON_FACE;
-use crate::engine::lanes::F32xN;
+use crate::jobs::gamma::simplex::ON_FACE;
+use crate::lanes::F32xN;
 
 /// Where a point is along an axis of a cell that begins `q` sides from it.
 #[derive(Clone, Copy, Debug, PartialEq)]

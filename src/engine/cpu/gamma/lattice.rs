@@ -1,6 +1,6 @@
 //! The evaluated dose with the range of dose in each of its cells.
 
-use crate::engine::jobs::gamma::Layers;
+use crate::jobs::gamma::Layers;
 use rayon::prelude::*;
 
 /// The evaluated dose and its cells. A cell lies between eight voxels, in two dimensions between four, and has the index of its lowest.

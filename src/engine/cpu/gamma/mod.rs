@@ -5,10 +5,10 @@ mod lattice;
 mod search;
 mod vertex;
 
-use crate::case::Receipt;
-use crate::engine::jobs::gamma::{GammaError, GammaMap, GammaRequest, GammaResult, Layers, Locate, select};
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::Volume;
+use crate::jobs::gamma::{GammaError, GammaMap, GammaRequest, GammaResult, Layers, Locate, select};
+use crate::{Cancelled, JobControl};
+use case::Receipt;
+use geometry::Volume;
 use lattice::Lattice;
 use rayon::prelude::*;
 use search::Job;

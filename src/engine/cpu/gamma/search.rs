@@ -5,11 +5,11 @@
 use super::bound::{Row, Where};
 use super::lattice::Lattice;
 use super::vertex::VertexNeighbourhood;
-use crate::engine::jobs::gamma::simplex::{self, AxisTerms, NEARER, ON_FACE};
-use crate::engine::jobs::gamma::{
+use crate::jobs::gamma::simplex::{self, AxisTerms, NEARER, ON_FACE};
+use crate::jobs::gamma::{
     Criterion, GammaRequest, Locate, OUTSIDE, Place, Surface, UNDEFINED, settled, trilinear,
 };
-use crate::engine::lanes::F32xN;
+use crate::lanes::F32xN;
 
 /// Points searched together, and cells.
 const POINTS: usize = 8;

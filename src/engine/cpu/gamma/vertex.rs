@@ -13,7 +13,7 @@
 //!
 //! All other tetrahedra are at least as far as the nearest face opposite the voxel: a distance below that is final.
 
-use crate::engine::lanes::F32xN;
+use crate::lanes::F32xN;
 
 /// An answer within this part of the squared distance to the nearest face that the voxel is not on is final.
 const FINAL: f32 = 0.999;

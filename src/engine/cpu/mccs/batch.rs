@@ -3,13 +3,13 @@
 use super::deposit::{Numbers, deposit, deposit_electrons, ray};
 use super::flight::{entry, interactions};
 use super::head::{PLACE_PATIENT, draw};
-use crate::engine::jobs::cccs::DoseError;
-use crate::engine::jobs::mccs::philox::{Stream, unit};
-use crate::engine::jobs::mccs::simulation::Simulation;
-use crate::engine::jobs::mccs::tables::ELECTRON;
-use crate::engine::jobs::mccs::tally::Tally;
-use crate::engine::jobs::mccs::{Runner, Variant};
-use crate::engine::{Cancelled, JobControl};
+use crate::jobs::cccs::DoseError;
+use crate::jobs::mccs::philox::{Stream, unit};
+use crate::jobs::mccs::simulation::Simulation;
+use crate::jobs::mccs::tables::ELECTRON;
+use crate::jobs::mccs::tally::Tally;
+use crate::jobs::mccs::{Runner, Variant};
+use crate::{Cancelled, JobControl};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -76,7 +76,7 @@ impl Runner for Histories {
 }
 
 #[cfg(test)]
-impl crate::engine::jobs::mccs::Sharing for Histories {
+impl crate::jobs::mccs::Sharing for Histories {
     fn hand_over(&mut self, to: &mut Self) -> Result<(), DoseError> {
         let Some(from) = self.tally.take() else { return Ok(()) };
         to.tally.get_or_insert_with(|| Tally::new(from.sum.len())).add_all(&from);

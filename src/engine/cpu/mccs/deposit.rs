@@ -2,13 +2,13 @@
 
 use super::flight::in_voxels;
 use super::head::{PLACE_RAYS, Particle};
-use crate::engine::jobs::mccs::Variant;
-use crate::engine::jobs::mccs::philox::{Stream, unit};
-use crate::engine::jobs::mccs::simulation::Simulation;
-use crate::engine::jobs::mccs::tables::{FAR_ONE_IN, Group, LAST_CM, NODES};
-use crate::geometry::walk::even::EvenWalk;
-use crate::physics::kernel::CONES;
+use crate::jobs::mccs::Variant;
+use crate::jobs::mccs::philox::{Stream, unit};
+use crate::jobs::mccs::simulation::Simulation;
+use crate::jobs::mccs::tables::{FAR_ONE_IN, Group, LAST_CM, NODES};
+use geometry::walk::even::EvenWalk;
 use multiversion::multiversion;
+use physics::kernel::CONES;
 use std::sync::LazyLock;
 
 /// A direction of deposition.

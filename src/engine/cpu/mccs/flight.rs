@@ -1,9 +1,9 @@
 //! Flight of a photon through the patient to its first interaction.
 
 use super::head::Particle;
-use crate::engine::jobs::mccs::simulation::Simulation;
-use crate::engine::jobs::mccs::tables::{CLASSES, MOST_DIRECTIONS};
-use crate::geometry::walk::even::{EvenWalk, within};
+use crate::jobs::mccs::simulation::Simulation;
+use crate::jobs::mccs::tables::{CLASSES, MOST_DIRECTIONS};
+use geometry::walk::even::{EvenWalk, within};
 use multiversion::multiversion;
 
 /// A direction or position in voxels, as walks have it.

@@ -1,9 +1,9 @@
 //! Histories from the source to the lattice: energy, weight, position and direction.
 
-use crate::engine::jobs::mccs::philox::{Stream, unit};
-use crate::engine::jobs::mccs::simulation::Simulation;
-use crate::engine::jobs::mccs::tables::{Cell, ELECTRON, Group, Head, RADII, RADIUS_STEP_MM, Segment, Stand};
-use crate::physics::Leaves;
+use crate::jobs::mccs::philox::{Stream, unit};
+use crate::jobs::mccs::simulation::Simulation;
+use crate::jobs::mccs::tables::{Cell, ELECTRON, Group, Head, RADII, RADIUS_STEP_MM, Segment, Stand};
+use physics::Leaves;
 
 /// Places in a history's random numbers (`kernels/mccs.cuh` has the same).
 pub const PLACE_HEAD: u32 = 0;

@@ -1,9 +1,9 @@
 //! Local correction of the lattice's discretisation, on a card (`kernels/correction.cu`).
 
 use super::superpose::{Coefficients, DeviceLayout, LANES, LineDirection, ORDERS, Placement, SlabLayout};
-use crate::engine::cuda::{Arg, Buffer, CardLock, CudaError, Shape};
-use crate::engine::jobs::cccs::beam::Superposition;
-use crate::engine::jobs::cccs::correction::{
+use crate::cuda::{Arg, Buffer, CardLock, CudaError, Shape};
+use crate::jobs::cccs::beam::Superposition;
+use crate::jobs::cccs::correction::{
     Ball, DENSITIES, Offset, PATH, PLACES, POWERS, Tilts, powers_of_density,
 };
 use bytemuck::{Pod, Zeroable};

@@ -1,4 +1,4 @@
-//! Collapsed-cone convolution/superposition on a card: the algorithm of [`engine::cpu::cccs`](crate::engine::cpu::cccs).
+//! Collapsed-cone convolution/superposition on a card: the algorithm of [`engine::cpu::cccs`](crate::cpu::cccs).
 
 mod correction;
 pub(super) mod superpose;
@@ -6,14 +6,14 @@ mod terma;
 
 use super::path::{self, PathMethod};
 use super::{Buffer, CardLock, CudaError, Device, Failure};
-use crate::engine::JobControl;
-use crate::engine::jobs::Phases;
-use crate::engine::jobs::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
-use crate::engine::jobs::cccs::calibrate::calibration;
-use crate::engine::jobs::cccs::correction::Tilts;
-use crate::engine::jobs::cccs::job::{Clock, answer, check, digest, each_field};
-use crate::engine::jobs::cccs::medium::{LOW_DENSITY_G_CM3, Medium};
-use crate::engine::jobs::cccs::{BeamDose, DoseError, DoseRequest, Traversal};
+use crate::JobControl;
+use crate::jobs::Phases;
+use crate::jobs::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
+use crate::jobs::cccs::calibrate::calibration;
+use crate::jobs::cccs::correction::Tilts;
+use crate::jobs::cccs::job::{Clock, answer, check, digest, each_field};
+use crate::jobs::cccs::medium::{LOW_DENSITY_G_CM3, Medium};
+use crate::jobs::cccs::{BeamDose, DoseError, DoseRequest, Traversal};
 use std::sync::Arc;
 use superpose::{Placement, TransportInput, coefficients, superpose};
 use terma::{Voxels, crop, terma};
@@ -153,11 +153,11 @@ impl<'a> Work<'a> {
 mod tests {
     use super::super::kernels::{constant, ptx, signature};
     use super::{correction, superpose};
-    use crate::engine::cuda::paper::xiao;
-    use crate::engine::jobs::cccs::angles::{ANGLES, PRIMARY, SCATTER, STEP_DEG, TILTS};
-    use crate::engine::jobs::cccs::correction::{DENSEST, LEAST, PLACES, POWERS, REACH};
-    use crate::engine::jobs::cccs::field_tables::Field;
-    use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
+    use crate::cuda::paper::xiao;
+    use crate::jobs::cccs::angles::{ANGLES, PRIMARY, SCATTER, STEP_DEG, TILTS};
+    use crate::jobs::cccs::correction::{DENSEST, LEAST, PLACES, POWERS, REACH};
+    use crate::jobs::cccs::field_tables::Field;
+    use physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
 
     /// The kernels repeat constants of the kernel fit and the angle table: a change on one side alone would
     /// be a wrong dose on the card.

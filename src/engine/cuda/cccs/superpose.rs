@@ -1,18 +1,18 @@
 //! All directions of a beam on a card (`kernels/layout.cu`, `kernels/cccs.cu`).
 
 use super::correction::add_correction;
-use crate::engine::cuda::paper::xiao;
-use crate::engine::cuda::{Arg, Buffer, CardLock, CudaError, ReadyEvent, Shape, int};
-use crate::engine::jobs::cccs::Traversal;
-use crate::engine::jobs::cccs::angles::{ANGLES, AngleTable, PRIMARY, SCATTER, TiltNorm};
-use crate::engine::jobs::cccs::beam::{LOW_TERMA_FRACTION, Superposition};
-use crate::engine::jobs::cccs::correction::Tilts;
-use crate::engine::jobs::cccs::directions::{Direction, start};
-use crate::engine::jobs::cccs::lattice::{Lattice, dominant_axis};
-use crate::physics::kernel_beam::CHANNELS;
-use crate::physics::kernel_fit::SLOWEST_PER_CM;
+use crate::cuda::paper::xiao;
+use crate::cuda::{Arg, Buffer, CardLock, CudaError, ReadyEvent, Shape, int};
+use crate::jobs::cccs::Traversal;
+use crate::jobs::cccs::angles::{ANGLES, AngleTable, PRIMARY, SCATTER, TiltNorm};
+use crate::jobs::cccs::beam::{LOW_TERMA_FRACTION, Superposition};
+use crate::jobs::cccs::correction::Tilts;
+use crate::jobs::cccs::directions::{Direction, start};
+use crate::jobs::cccs::lattice::{Lattice, dominant_axis};
 use bytemuck::{Pod, Zeroable};
 use glam::{DMat3, DVec3};
+use physics::kernel_beam::CHANNELS;
+use physics::kernel_fit::SLOWEST_PER_CM;
 use std::f64::consts::LOG2_E;
 
 /// Lanes of a warp.

@@ -1,11 +1,11 @@
 //! TERMA of every voxel of a field, on a card (`kernels/terma.cu`).
 
 use super::superpose::Terma;
-use crate::engine::cuda::{Arg, Buffer, CardLock, CudaError, Shape};
-use crate::engine::jobs::cccs::angles::TiltNorm;
-use crate::engine::jobs::cccs::beam;
-use crate::engine::jobs::cccs::field_tables::FieldTables;
-use crate::engine::jobs::cccs::medium::Medium;
+use crate::cuda::{Arg, Buffer, CardLock, CudaError, Shape};
+use crate::jobs::cccs::angles::TiltNorm;
+use crate::jobs::cccs::beam;
+use crate::jobs::cccs::field_tables::FieldTables;
+use crate::jobs::cccs::medium::Medium;
 
 const THREADS: u32 = 128;
 

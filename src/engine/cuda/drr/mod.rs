@@ -10,12 +10,12 @@ use super::device::{Arg, CardLock, Device, Shape, int};
 use super::error::CudaError;
 use super::grid::{Frame, WalkGrid};
 use super::memory::{Buffer, Resident};
-use crate::case::Receipt;
-use crate::engine::JobControl;
-use crate::engine::jobs::drr::space::Space;
-use crate::engine::jobs::drr::{Image, Rays};
-use crate::geometry::Volume;
+use crate::JobControl;
+use crate::jobs::drr::space::Space;
+use crate::jobs::drr::{Image, Rays};
 use bytemuck::{Pod, Zeroable};
+use case::Receipt;
+use geometry::Volume;
 use std::sync::Arc;
 use texture::Texture;
 

@@ -5,8 +5,8 @@
 //! kernels, so that another of either is searched anew. A file that does not read is as good as none.
 
 use super::tune::{Class, Launch};
-use crate::files::{cache_folder, read_cached, write_cached};
-use crate::input::LAYOUTS_BYTES;
+use files::{cache_folder, read_cached, write_cached};
+use input::LAYOUTS_BYTES;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;

@@ -4,9 +4,9 @@
 use super::super::device::CardLock;
 use super::super::error::{CudaError, is_out_of_memory};
 use super::super::memory::Resident;
-use crate::engine::jobs::drr::content::Content;
-use crate::geometry::Volume;
+use crate::jobs::drr::content::Content;
 use cudarc::driver::{CudaContext, DriverError, sys};
+use geometry::Volume;
 use rayon::prelude::*;
 use std::ffi::c_void;
 use std::mem::{size_of, zeroed};

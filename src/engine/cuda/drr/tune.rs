@@ -5,7 +5,7 @@ use super::super::device::CardLock;
 use super::super::error::CudaError;
 use super::super::kernels;
 use super::{Work, remembered};
-use crate::engine::digest::Digest;
+use crate::digest::Digest;
 use serde::{Deserialize, Serialize};
 
 /// The layout of a launch.

@@ -1,7 +1,7 @@
 //! Grids of a request as the gamma kernels read them.
 
-use crate::engine::cuda::int;
-use crate::engine::jobs::gamma::{GammaRequest, HULL_MM, Layers, Locate, planes_per_mm};
+use crate::cuda::int;
+use crate::jobs::gamma::{GammaRequest, HULL_MM, Layers, Locate, planes_per_mm};
 use bytemuck::{Pod, Zeroable};
 
 /// `struct Pair` of the kernels, field for field.

@@ -1,16 +1,16 @@
 //! Monte Carlo convolution/superposition on a card (`kernels/mccs.cu`): the histories of
-//! [`engine::cpu::mccs`](crate::engine::cpu::mccs), in stages as Zhou 2010, Sec. 3.1: heads and flights first, which write rays,
+//! [`engine::cpu::mccs`](crate::cpu::mccs), in stages as Zhou 2010, Sec. 3.1: heads and flights first, which write rays,
 //! then the deposition along all of them. Neighbouring histories are of one energy and share a kernel.
 
 mod work;
 
 use super::{Device, Failure, ReadyEvent};
-use crate::engine::JobControl;
-use crate::engine::jobs::cccs::DoseError;
-use crate::engine::jobs::cccs::job::add_phase;
-use crate::engine::jobs::mccs::simulation::Simulation;
-use crate::engine::jobs::mccs::tally::Tally;
-use crate::engine::jobs::mccs::{Runner, Sharing};
+use crate::JobControl;
+use crate::jobs::cccs::DoseError;
+use crate::jobs::cccs::job::add_phase;
+use crate::jobs::mccs::simulation::Simulation;
+use crate::jobs::mccs::tally::Tally;
+use crate::jobs::mccs::{Runner, Sharing};
 use std::collections::VecDeque;
 use work::Work;
 

@@ -1,11 +1,11 @@
 //! Buffers of a run of histories on a card, and its kernels in order.
 
 use super::CHUNK;
-use crate::engine::JobControl;
-use crate::engine::cuda::{Arg, Buffer, CardLock, Clock, CudaError, Resident, Shape, int};
-use crate::engine::jobs::mccs::Variant;
-use crate::engine::jobs::mccs::simulation::Simulation;
-use crate::engine::jobs::mccs::tables::FAR_ONE_IN;
+use crate::JobControl;
+use crate::cuda::{Arg, Buffer, CardLock, Clock, CudaError, Resident, Shape, int};
+use crate::jobs::mccs::Variant;
+use crate::jobs::mccs::simulation::Simulation;
+use crate::jobs::mccs::tables::FAR_ONE_IN;
 use bytemuck::{Pod, Zeroable};
 
 const THREADS: u32 = 128;
@@ -230,11 +230,9 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::{Ray, SumsAt, Tables};
-    use crate::engine::cuda::kernels::{constant, ptx, signature};
-    use crate::engine::jobs::mccs::tables::{
-        CLASSES, LAST_CM, MOST_DIRECTIONS, NODES, RADII, RADIUS_STEP_MM,
-    };
-    use crate::physics::kernel::CONES;
+    use crate::cuda::kernels::{constant, ptx, signature};
+    use crate::jobs::mccs::tables::{CLASSES, LAST_CM, MOST_DIRECTIONS, NODES, RADII, RADIUS_STEP_MM};
+    use physics::kernel::CONES;
 
     /// The kernels repeat constants of the tables.
     #[test]

@@ -1,9 +1,9 @@
 //! The search of Gu 2010 on a card (`kernels/paper_gu.cu`; his algorithms A1 and A2, section 2.2): cells by distance, points as they
 //! lie or sorted by dose difference. The answers are those of the usual search.
 
-use crate::engine::cuda::gamma::{Reads, Work, line};
-use crate::engine::cuda::{Arg, Buffer, CardLock, CudaError};
-use crate::engine::jobs::gamma::{Checked, Criterion, GammaRequest, Layers, Limits, Locate};
+use crate::cuda::gamma::{Reads, Work, line};
+use crate::cuda::{Arg, Buffer, CardLock, CudaError};
+use crate::jobs::gamma::{Checked, Criterion, GammaRequest, Layers, Limits, Locate};
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
@@ -130,9 +130,9 @@ fn greatest(request: &GammaRequest, checked: Checked, layers: &Layers, criterion
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::cuda::gamma::Pair;
-    use crate::engine::cuda::kernels::{ptx, signature};
-    use crate::engine::jobs::gamma::Limits;
+    use crate::cuda::gamma::Pair;
+    use crate::cuda::kernels::{ptx, signature};
+    use crate::jobs::gamma::Limits;
 
     /// The host's declarations are as large as the kernels'.
     #[test]

@@ -1,10 +1,10 @@
 //! Both walks of Xiao 2012, each line by itself (`kernels/paper_xiao.cu`): the dose is that of the lattice.
 
-use crate::engine::cuda::cccs::superpose::{Coefficients, DeviceLayout, LineDirection, ORDERS, Placement};
-use crate::engine::cuda::grid::{Exact, WalkGrid};
-use crate::engine::cuda::{Arg, Buffer, CardLock, CudaError, Shape, int};
-use crate::engine::jobs::cccs::Traversal;
-use crate::engine::jobs::cccs::lattice::Lattice;
+use crate::cuda::cccs::superpose::{Coefficients, DeviceLayout, LineDirection, ORDERS, Placement};
+use crate::cuda::grid::{Exact, WalkGrid};
+use crate::cuda::{Arg, Buffer, CardLock, CudaError, Shape, int};
+use crate::jobs::cccs::Traversal;
+use crate::jobs::cccs::lattice::Lattice;
 use bytemuck::{Pod, Zeroable};
 
 /// `struct RayVoxels` of `kernels/paper_xiao.cu`, field for field.

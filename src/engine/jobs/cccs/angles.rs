@@ -1,11 +1,11 @@
 //! Kernel coefficients of a direction, by its angle to the voxel's own ray.
 
-use crate::engine::jobs::cccs::directions::Direction;
-use crate::physics::kernel::KernelClass;
-use crate::physics::kernel_beam::{BeamKernel, CHANNELS};
-use crate::physics::kernel_fit::{TERMS, decay_per_cm, terms_of};
+use crate::jobs::cccs::directions::Direction;
 use bytemuck::{Pod, Zeroable};
 use glam::DVec3;
+use physics::kernel::KernelClass;
+use physics::kernel_beam::{BeamKernel, CHANNELS};
+use physics::kernel_fit::{TERMS, decay_per_cm, terms_of};
 use rayon::prelude::*;
 
 /// From row to row of the table: half a cone. The kernel's amplitudes run straight from cone's middle to cone's middle

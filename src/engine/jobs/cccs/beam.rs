@@ -4,11 +4,11 @@ use super::angles::{AngleTable, TiltNorm};
 use super::directions::{Direction, equal_energy_spiral};
 use super::medium::Medium;
 use super::{DoseTo, Quality};
-use crate::engine::cache::{Cache, Weighed};
-use crate::geometry::{BeamFrame, Grid, Volume};
-use crate::physics::kernel_beam::BeamKernel;
-use crate::physics::{Curve, Fluence, Machine, Softening, Spectrum};
+use crate::cache::{Cache, Weighed};
+use geometry::{BeamFrame, Grid, Volume};
 use glam::{DMat3, DVec3};
+use physics::kernel_beam::BeamKernel;
+use physics::{Curve, Fluence, Machine, Softening, Spectrum};
 use rayon::prelude::*;
 use std::sync::Arc;
 

@@ -3,11 +3,11 @@
 use super::beam::{Field, Superposition};
 use super::medium::Medium;
 use super::{DoseError, Quality};
-use crate::case::{Beam, Jaws};
-use crate::engine::cache::{Cache, Weighed};
-use crate::geometry::{BeamFrame, Grid, PatientPosition};
-use crate::physics::{Calibration, Fluence, Machine, exposures};
+use crate::cache::{Cache, Weighed};
+use case::{Beam, Jaws};
+use geometry::{BeamFrame, Grid, PatientPosition};
 use glam::DVec3;
+use physics::{Calibration, Fluence, Machine, exposures};
 
 /// Voxels of the reference phantom across the beam, and along it at most, mm.
 const SPACING_MM: f64 = 5.0;

@@ -14,9 +14,9 @@ use super::angles::{PRIMARY, place_of};
 use super::beam::Superposition;
 use super::directions::{Direction, start};
 use super::lattice::{Lattice, dominant_axis};
-use crate::geometry::walk::lattice::{LatticeWalk, Segment};
-use crate::physics::kernel_fit::decay_per_cm;
+use geometry::walk::lattice::{LatticeWalk, Segment};
 use glam::{DMat3, DVec3};
+use physics::kernel_fit::decay_per_cm;
 use rayon::prelude::*;
 
 /// Voxels to each side, and the square of the farthest.

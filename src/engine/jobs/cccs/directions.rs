@@ -1,7 +1,7 @@
 //! Directions onto which the energy of a kernel is collapsed.
 
-use crate::physics::kernel::CONES;
 use glam::DVec3;
+use physics::kernel::CONES;
 
 /// A collapsed cone: its axis and solid angle.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub fn equal_energy_spiral(energy_by_cone: &[f64; CONES], count: usize) -> Vec<D
         for (cone, energy) in energy_by_cone.iter().enumerate() {
             if left <= *energy || cone + 1 == CONES {
                 let [inner, outer] =
-                    crate::physics::kernel::KernelTable::cone_edges_deg(cone).map(|d| d.to_radians().cos());
+                    physics::kernel::KernelTable::cone_edges_deg(cone).map(|d| d.to_radians().cos());
                 return inner + (outer - inner) * (left / energy).clamp(0.0, 1.0);
             }
             left -= energy;

@@ -3,10 +3,10 @@
 use super::angles::TiltNorm;
 use super::beam;
 use super::medium::Medium;
-use crate::engine::jobs::int;
-use crate::physics::{FluenceTables, Picture as Values, normal_tables};
+use crate::jobs::int;
 use bytemuck::{Pod, Zeroable};
 use glam::DVec3;
+use physics::{FluenceTables, Picture as Values, normal_tables};
 
 /// A picture over the isocentre plane: `struct Picture` of the kernels, field for field.
 #[repr(C)]

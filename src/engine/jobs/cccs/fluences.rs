@@ -1,10 +1,10 @@
 //! Fluences of the last apertures: a turned gantry or a moved isocentre changes none of them.
 
 use super::DoseRequest;
-use crate::case::{ControlPoint, Mlc};
-use crate::engine::JobControl;
-use crate::engine::cache::Weighed;
-use crate::physics::{Exposure, Fluence, FluenceError, Machine};
+use crate::JobControl;
+use crate::cache::Weighed;
+use case::{ControlPoint, Mlc};
+use physics::{Exposure, Fluence, FluenceError, Machine};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Most fluences that are kept: those of a plan's fields.
@@ -80,11 +80,11 @@ pub fn fluence(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Beam, Jaws, MlcAxis};
-    use crate::engine::jobs::cccs::{DoseTo, Quality};
-    use crate::engine::phantom;
-    use crate::physics::{Material, exposures};
+    use crate::jobs::cccs::{DoseTo, Quality};
+    use crate::phantom;
+    use case::{Beam, Jaws, MlcAxis};
     use glam::DVec3;
+    use physics::{Material, exposures};
 
     fn request() -> DoseRequest {
         let patient =

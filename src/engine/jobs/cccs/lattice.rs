@@ -1,6 +1,6 @@
 //! The lattice of the dose: an even box of voxels.
 
-use crate::geometry::Grid;
+use geometry::Grid;
 use glam::DVec3;
 
 /// An even box of voxels in its own frame: centres of voxel (0,0,0) at the origin, spacing in mm.

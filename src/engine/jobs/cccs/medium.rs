@@ -2,11 +2,11 @@
 
 use super::lattice::{Lattice, lattice_of};
 use super::{DoseError, matter_box};
-use crate::engine::cache::Weighed;
-use crate::engine::{Cancelled, JobControl};
-use crate::geometry::{Grid, Volume, VolumeId};
-use crate::physics::{Attenuation, Material, Patient, Spectrum};
+use crate::cache::Weighed;
+use crate::{Cancelled, JobControl};
+use geometry::{Grid, Volume, VolumeId};
 use glam::DVec3;
+use physics::{Attenuation, Material, Patient, Spectrum};
 use rayon::prelude::*;
 use std::sync::Arc;
 

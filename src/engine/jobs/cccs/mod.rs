@@ -11,12 +11,12 @@ pub mod job;
 pub mod lattice;
 pub mod medium;
 
-use crate::case::{Beam, DoseStatus, Receipt};
-use crate::engine::Cancelled;
-use crate::engine::jobs::mccs::PartError;
-use crate::geometry::{Grid, GridError, Volume};
-use crate::physics::{FluenceError, Machine, Patient};
+use crate::Cancelled;
+use crate::jobs::mccs::PartError;
+use case::{Beam, DoseStatus, Receipt};
+use geometry::{Grid, GridError, Volume};
 use glam::DVec3;
+use physics::{FluenceError, Machine, Patient};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use thiserror::Error;

@@ -1,7 +1,7 @@
 //! Content of a volume of attenuation, found once: its empty cells, its box, its range.
 
-use crate::engine::cache::{Cache, Weighed};
-use crate::geometry::Volume;
+use crate::cache::{Cache, Weighed};
+use geometry::Volume;
 use rayon::prelude::*;
 use std::convert::Infallible;
 use std::ops::Range;
@@ -157,7 +157,7 @@ fn spread_cells(marks: &[u8], cells: [usize; 3]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Grid;
+    use geometry::Grid;
     use glam::DVec3;
 
     fn volume(size: [usize; 3], set: &[([usize; 3], f32)]) -> Volume<f32> {

@@ -11,9 +11,9 @@ pub mod space;
 pub use pixels::{Pixels, Region, Spread};
 pub use rays::{Image, Ray, Rays};
 
-use crate::case::{Pose, Receipt};
-use crate::engine::Cancelled;
-use crate::geometry::{Projection, Volume};
+use crate::Cancelled;
+use case::{Pose, Receipt};
+use geometry::{Projection, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 use thiserror::Error;

@@ -1,11 +1,14 @@
 //! Pixels of an image that a request computes.
 
 use super::DrrError;
-use crate::engine::Random;
-use crate::geometry::Projection;
+use crate::Random;
+use geometry::Projection;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use std::sync::Arc;
+
+/// Pixels of a region along a side at least.
+const LEAST_REGION: usize = 8;
 
 /// A rectangle of pixels, from the top left corner of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +27,37 @@ impl Region {
 
     pub fn pixels(&self) -> usize {
         self.columns.saturating_mul(self.rows)
+    }
+
+    /// What lies between two corners, `[column, row]`, as far as it is in an image of `columns` x `rows`. `None` where that
+    /// is next to nothing.
+    pub fn between(a: [f64; 2], b: [f64; 2], size: [usize; 2]) -> Option<Self> {
+        let side = |axis: usize| {
+            let edge = |v: f64| (v + 0.5).round().clamp(0.0, size[axis] as f64) as usize;
+            (edge(a[axis].min(b[axis])), edge(a[axis].max(b[axis])))
+        };
+        let ([left, right], [top, bottom]) = (<[usize; 2]>::from(side(0)), <[usize; 2]>::from(side(1)));
+        let (columns, rows) = (right - left, bottom - top);
+        (columns.min(rows) >= LEAST_REGION).then_some(Self { column: left, row: top, columns, rows })
+    }
+
+    /// Whether all of it lies in an image of `columns` x `rows`, and it is no less than one can mark.
+    pub fn fits(&self, [columns, rows]: [usize; 2]) -> bool {
+        let inside = |from: usize, count: usize, all: usize| {
+            count >= LEAST_REGION && from.checked_add(count).is_some_and(|end| end <= all)
+        };
+        inside(self.column, self.columns, columns) && inside(self.row, self.rows, rows)
+    }
+
+    /// The least that holds all pixels that are open. `None` where none is.
+    pub fn around(open: &[bool], columns: usize) -> Option<Self> {
+        let rows = || open.chunks(columns.max(1));
+        let any = |row: &[bool]| row.contains(&true);
+        let (top, bottom) = (rows().position(any)?, rows().rposition(any)?);
+        let ends = |row: &[bool]| Some((row.iter().position(|o| *o)?, row.iter().rposition(|o| *o)?));
+        let (left, right) =
+            rows().filter_map(ends).fold((usize::MAX, 0), |(a, b), (l, r)| (a.min(l), b.max(r)));
+        Some(Self { column: left, row: top, columns: right + 1 - left, rows: bottom + 1 - top })
     }
 }
 

@@ -3,10 +3,10 @@
 
 use super::content::Content;
 use super::{DrrError, DrrRequest, Integrator, Pixels, Region};
-use crate::engine::cache::Cache;
-use crate::engine::digest::Digest;
-use crate::geometry::walk::clipped;
-use crate::geometry::{Grid, Volume};
+use crate::cache::Cache;
+use crate::digest::Digest;
+use geometry::walk::clipped;
+use geometry::{Grid, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The frame of the samples: voxels.
 
 use super::Image;
-use crate::geometry::Grid;
+use geometry::Grid;
 use glam::DVec3;
 
 /// Positions in voxels from the low edge of voxel 0 (its centre is at one half), along z in mm from there where planes

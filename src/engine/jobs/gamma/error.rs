@@ -1,6 +1,6 @@
 //! Errors of gamma.
 
-use crate::engine::Cancelled;
+use crate::Cancelled;
 use std::fmt;
 use thiserror::Error;
 

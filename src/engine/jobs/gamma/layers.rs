@@ -3,7 +3,7 @@
 use super::points::{HULL_MM, Place};
 use super::simplex;
 use super::{Dims, GammaError, GammaRequest};
-use crate::geometry::{Grid, Volume};
+use geometry::{Grid, Volume};
 use rayon::prelude::*;
 use std::sync::Arc;
 

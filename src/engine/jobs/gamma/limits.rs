@@ -1,8 +1,8 @@
 //! Criterion, threshold and planes of a request as the kernels of every card read them.
 
 use super::{Checked, Criterion, GammaRequest, ROUNDING};
-use crate::geometry::Grid;
 use bytemuck::{Pod, Zeroable};
+use geometry::Grid;
 
 /// `struct Criterion` of `kernels/gamma_search.cuh` and `struct Limits` of `kernels/engine_gamma_point.wgsl`, field for field.
 #[repr(C)]

@@ -1,7 +1,7 @@
 //! The near-maximum of a dose: what stands for its maximum and is moved by no single voxel, be it noise or a fault.
 
-use crate::engine::cache::{Cache, Weighed};
-use crate::geometry::Volume;
+use crate::cache::{Cache, Weighed};
+use geometry::Volume;
 use rayon::prelude::*;
 use std::convert::Infallible;
 

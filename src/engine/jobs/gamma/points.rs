@@ -1,8 +1,8 @@
 //! Analysed voxels of the reference, and their places in the evaluated dose.
 
 use super::{Checked, GammaError, GammaRequest, Layers};
-use crate::engine::Random;
-use crate::geometry::Grid;
+use crate::Random;
+use geometry::Grid;
 use glam::DVec3;
 use rayon::prelude::*;
 

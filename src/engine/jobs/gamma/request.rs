@@ -3,10 +3,10 @@
 use super::near_maximum::of_dose;
 use super::scan::{Scan, scan};
 use super::{GammaError, Role};
-use crate::case::Dose;
-use crate::engine::cache::Cache;
-use crate::engine::digest::Digest;
-use crate::geometry::{Mask, Volume};
+use crate::cache::Cache;
+use crate::digest::Digest;
+use case::Dose;
+use geometry::{Mask, Volume};
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;

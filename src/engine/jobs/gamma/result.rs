@@ -1,9 +1,9 @@
 //! Answer of gamma.
 
 use super::{Checked, Criterion, GammaError, GammaRequest, Layers, Locate};
-use crate::case::Receipt;
-use crate::engine::cache::Cache;
-use crate::geometry::Volume;
+use crate::cache::Cache;
+use case::Receipt;
+use geometry::Volume;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl GammaResult {
     ///
     /// # Errors
     /// [`GammaError::NothingToAnalyse`] without a point, and those of [`Self::new`].
-    pub(in crate::engine) fn by_card(
+    pub(crate) fn by_card(
         request: &GammaRequest,
         checked: Checked,
         layers: &Layers,
@@ -120,7 +120,7 @@ impl GammaResult {
 
     /// # Errors
     /// [`GammaError::NoOverlap`] where not one point lies in the evaluated dose.
-    pub(in crate::engine) fn new(
+    pub(crate) fn new(
         checked: Checked,
         layers: &Layers,
         maps: Vec<GammaMap>,
@@ -146,7 +146,7 @@ impl Counts {
     }
 
     /// Of a part of a map that has less than 4 Gi values.
-    pub(in crate::engine) fn of_part(values: &[f32]) -> Self {
+    pub(crate) fn of_part(values: &[f32]) -> Self {
         // In 32 bits sums never overflow: the compiler does several at once.
         let mut sums = [0_u32; 4];
         for value in values {
@@ -173,13 +173,13 @@ impl std::iter::Sum for Counts {
 }
 
 impl GammaMap {
-    pub(in crate::engine) fn new(criterion: Criterion, gamma: Volume<f32>) -> Self {
+    pub(crate) fn new(criterion: Criterion, gamma: Volume<f32>) -> Self {
         let counts = Counts::of(gamma.data());
         Self::counted(criterion, gamma, counts)
     }
 
     /// Of a map whose voxels have been counted.
-    pub(in crate::engine) fn counted(criterion: Criterion, gamma: Volume<f32>, counts: Counts) -> Self {
+    pub(crate) fn counted(criterion: Criterion, gamma: Volume<f32>, counts: Counts) -> Self {
         Self { criterion, gamma: Arc::new(gamma), counts }
     }
 

@@ -1,7 +1,7 @@
 //! Scan of a dose: hash, maximum, first invalid voxel.
 
-use crate::engine::cache::{Cache, Weighed};
-use crate::geometry::Volume;
+use crate::cache::{Cache, Weighed};
+use geometry::Volume;
 use multiversion::multiversion;
 use rayon::prelude::*;
 

@@ -16,7 +16,7 @@
 //! finding out which of them are needed. All numbers are in units of the criterion: distances of the DTA, doses of the dose difference, seen
 //! from the point.
 
-use crate::engine::lanes::F32xN;
+use crate::lanes::F32xN;
 
 /// Cells not nearer by this factor of the squared distance are skipped: 2e-6 of gamma. Where the dose is linear many
 /// tetrahedra lie on one hyperplane and differ by rounding alone.

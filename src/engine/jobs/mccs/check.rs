@@ -2,10 +2,10 @@
 
 use super::MccsRequest;
 use super::tables::MOST_DIRECTIONS;
-use crate::case::{Beam, ControlPoint};
-use crate::engine::jobs::cccs::{DoseError, job};
-use crate::physics::kernel::KernelTable;
-use crate::physics::{FluenceError, Machine};
+use crate::jobs::cccs::{DoseError, job};
+use case::{Beam, ControlPoint};
+use physics::kernel::KernelTable;
+use physics::{FluenceError, Machine};
 
 /// Leaf tips may overlap by this, as rounded positions of closed leaves do, mm.
 const OVERLAP_MM: f64 = 0.1;
@@ -95,8 +95,8 @@ fn is_open(beam: &Beam, point: &ControlPoint) -> bool {
     }
     let Some(mlc) = &beam.mlc else { return true };
     let (along, across) = match mlc.axis {
-        crate::case::MlcAxis::X => (point.jaws.x, point.jaws.y),
-        crate::case::MlcAxis::Y => (point.jaws.y, point.jaws.x),
+        case::MlcAxis::X => (point.jaws.x, point.jaws.y),
+        case::MlcAxis::Y => (point.jaws.y, point.jaws.x),
     };
     let overlaps = |a: [f64; 2], b: [f64; 2]| a[0].max(b[0]) < a[1].min(b[1]);
     let rows = mlc.boundaries_mm.windows(2).zip(&point.leaves_mm);

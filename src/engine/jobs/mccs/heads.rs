@@ -4,14 +4,14 @@
 use super::MccsRequest;
 use super::alias::alias_table;
 use super::tables::{Cell, Head, RADII, RADIUS_STEP_MM, Segment, Stand};
-use crate::case::{Beam, MlcAxis};
-use crate::engine::JobControl;
-use crate::engine::jobs::cccs::DoseError;
-use crate::engine::jobs::cccs::calibrate::MonitorUnit;
-use crate::engine::jobs::cccs::job::ARC_STEP_DEG;
-use crate::geometry::{BeamFrame, Grid};
-use crate::physics::{Exposure, Fluence, Machine, exposures};
+use crate::JobControl;
+use crate::jobs::cccs::DoseError;
+use crate::jobs::cccs::calibrate::MonitorUnit;
+use crate::jobs::cccs::job::ARC_STEP_DEG;
+use case::{Beam, MlcAxis};
+use geometry::{BeamFrame, Grid};
 use glam::DVec3;
+use physics::{Exposure, Fluence, Machine, exposures};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -142,11 +142,11 @@ impl Heads {
         let mut until = 0.0;
         for segment in &exposure.segments {
             until += segment.weight;
-            let at = |t: f64, of: fn(&crate::case::ControlPoint) -> [f64; 4]| {
+            let at = |t: f64, of: fn(&case::ControlPoint) -> [f64; 4]| {
                 let (a, b) = (of(segment.from), of(segment.to));
                 [0, 1, 2, 3].map(|i| (a[i] + t * (b[i] - a[i])).clamp(-WIDEST_MM, WIDEST_MM) as f32)
             };
-            let jaws = |p: &crate::case::ControlPoint| [p.jaws.x[0], p.jaws.x[1], p.jaws.y[0], p.jaws.y[1]];
+            let jaws = |p: &case::ControlPoint| [p.jaws.x[0], p.jaws.x[1], p.jaws.y[0], p.jaws.y[1]];
             self.segments.push(Segment {
                 until: until as f32,
                 jaws_from_mm: at(segment.span[0], jaws),
@@ -188,7 +188,7 @@ impl Heads {
         let horn_at = self.horns.len() as u32;
         self.horns.extend((0..RADII).map(|n| machine.off_axis.at(n as f64 * RADIUS_STEP_MM) as f32));
         let leaves = machine.leaves.as_ref();
-        let of_leaves = |value: fn(&crate::physics::Leaves) -> f64| leaves.map_or(0.0, value) as f32;
+        let of_leaves = |value: fn(&physics::Leaves) -> f64| leaves.map_or(0.0, value) as f32;
         let extra = machine.extra_focal;
         self.heads.push(Head {
             sad_mm: machine.sad_mm as f32,

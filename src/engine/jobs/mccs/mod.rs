@@ -18,9 +18,9 @@ pub mod tables;
 pub mod tally;
 
 use super::cccs::DoseTo;
-use crate::case::{Beam, DoseStatus, Receipt};
-use crate::geometry::{Grid, Volume};
-use crate::physics::{Machine, Patient};
+use case::{Beam, DoseStatus, Receipt};
+use geometry::{Grid, Volume};
+use physics::{Machine, Patient};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;

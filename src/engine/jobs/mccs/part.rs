@@ -2,11 +2,11 @@
 //! gives, to the bit.
 
 use super::tally::Tally;
-use crate::input::check_unpacked;
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use input::check_unpacked;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -86,7 +86,7 @@ struct Head {
 #[derive(Clone)]
 pub struct PartTally {
     head: Head,
-    pub(in crate::engine) tally: Tally,
+    pub(crate) tally: Tally,
 }
 
 impl fmt::Debug for PartTally {
@@ -132,7 +132,7 @@ impl PartTally {
     }
 
     /// Whether a card ran its histories.
-    pub(in crate::engine) fn on_a_card(&self) -> bool {
+    pub(crate) fn on_a_card(&self) -> bool {
         self.head.devices.iter().all(|device| !device.starts_with("cpu"))
     }
 

@@ -1,8 +1,8 @@
 //! Cumulative monoenergetic kernels, tabulated for look-up along a ray.
 
 use super::tables::{LAST_CM, NODES};
-use crate::physics::Electrons;
-use crate::physics::kernel::{CONES, KernelClass, KernelTable};
+use physics::Electrons;
+use physics::kernel::{CONES, KernelClass, KernelTable};
 
 /// The kernel of one photon energy, all classes of scatter together (Mackie 1988).
 pub struct KernelRows {

@@ -3,8 +3,8 @@
 use super::job::Runner;
 use super::simulation::Simulation;
 use super::tally::Tally;
-use crate::engine::JobControl;
-use crate::engine::jobs::cccs::job::add_phase;
+use crate::JobControl;
+use crate::jobs::cccs::job::add_phase;
 
 /// A runner whose sums another of its kind can take.
 pub trait Sharing: Runner {

@@ -3,13 +3,13 @@
 
 use super::superpose::{DEPOSIT_WGSL, ORDERS, Placement, THREADS, Transported};
 use super::terma::Greatest;
-use crate::engine::jobs::cccs::beam::Superposition;
-use crate::engine::jobs::cccs::correction::{PATH, POWERS, Stencil, Tilts};
-use crate::engine::jobs::int;
-use crate::engine::wgpu::buffer::Buffer;
-use crate::engine::wgpu::error::WgpuError;
-use crate::engine::wgpu::kernel::Kernel;
-use crate::engine::wgpu::session::Session;
+use crate::jobs::cccs::beam::Superposition;
+use crate::jobs::cccs::correction::{PATH, POWERS, Stencil, Tilts};
+use crate::jobs::int;
+use crate::wgpu::buffer::Buffer;
+use crate::wgpu::error::WgpuError;
+use crate::wgpu::kernel::Kernel;
+use crate::wgpu::session::Session;
 use bytemuck::{Pod, Zeroable};
 
 pub(super) const CORRECTION: Kernel = Kernel {
@@ -64,7 +64,7 @@ pub fn add_correction(
         };
         let index =
             |at: [i32; 3]| in_lattice(at).iter().zip(stride).map(|(n, stride)| n * stride).sum::<i32>();
-        let offset = |offset: &crate::engine::jobs::cccs::correction::Offset| Offset {
+        let offset = |offset: &crate::jobs::cccs::correction::Offset| Offset {
             to: in_lattice(offset.to),
             index: offset.path.map(|(at, _)| index(at)),
             part: offset.path.map(|(_, part)| part),

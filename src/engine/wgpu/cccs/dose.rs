@@ -2,13 +2,13 @@
 
 use super::superpose::{DEPOSIT_WGSL, THREADS, Transported};
 use super::terma::Greatest;
-use crate::engine::jobs::cccs::beam::VACUUM_G_CM3;
-use crate::engine::jobs::cccs::medium::Medium;
-use crate::engine::jobs::int;
-use crate::engine::wgpu::buffer::Buffer;
-use crate::engine::wgpu::error::WgpuError;
-use crate::engine::wgpu::kernel::Kernel;
-use crate::engine::wgpu::session::Session;
+use crate::jobs::cccs::beam::VACUUM_G_CM3;
+use crate::jobs::cccs::medium::Medium;
+use crate::jobs::int;
+use crate::wgpu::buffer::Buffer;
+use crate::wgpu::error::WgpuError;
+use crate::wgpu::kernel::Kernel;
+use crate::wgpu::session::Session;
 use bytemuck::{Pod, Zeroable};
 
 const SOURCES: &[&str] = &[DEPOSIT_WGSL, include_str!("../../../../kernels/engine_dose.wgsl")];

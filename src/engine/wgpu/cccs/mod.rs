@@ -1,4 +1,4 @@
-//! Collapsed-cone convolution/superposition on a graphics device: the algorithm of [`engine::cpu::cccs`](crate::engine::cpu::cccs).
+//! Collapsed-cone convolution/superposition on a graphics device: the algorithm of [`engine::cpu::cccs`](crate::cpu::cccs).
 
 mod correction;
 mod dose;
@@ -10,14 +10,14 @@ use super::device::Device;
 use super::error::{Failure, WgpuError};
 use super::path;
 use super::session::Session;
-use crate::engine::JobControl;
-use crate::engine::jobs::Phases;
-use crate::engine::jobs::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
-use crate::engine::jobs::cccs::calibrate::calibration;
-use crate::engine::jobs::cccs::correction::Tilts;
-use crate::engine::jobs::cccs::job::{Clock, answer, check, digest, each_field};
-use crate::engine::jobs::cccs::medium::Medium;
-use crate::engine::jobs::cccs::{BeamDose, DoseError, DoseRequest};
+use crate::JobControl;
+use crate::jobs::Phases;
+use crate::jobs::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
+use crate::jobs::cccs::calibrate::calibration;
+use crate::jobs::cccs::correction::Tilts;
+use crate::jobs::cccs::job::{Clock, answer, check, digest, each_field};
+use crate::jobs::cccs::medium::Medium;
+use crate::jobs::cccs::{BeamDose, DoseError, DoseRequest};
 use correction::add_correction;
 use std::sync::Arc;
 use superpose::{Placement, TransportInput, superpose};
@@ -129,9 +129,9 @@ impl<'a> Work<'a> {
 mod tests {
     use super::super::kernel::constant;
     use super::{correction, superpose, terma};
-    use crate::engine::jobs::cccs::angles::{ANGLES, STEP_DEG, TILTS};
-    use crate::engine::jobs::cccs::correction::DENSEST;
-    use crate::physics::kernel_fit::SLOWEST_PER_CM;
+    use crate::jobs::cccs::angles::{ANGLES, STEP_DEG, TILTS};
+    use crate::jobs::cccs::correction::DENSEST;
+    use physics::kernel_fit::SLOWEST_PER_CM;
 
     /// The kernels repeat constants of the kernel fit and the angle table: a change on one side alone would be a wrong dose.
     #[test]

@@ -1,19 +1,19 @@
 //! All directions of a beam (`kernels/engine_layout.wgsl`, `engine_cccs.wgsl`).
 
 use super::terma::{Greatest, Terma};
-use crate::engine::jobs::cccs::angles::{ANGLES, AngleTable, Coefficients, PRIMARY, SCATTER, TiltNorm};
-use crate::engine::jobs::cccs::beam::{LOW_TERMA_FRACTION, Superposition};
-use crate::engine::jobs::cccs::directions::{Direction, start};
-use crate::engine::jobs::cccs::lattice::{Lattice, dominant_axis};
-use crate::engine::jobs::int;
-use crate::engine::wgpu::buffer::Buffer;
-use crate::engine::wgpu::error::WgpuError;
-use crate::engine::wgpu::kernel::Kernel;
-use crate::engine::wgpu::session::Session;
-use crate::geometry::walk::lattice::LatticeWalk;
-use crate::physics::kernel_beam::CHANNELS;
+use crate::jobs::cccs::angles::{ANGLES, AngleTable, Coefficients, PRIMARY, SCATTER, TiltNorm};
+use crate::jobs::cccs::beam::{LOW_TERMA_FRACTION, Superposition};
+use crate::jobs::cccs::directions::{Direction, start};
+use crate::jobs::cccs::lattice::{Lattice, dominant_axis};
+use crate::jobs::int;
+use crate::wgpu::buffer::Buffer;
+use crate::wgpu::error::WgpuError;
+use crate::wgpu::kernel::Kernel;
+use crate::wgpu::session::Session;
 use bytemuck::{Pod, Zeroable};
+use geometry::walk::lattice::LatticeWalk;
 use glam::{DMat3, DVec3};
+use physics::kernel_beam::CHANNELS;
 
 pub(super) const DEPOSIT_WGSL: &str = include_str!("../../../../kernels/engine_deposit.wgsl");
 const LAYOUT: Kernel = Kernel {

@@ -1,15 +1,15 @@
 //! TERMA of every voxel of a field (`kernels/engine_fluence.wgsl`, `engine_terma.wgsl`).
 
-use crate::engine::jobs::cccs::angles::TiltNorm;
-use crate::engine::jobs::cccs::beam::{self, Superposition};
-use crate::engine::jobs::cccs::field_tables::{Field, FieldTables, Picture};
-use crate::engine::jobs::cccs::medium::Medium;
-use crate::engine::wgpu::buffer::Buffer;
-use crate::engine::wgpu::error::WgpuError;
-use crate::engine::wgpu::kernel::Kernel;
-use crate::engine::wgpu::session::Session;
-use crate::physics::kernel_beam::CHANNELS;
+use crate::jobs::cccs::angles::TiltNorm;
+use crate::jobs::cccs::beam::{self, Superposition};
+use crate::jobs::cccs::field_tables::{Field, FieldTables, Picture};
+use crate::jobs::cccs::medium::Medium;
+use crate::wgpu::buffer::Buffer;
+use crate::wgpu::error::WgpuError;
+use crate::wgpu::kernel::Kernel;
+use crate::wgpu::session::Session;
 use bytemuck::{Pod, Zeroable};
+use physics::kernel_beam::CHANNELS;
 
 pub(super) const TERMA: Kernel = Kernel {
     name: "cccs_terma",

@@ -1,4 +1,4 @@
-//! Gamma on a graphics device (`kernels/engine_gamma.wgsl`): the search of [`engine::cpu::gamma`](crate::engine::cpu::gamma), its cells
+//! Gamma on a graphics device (`kernels/engine_gamma.wgsl`): the search of [`engine::cpu::gamma`](crate::cpu::gamma), its cells
 //! shared out over the threads. The paper's search is answered by the same: its answers are.
 
 mod places;
@@ -8,14 +8,14 @@ use super::device::Device;
 use super::error::{Failure, WgpuError};
 use super::kernel::Kernel;
 use super::session::Session;
-use crate::engine::JobControl;
-use crate::engine::jobs::gamma::{
+use crate::JobControl;
+use crate::jobs::gamma::{
     CardCall, Checked, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers, Limits,
     planes_per_mm, select, threshold,
 };
-use crate::engine::jobs::int;
-use crate::geometry::Volume;
+use crate::jobs::int;
 use bytemuck::{Pod, Zeroable};
+use geometry::Volume;
 use places::{Place, places};
 use std::sync::Arc;
 use std::time::Instant;

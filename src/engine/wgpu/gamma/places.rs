@@ -1,8 +1,8 @@
 //! Places of a reference dose's voxels in an evaluated one, exact in single precision.
 
-use crate::engine::jobs::gamma::{Layers, Locate};
-use crate::geometry::Grid;
+use crate::jobs::gamma::{Layers, Locate};
 use bytemuck::{Pod, Zeroable};
+use geometry::Grid;
 use glam::DVec3;
 
 /// No place is farther, in units: sums of three stay in 32 bits. Nearer ones are outside every dose, too.

@@ -1,9 +1,9 @@
 //! Densities of structures, bolus and couch in the dose of a plan, against phantoms that have them in their CT.
 
 use super::*;
-use crate::analysis::contouring::{BolusOver, EntranceField, Operation, made_of};
-use crate::analysis::{Couch, CtCouchError, GivenDensities, Ready, couch_densities, couch_from_ct};
-use crate::case::{Contours, Density, DensityOverride, Medium};
+use analysis::contouring::{BolusOver, EntranceField, Operation, made_of};
+use analysis::{Couch, CtCouchError, GivenDensities, Ready, couch_densities, couch_from_ct};
+use case::{Contours, Density, DensityOverride, Medium};
 use std::sync::Arc;
 
 const SIDE: usize = 48;

@@ -1,7 +1,7 @@
 //! HU beyond the ends of a table, in the dose of a plan.
 
 use super::*;
-use crate::case::{DensityOverride, Medium};
+use case::{DensityOverride, Medium};
 
 /// A cube of water of 12 cm with a cube of `metal_hu` in it, `side` mm wide.
 fn with_metal(metal_hu: f32, side: f64) -> Arc<Ct> {

@@ -1,7 +1,7 @@
 //! Normalisations to a point and to the maximum, in the dose of a plan.
 
 use super::*;
-use crate::case::{Normalisation, NormalisedAt, NormalisedDose};
+use case::{Normalisation, NormalisedAt, NormalisedDose};
 
 fn job_to(at: NormalisedAt, dose: NormalisedDose, prescription_gy: Option<f64>) -> PlanJob {
     let ct = stack();

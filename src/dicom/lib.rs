@@ -48,4 +48,11 @@ pub use write::{
     write_dose_file, write_plan, write_radiograph, write_registration, write_structures,
 };
 
-pub use crate::geometry::Progress;
+pub use geometry::Progress;
+
+#[cfg(test)]
+#[path = "../../tests/common/conforms.rs"]
+mod conforms;
+#[cfg(test)]
+#[path = "../../tests/common/skip.rs"]
+mod skip;

@@ -38,14 +38,14 @@ mod window;
 mod words;
 mod xrays;
 
-use crate::case::Pose;
-use crate::engine::DeviceChoice;
-use crate::engine::drr::Region;
-use crate::files::remove_temporaries_on_signals;
-use crate::input::plain_lines;
+use case::Pose;
 use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use engine::DeviceChoice;
+use engine::drr::Region;
+use files::remove_temporaries_on_signals;
 use glam::DVec3;
+use input::plain_lines;
 use std::any::TypeId;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -272,11 +272,15 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
     .map(Some)
 }
 
+/// Rooms whose warnings are shown unasked: all that list `tracing`.
+const ROOMS_THAT_LOG: [&str; 5] = ["app", "cli", "engine", "results", "worker"];
+
 /// Logs our own warnings; failures of the graphics libraries are returned as errors. `BEAMSIGHT_LOG` selects
-/// more: a level (`debug`), or levels of modules (`beamsight=debug,wgpu=info`).
+/// more: a level (`debug`), or levels of rooms and of others' crates (`engine=debug,wgpu=info`).
 fn log_to_standard_error() {
     let wanted = std::env::var("BEAMSIGHT_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
-    let filter = wanted.unwrap_or_else(|| Targets::new().with_target("beamsight", LevelFilter::WARN));
+    let filter = wanted
+        .unwrap_or_else(|| Targets::new().with_targets(ROOMS_THAT_LOG.map(|room| (room, LevelFilter::WARN))));
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     // A second call in one process (a test) keeps the first subscriber.
     let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();

@@ -34,3 +34,7 @@ pub use dispatch::else_cpu;
 pub use job_control::{Cancelled, JobControl};
 pub use random::Random;
 pub use wgpu::WgpuError;
+
+#[cfg(test)]
+#[path = "../../tests/common/skip.rs"]
+mod skip;

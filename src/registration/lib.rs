@@ -1,8 +1,8 @@
 //! 2D/3D registration: similarity of X-rays and DRRs, and the search for the pose of greatest similarity.
 //!
 //! [`register`] answers a [`Request`]: CT (as attenuation), one or two X-rays, a start. The answer is the
-//! [`Pose`](crate::case::Pose) of the CT in the room of the X-rays, with the order and the signs documented
-//! there; its [matrix](crate::case::Pose::matrix) maps CT positions into the room.
+//! [`Pose`](case::Pose) of the CT in the room of the X-rays, with the order and the signs documented
+//! there; its [matrix](case::Pose::matrix) maps CT positions into the room.
 
 pub mod bench;
 mod check;
@@ -19,8 +19,8 @@ pub mod simulate;
 mod standing;
 mod view;
 
-pub use crate::engine::Random;
 pub use check::{accepted_patient, check_belongs, check_place};
+pub use engine::Random;
 pub use error::RegistrationError;
 pub use evidence::{Alone, Evidence, ImageEvidence};
 pub use metric::Metric;

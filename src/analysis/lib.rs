@@ -29,7 +29,6 @@ mod sampler;
 pub mod second_check;
 mod spread;
 
-pub use crate::case::{Figure, Goal, GoalError, Metric, MetricError, MetricUnit};
 pub use aperture::{
     ApertureError, AperturePart, FitSettings, JawRule, LEAST_OPENING_MM, LeafEdge, REACH_MM, aperture_faults,
     brushed, fitted, move_part, segment_of, shielded, with_leaves,
@@ -41,6 +40,7 @@ pub use beam_job::{
 };
 pub use beam_ray::{CentralRay, central_ray};
 pub use body::{Body, BodyChoice, BodyError, BodyWord, SKIN_HU, body_from_ct, body_of};
+pub use case::{Figure, Goal, GoalError, Metric, MetricError, MetricUnit};
 pub use clearance::{
     Closest, CouchTop, HEAD_FACE_MM, HEAD_RADIUS_MM, HeadPath, LEAST_CLEARANCE_MM, head_clearance_mm,
 };

@@ -4,13 +4,13 @@ mod dose_file;
 
 pub use dose_file::{DoseFile, DoseFileError, NotOfCase, read_dose};
 
-use crate::case::{Case, Ct, Remark, StructureSet, beyond_16_bits, derived_uid};
-use crate::dicom::{self, Belonging, Catalogue, Choice, DicomError, Progress, WriteError};
-use crate::files::demo::{self, UnknownDemo};
-use crate::files::mha::{self, MhaError, Quantity};
-use crate::files::session::{self, SessionError};
-use crate::files::{Temporary, cache_folder, is_private, make_private};
-use crate::geometry::PatientPosition;
+use case::{Case, Ct, Remark, StructureSet, beyond_16_bits, derived_uid};
+use dicom::{self, Belonging, Catalogue, Choice, DicomError, Progress, WriteError};
+use files::demo::{self, UnknownDemo};
+use files::mha::{self, MhaError, Quantity};
+use files::session::{self, SessionError};
+use files::{Temporary, cache_folder, is_private, make_private};
+use geometry::PatientPosition;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -395,7 +395,7 @@ pub fn write_demo(name: &str, folder: &Path, progress: Progress) -> Result<usize
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Volume;
+    use geometry::Volume;
 
     fn go_on(_: f32) -> bool {
         true

@@ -6,7 +6,7 @@
 //! are submitted, reports are drained once a frame.
 //!
 //! * A job belongs to a [`Slot`]. A newer job for the slot replaces the older one: a waiting one is dropped
-//!   at once, a running one is cancelled through its [`JobControl`](crate::engine::JobControl).
+//!   at once, a running one is cancelled through its [`JobControl`](engine::JobControl).
 //! * Quick jobs ([`Task::quick`]) precede all others of their lane, and a newer job does not cancel a running
 //!   one: while a handle is dragged faster than previews are computed, the picture is still updated.
 //! * Quick jobs preempt restartable work ([`Task::restartable`]). Their reports are told together, when none is left of
