@@ -25,16 +25,29 @@ const DIFFERENTIAL_BINS: usize = 64;
 ///
 /// The structure's voxels count by the fraction covered; dose is read trilinearly in patient space, from a
 /// grid that need not be the mask's. Volume outside the dose grid has no dose, which is not zero: it is left
-/// out, and its share stated ([`Self::outside_percent`]). All percentages are of the volume that has a dose.
+/// out, and its share stated ([`Self::outside_percent`]). All percentages are of the volume that has a dose. Volume outside the
+/// CT is no part of the mask; goals count it as volume without a dose ([`Self::whole_cm3`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dvh {
     volume_cm3: f64,
     outside_cm3: f64,
     not_a_number_cm3: f64,
+    /// Of the contours, outside the grid of the mask.
+    outside_mask_cm3: f64,
+    /// Whether that grid is the dose's: the case has no CT, or one on the voxels of the dose.
+    on_dose_grid: bool,
     mean_gy: f64,
     inside: Histogram,
     /// Isodoses of the whole dose, in and outside the structure, where they are counted.
     isodoses: Option<Arc<Isodoses>>,
+}
+
+/// Why a part of a structure has no dose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WithoutDose {
+    OutsideDoseGrid,
+    OutsideCt,
+    NotANumber,
 }
 
 /// Why a structure has no DVH.
@@ -89,7 +102,7 @@ impl Dvh {
             let planes = source.planes(control, 0.5, |s, k| s.bins(k, min_gy, max_gy))?;
             planes.iter().for_each(|plane| bins.merge(plane));
         }
-        Ok(Self::with(&sums, [min_gy, max_gy], &bins))
+        Ok(Self::with(source, &sums, [min_gy, max_gy], &bins))
     }
 
     /// The least and the greatest dose.
@@ -103,11 +116,13 @@ impl Dvh {
         Ok([sums.min_gy, sums.max_gy].map(f64::from))
     }
 
-    fn with(sums: &Sums, [min_gy, max_gy]: [f64; 2], bins: &Bins) -> Self {
+    fn with(source: &Source<'_>, sums: &Sums, [min_gy, max_gy]: [f64; 2], bins: &Bins) -> Self {
         Self {
             volume_cm3: sums.volume_cm3(),
             outside_cm3: sums.outside_cm3,
             not_a_number_cm3: sums.not_a_number_cm3,
+            outside_mask_cm3: source.outside_mask_cm3(),
+            on_dose_grid: source.on_dose_grid(),
             // Rounding must not push the mean of a uniform dose past its own bounds.
             mean_gy: (sums.gy_cm3 / sums.inside_cm3).clamp(min_gy, max_gy),
             inside: Histogram::new(min_gy, max_gy, bins),
@@ -126,7 +141,12 @@ impl Dvh {
         self.volume_cm3
     }
 
-    /// Share of the structure's volume outside the dose grid, percent.
+    /// Volume of the structure in and outside its image, cm3.
+    pub fn whole_cm3(&self) -> f64 {
+        self.volume_cm3 + self.outside_mask_cm3
+    }
+
+    /// Share of the volume inside the image that lies outside the dose grid, percent.
     pub fn outside_percent(&self) -> f64 {
         100.0 * self.outside_cm3 / self.volume_cm3
     }
@@ -136,9 +156,22 @@ impl Dvh {
         100.0 * self.not_a_number_cm3 / self.volume_cm3
     }
 
-    /// Volume of the structure where no dose is known, cm3.
+    /// Volume of the structure where no dose is known, in and outside its image, cm3.
     pub fn without_dose_cm3(&self) -> f64 {
-        self.outside_cm3 + self.not_a_number_cm3
+        self.outside_cm3 + self.not_a_number_cm3 + self.outside_mask_cm3
+    }
+
+    /// The largest part of the structure without a dose: its share of the whole, percent, and why it has none.
+    pub fn without_dose(&self) -> (f64, WithoutDose) {
+        let beyond = if self.on_dose_grid { WithoutDose::OutsideDoseGrid } else { WithoutDose::OutsideCt };
+        let parts = [
+            (self.not_a_number_cm3, WithoutDose::NotANumber),
+            (self.outside_cm3, WithoutDose::OutsideDoseGrid),
+            (self.outside_mask_cm3, beyond),
+        ];
+        let most = parts.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or(parts[0]);
+        let alike = parts.iter().filter(|part| part.1 == most.1).map(|part| part.0).sum::<f64>();
+        (100.0 * alike / self.whole_cm3(), most.1)
     }
 
     pub fn min_gy(&self) -> f64 {
@@ -229,13 +262,20 @@ impl Dvh {
         (self.percent_at(low) - self.percent_at(low + width)) / width
     }
 
-    /// The remarks beside the curve: share outside the dose grid, NaN values, tiny volumes.
+    /// The remarks beside the curve: shares outside the dose grid and the CT, NaN values, tiny volumes.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let outside = self.outside_percent();
         if outside >= 0.05 {
             remarks
                 .push(format!("{outside:.1} % of the volume lie outside the dose grid and are not counted"));
+        }
+        let beyond = 100.0 * self.outside_mask_cm3 / self.whole_cm3();
+        if beyond >= 0.05 {
+            let what = if self.on_dose_grid { "dose grid" } else { "CT" };
+            remarks.push(format!(
+                "{beyond:.1} % of the contours' volume lie outside the {what} and are not counted"
+            ));
         }
         let broken = self.not_a_number_percent();
         if broken > 0.0 {

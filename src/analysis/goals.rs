@@ -1,6 +1,7 @@
 //! Goals held against the DVHs of a dose: the scorecard.
 
 use super::Dvh;
+use super::dvh::WithoutDose;
 use super::metric::NoValue;
 use case::{DoseStatus, Goal, Structure, StructureSet};
 use thiserror::Error;
@@ -106,7 +107,7 @@ pub struct GoalRow {
     pub index: usize,
     pub goal: Goal,
     pub answer: Result<Outcome, Unanswered>,
-    /// Reservations about the DVH: a part outside the dose grid.
+    /// Reservations about the DVH: a part outside the dose grid or the CT.
     pub remarks: Vec<String>,
 }
 
@@ -213,17 +214,18 @@ fn what_is_missing(goal: &Goal, dvh: &Dvh) -> String {
         p if p >= 0.1 => format!("{p:.1} %"),
         _ => "less than 0.1 %".to_owned(),
     };
-    match (dvh.outside_percent(), dvh.not_a_number_percent()) {
-        (outside, broken) if outside >= broken => {
-            format!("{} of {} lies outside the dose grid", share(outside), goal.structure)
-        }
-        (_, broken) => format!("the dose is not a number in {} of {}", share(broken), goal.structure),
+    let (percent, why) = dvh.without_dose();
+    let (share, name) = (share(percent), &goal.structure);
+    match why {
+        WithoutDose::OutsideDoseGrid => format!("{share} of {name} lies outside the dose grid"),
+        WithoutDose::OutsideCt => format!("{share} of {name} lies outside the CT"),
+        WithoutDose::NotANumber => format!("the dose is not a number in {share} of {name}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::metric::tests::{half_of_a_ramp, ramp};
+    use super::super::metric::tests::{half_of_a_ramp, ramp, ramp_beyond_the_ct};
     use super::*;
     use case::{Rgb, StructureKind};
 
@@ -374,5 +376,35 @@ mod tests {
         let sure: Goal = "S: Dmax <= 9 Gy".parse().unwrap();
         assert_eq!(told(&sure, unsettled(DoseStatus::Preview)), "the dose is a preview");
         assert_eq!(told(&sure, unsettled(DoseStatus::Coarse)), told(&sure, None));
+    }
+
+    /// Whether the CT or the dose grid ends at the middle of the bar, as much of it has no dose.
+    #[test]
+    fn what_lies_outside_the_ct_leaves_the_verdicts_of_what_lies_outside_the_dose_grid() {
+        let (cut, whole) = (ramp_beyond_the_ct(), half_of_a_ramp());
+        assert!((cut.volume_cm3() - 44.0).abs() < 1e-9 && (cut.whole_cm3() - 80.0).abs() < 1e-9);
+        assert!((cut.without_dose_cm3() - whole.without_dose_cm3()).abs() < 0.1);
+        for (words, word) in [
+            ("S: Dmax <= 9 Gy", "fail"),
+            ("S: Dmax <= 11 Gy", "undecided"),
+            ("S: Dmean >= 2.4 Gy", "pass"),
+            ("S: Dmean <= 2.6 Gy", "undecided"),
+            ("S: D80% <= 4.2 Gy", "pass"),
+            ("S: D80% >= 3.8 Gy", "undecided"),
+            ("S: V5Gy >= 19 cc", "pass"),
+            ("S: V5Gy >= 76 %", "fail"),
+            ("S: CI >= 0.9", "undecided"),
+        ] {
+            let goal: Goal = words.parse().unwrap();
+            let of = |dvh| check(&goal, dvh, Some(8.0), None).unwrap().verdict;
+            assert_eq!((of(&cut).word(), of(&whole).word()), (word, word), "{words}");
+        }
+        let goal: Goal = "S: Dmean <= 6 Gy".parse().unwrap();
+        assert_eq!(check(&goal, &cut, None, None).unwrap().told(&goal), "45 % of S lies outside the CT");
+        let said = cut.remarks();
+        assert!(
+            said.iter().any(|r| r == "45.0 % of the contours' volume lie outside the CT and are not counted"),
+            "{said:?}"
+        );
     }
 }

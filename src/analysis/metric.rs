@@ -38,7 +38,7 @@ impl Dvh {
     /// [`NoValue`].
     pub fn metric_bounds(&self, metric: Metric, hundred_gy: Option<f64>) -> Result<[f64; 2], NoValue> {
         let value = self.metric(metric, hundred_gy)?;
-        let (whole, unknown) = (self.volume_cm3(), self.without_dose_cm3());
+        let (whole, unknown) = (self.whole_cm3(), self.without_dose_cm3());
         if unknown <= 0.0 {
             return Ok([value; 2]);
         }

@@ -2,14 +2,11 @@
 //! do not name.
 
 use case::{Contour, Ct, Remark, StructureSet};
-use geometry::Grid;
+use geometry::{Grid, RIM_VOXELS};
 use std::collections::HashMap;
 
 /// A contour within this distance of a plane lies on it, mm.
 const ON_PLANE_MM: f64 = 0.1;
-
-/// Allowed distance of contours along the edge of the images from them, voxels.
-const EDGE_VOXELS: f64 = 0.5;
 
 /// Most structures named in one remark.
 const MOST_NAMES: usize = 6;
@@ -100,6 +97,6 @@ fn is_inside(contour: &Contour, grid: &Grid) -> bool {
     let size = grid.size();
     contour.points_mm.iter().all(|&p| {
         let v = grid.voxel_from_patient(p);
-        (0..3).all(|a| v[a] >= -0.5 - EDGE_VOXELS && v[a] <= size[a] as f64 - 0.5 + EDGE_VOXELS)
+        (0..3).all(|a| v[a] >= -0.5 - RIM_VOXELS && v[a] <= size[a] as f64 - 0.5 + RIM_VOXELS)
     })
 }

@@ -24,6 +24,10 @@ pub(super) const FLAT_MM: f64 = 0.25;
 /// Samples along each axis of a voxel where contours lie oblique to the grid.
 const OBLIQUE_SAMPLES: usize = 4;
 
+/// A structure that reaches no further beyond the grid lies within it, voxels: outlines along the rim of an image are drawn through
+/// the outer edge of its pixels or a little beyond.
+pub const RIM_VOXELS: f64 = 0.5;
+
 /// Coverage of a grid's voxels by a structure, stored for the structure's box alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mask {
@@ -36,6 +40,8 @@ pub struct Mask {
     /// Counted once: a list of structures shows the volume in every frame, and DVHs choose their samples by the voxels.
     covered: usize,
     volume_cm3: f64,
+    /// Of the contours, cut off at the grid.
+    outside_cm3: f64,
 }
 
 /// Coverage of a plane of the grid; outside the window it is 0.
@@ -175,6 +181,7 @@ impl Mask {
         let (low, high) = bounds(slabs.iter().flat_map(|s| s.corners()));
         let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| grid.edges_mm(axis));
         let (offset, size) = cells(&edges, low, high).ok_or(MaskError::Outside)?;
+        let outside_cm3 = if is_within(&edges, low, high) { 0.0 } else { outside_cm3(slabs, &edges) };
         let [dx, dy] = grid.spacing_xy_mm();
         let planes = planes(size[2], progress, |plane| {
             let k = offset[2] + plane;
@@ -195,7 +202,7 @@ impl Mask {
             }
             Arc::new(MaskPlane::of(window, &pixels))
         })?;
-        Ok(Self::of(grid, offset, size, planes))
+        Ok(Self { outside_cm3, ..Self::of(grid, offset, size, planes) })
     }
 
     /// Parallel contours across the grid's planes (the grid's frame, mm): rasterised on their own planes, then sampled
@@ -229,7 +236,14 @@ impl Mask {
             }
             Arc::new(MaskPlane::of(window, &pixels))
         })?;
-        Ok(Self::of(grid, offset, size, planes))
+        let inside = Self::of(grid, offset, size, planes);
+        let outside_cm3 = if is_within(&edges, low, high) {
+            0.0
+        } else {
+            // Contours across the planes of the grid have no closed form of the part outside it.
+            (sheets.volume_cm3() - inside.volume_cm3).max(0.0)
+        };
+        Ok(Self { outside_cm3, ..inside })
     }
 
     /// The grid whose voxels are counted.
@@ -319,11 +333,16 @@ impl Mask {
         self.volume_cm3
     }
 
+    /// Volume of the contours outside the grid, cm3; 0 of a structure that reaches beyond it by less than half a voxel.
+    pub fn outside_cm3(&self) -> f64 {
+        self.outside_cm3
+    }
+
     fn of(parent: &Arc<Grid>, offset: [usize; 3], size: [usize; 3], planes: Vec<Arc<MaskPlane>>) -> Self {
         let cm3 = |(plane, k): (&Arc<MaskPlane>, usize)| plane.sum as f64 / 255.0 * parent.voxel_cm3(k);
         let volume_cm3 = planes.iter().zip(offset[2]..).map(cm3).sum();
         let covered = planes.iter().map(|plane| plane.covered).sum();
-        Self { parent: Arc::clone(parent), offset, size, planes, covered, volume_cm3 }
+        Self { parent: Arc::clone(parent), offset, size, planes, covered, volume_cm3, outside_cm3: 0.0 }
     }
 }
 
@@ -380,6 +399,27 @@ fn cells(edges: &[Vec<f64>; 3], low: DVec3, high: DVec3) -> Option<([usize; 3], 
 fn window(edges: &[Vec<f64>; 3], low: DVec3, high: DVec3) -> Option<Window> {
     let (x, y) = (cells_along(&edges[0], low.x, high.x)?, cells_along(&edges[1], low.y, high.y)?);
     Some(Window { low: [x.0, y.0], size: [x.1, y.1] })
+}
+
+/// Whether a box in the grid's frame (mm) lies within the grid, but for its rim.
+fn is_within(edges: &[Vec<f64>; 3], low: DVec3, high: DVec3) -> bool {
+    (0..3).all(|axis| {
+        let edges = &edges[axis];
+        let last = edges.len() - 1;
+        let rim = |a: usize, b: usize| RIM_VOXELS * (edges[b] - edges[a]) + 1e-6;
+        low[axis] >= edges[0] - rim(0, 1) && high[axis] <= edges[last] + rim(last - 1, last)
+    })
+}
+
+/// Volume of slabs outside the grid, cm3.
+fn outside_cm3(slabs: &[Slab], edges: &[Vec<f64>; 3]) -> f64 {
+    let [x, y, z] = [0, 1, 2].map(|axis| [edges[axis][0], edges[axis][edges[axis].len() - 1]]);
+    let of = |slab: &Slab| {
+        let [area, outside] = raster::area_and_outside(&slab.polygons, [[x[0], y[0]], [x[1], y[1]]]);
+        let (whole, inside) = (slab.reach_mm[1] - slab.reach_mm[0], slab.overlap_mm(z[0], z[1]));
+        (whole - inside) * area + inside * outside
+    };
+    slabs.iter().map(of).sum::<f64>() / 1000.0
 }
 
 fn cells_along(edges: &[f64], low: f64, high: f64) -> Option<(usize, usize)> {

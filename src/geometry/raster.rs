@@ -48,6 +48,41 @@ pub(super) fn add_coverage(polygons: &[Vec<[f64; 2]>], window: Window, weight: f
     }
 }
 
+/// The area of what an odd number of polygons holds, and how much of it lies outside a rectangle, in squared units of the
+/// polygons' coordinates. No pixels are held, however far the polygons reach. Exact where no sides cross.
+pub(super) fn area_and_outside(polygons: &[Vec<[f64; 2]>], [low, high]: [[f64; 2]; 2]) -> [f64; 2] {
+    let closed = polygons.iter().flat_map(|p| (0..p.len()).map(|n| (p[n], p[(n + 1) % p.len()])));
+    let mut sides: Vec<Side> = closed.filter_map(|(a, b)| Side::between(a, b)).collect();
+    sides.sort_by(|a, b| a.y[0].total_cmp(&b.y[0]));
+    let mut bounds: Vec<f64> = sides.iter().flat_map(|s| s.y).collect();
+    if let Some([first, last]) =
+        bounds.iter().copied().map(|y| [y, y]).reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
+    {
+        bounds.extend([low[1], high[1]].into_iter().filter(|y| first < *y && *y < last));
+    }
+    bounds.sort_by(f64::total_cmp);
+    bounds.dedup();
+    let (mut area, mut outside) = (0.0, 0.0);
+    let (mut open, mut next, mut spans) = (Vec::new(), 0, Vec::new());
+    for band in bounds.windows(2) {
+        let (y, height) = (0.5 * (band[0] + band[1]), band[1] - band[0]);
+        let begun = sides[next..].partition_point(|s| s.y[0] <= band[0]);
+        open.extend_from_slice(&sides[next..next + begun]);
+        next += begun;
+        open.retain(|s: &Side| s.y[1] > band[0]);
+        spans.clear();
+        spans.extend(open.iter().filter_map(|s| s.crossing(y)));
+        spans.sort_by(f64::total_cmp);
+        for span in spans.chunks_exact(2) {
+            let whole = height * (span[1] - span[0]);
+            let inside = height * (span[1].min(high[0]) - span[0].max(low[0])).max(0.0);
+            area += whole;
+            outside += if low[1] <= y && y <= high[1] { whole - inside } else { whole };
+        }
+    }
+    [area, outside]
+}
+
 /// A side of a polygon that is not level, from lower to higher y.
 #[derive(Clone, Copy, Debug)]
 struct Side {
@@ -56,6 +91,12 @@ struct Side {
 }
 
 impl Side {
+    /// `None` of a level side, which bounds no line.
+    fn between(a: [f64; 2], b: [f64; 2]) -> Option<Self> {
+        let (low, high) = if a[1] < b[1] { (a, b) } else { (b, a) };
+        (low[1] < high[1]).then_some(Self { y: [low[1], high[1]], x: [low[0], high[0]] })
+    }
+
     /// Where it crosses a level line. It holds its lower end and not its upper one, so that a corner counts once.
     fn crossing(&self, y: f64) -> Option<f64> {
         (self.y[0] <= y && y < self.y[1])
@@ -70,11 +111,7 @@ fn edges_by_row(polygons: &[Vec<[f64; 2]>], window: Window) -> Vec<Vec<Side>> {
     for polygon in polygons {
         for (n, &a) in polygon.iter().enumerate() {
             let b = polygon[(n + 1) % polygon.len()];
-            if a[1] == b[1] {
-                continue;
-            }
-            let (low, high) = if a[1] < b[1] { (a, b) } else { (b, a) };
-            let side = Side { y: [low[1], high[1]], x: [low[0], high[0]] };
+            let Some(side) = Side::between(a, b) else { continue };
             let from = (side.y[0] - first).floor().max(0.0) as usize;
             let to = ((side.y[1] - first).ceil().max(0.0) as usize).min(rows.len());
             if from < to {
@@ -210,5 +247,20 @@ mod tests {
             let want = hits as f64 / f64::from(fine * fine);
             assert!((f64::from(got) - want).abs() < 0.01, "pixel {i}, {j}: {got} for {want}");
         }
+    }
+
+    /// A square of 4 with a hole of 2, of which the right half lies outside; then a triangle that reaches over the top.
+    #[test]
+    fn areas_outside_a_rectangle_are_those_of_the_closed_form() {
+        let square = |low: f64, high: f64| vec![[low, low], [high, low], [high, high], [low, high]];
+        let ring = [square(0.0, 4.0), square(1.0, 3.0)];
+        assert_eq!(area_and_outside(&ring, [[-9.0, -9.0], [2.0, 9.0]]), [12.0, 6.0]);
+        assert_eq!(area_and_outside(&ring, [[0.0, 0.0], [4.0, 4.0]]), [12.0, 0.0]);
+        assert_eq!(area_and_outside(&ring, [[8.0, 0.0], [9.0, 4.0]]), [12.0, 12.0]);
+        // Base 4, height 4: the part above 3 is a triangle of base 1 and height 1.
+        let roof = [vec![[0.0, 0.0], [4.0, 0.0], [2.0, 4.0]]];
+        let [area, outside] = area_and_outside(&roof, [[-9.0, -9.0], [9.0, 3.0]]);
+        assert!((area - 8.0).abs() < 1e-12 && (outside - 0.5).abs() < 1e-12, "{area}, {outside}");
+        assert_eq!(area_and_outside(&[], [[0.0; 2], [1.0; 2]]), [0.0, 0.0]);
     }
 }

@@ -60,6 +60,6 @@ impl Dvh {
         planes.iter().for_each(|plane| bins.merge(plane));
         let sums = sums.into_iter().map(|(plane, _)| plane).collect();
         let planes = DvhPlanes { mask: Arc::clone(mask), dose: dose_gy.id(), sums, bins: planes, range_gy };
-        Ok((Self::with(&all, range_gy, &bins), Some(planes)))
+        Ok((Self::with(&source, &all, range_gy, &bins), Some(planes)))
     }
 }

@@ -51,6 +51,8 @@ pub struct Source<'a> {
     edges_z_mm: Vec<f64>,
     /// Samples along each axis of a voxel that is not thick.
     per_axis: usize,
+    /// Whether the voxels of the mask are those of the dose.
+    on_dose_grid: bool,
     /// Whether the dose is read only at the centres of its own voxels.
     centres: bool,
     /// Whether the samples are held; else the dose is read twice.
@@ -148,7 +150,8 @@ impl<'a> Source<'a> {
         let sampled = || (1..MOST_PER_AXIS).find(enough).unwrap_or(MOST_PER_AXIS);
         // On equal voxels the dose is known at their centres: interpolation only blurs it, unless they are
         // few.
-        let centres = same_voxels(from, to) && mask.volume_cm3() >= LARGE_CM3;
+        let on_dose_grid = same_voxels(from, to);
+        let centres = on_dose_grid && mask.volume_cm3() >= LARGE_CM3;
         let mut source = Self {
             mask,
             sampler: Sampler::new(dose_gy),
@@ -156,6 +159,7 @@ impl<'a> Source<'a> {
             axes: from.axes().map(|axis| to.local_direction(axis)),
             edges_z_mm: from.edges_mm(2),
             per_axis: if centres { 1 } else { sampled() },
+            on_dose_grid,
             centres,
             held: false,
             rows_apart,
@@ -349,6 +353,16 @@ impl<'a> Source<'a> {
                 left
             };
         }
+    }
+
+    /// Volume of the structure's contours outside the mask's grid, which no sample represents, cm3.
+    pub fn outside_mask_cm3(&self) -> f64 {
+        self.mask.outside_cm3()
+    }
+
+    /// Whether the mask's voxels are those of the dose.
+    pub fn on_dose_grid(&self) -> bool {
+        self.on_dose_grid
     }
 
     /// Whether each voxel has one sample, and there are too many to be held: a plane's samples then depend on its own

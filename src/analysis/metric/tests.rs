@@ -10,17 +10,23 @@ use std::sync::Arc;
 /// A cube of 10 x 2 x 2 cm with a dose of 1 Gy a cm along x, from 0 to 10 Gy, in a grid of that size:
 /// D(v %) = 10 - v / 10, V(x Gy) = 100 - 10 x.
 pub fn ramp() -> Dvh {
-    in_a_ramp(100)
+    in_a_ramp(100, 100)
 }
 
 /// A bar of 20 x 2 x 2 cm, of which the half has that dose and the other lies outside its grid.
 pub fn half_of_a_ramp() -> Dvh {
-    in_a_ramp(200)
+    in_a_ramp(200, 200)
 }
 
-fn in_a_ramp(length: usize) -> Dvh {
+/// The same bar, of which 9 cm lie outside the CT and 1 cm of the rest outside the dose grid.
+pub fn ramp_beyond_the_ct() -> Dvh {
+    in_a_ramp(110, 200)
+}
+
+/// A bar of `length` mm in images of `images` mm.
+fn in_a_ramp(images: usize, length: usize) -> Dvh {
     let size = 100;
-    let [images, grid] = [length, size]
+    let [images, grid] = [images, size]
         .map(|x| Arc::new(Grid::axis_aligned(DVec3::splat(0.5), DVec3::ONE, [x, 20, 20]).unwrap()));
     let data = (0..grid.len()).map(|n| (n % size) as f32 * 0.1 + 0.05).collect();
     let end = length as f64;

@@ -35,6 +35,37 @@ fn sphere_cm3(radius: f64) -> f64 {
     4.0 / 3.0 * PI * radius.powi(3) / 1000.0
 }
 
+/// A bar of 10 x 10 mm along x, of 60 mm in a grid that ends 10 mm from the middle; then one along z, and spheres cut in halves.
+#[test]
+fn what_the_grid_cuts_off_is_told() {
+    let grid = even(DVec3::splat(2.0), [10, 20, 20]);
+    let bar = |x: [f64; 2], planes: std::ops::Range<i32>| -> Vec<Vec<DVec3>> {
+        let corners = [(x[0], -5.0), (x[1], -5.0), (x[1], 5.0), (x[0], 5.0)];
+        planes.map(|k| corners.map(|(x, y)| DVec3::new(x, y, f64::from(2 * k + 1))).to_vec()).collect()
+    };
+    for (contours, inside_cm3, outside_cm3) in [
+        (bar([-8.0, 8.0], -3..3), 1.92, 0.0),
+        // Half a pixel beyond the images: their rim.
+        (bar([-11.0, 8.0], -3..3), 2.16, 0.0),
+        (bar([-20.0, 40.0], -3..3), 2.4, 4.8),
+        // Planes up to 20 mm of the grid, drawn up to 30 mm.
+        (bar([-5.0, 5.0], 5..15), 1.0, 1.0),
+        (bar([-20.0, 40.0], 5..15), 2.0, 10.0),
+    ] {
+        let m = mask(&grid, &contours).expect("a mask");
+        let got = [m.volume_cm3(), m.outside_cm3()];
+        assert!((got[0] - inside_cm3).abs() < 0.02 && (got[1] - outside_cm3).abs() < 1e-9, "{got:?}");
+    }
+    // A sphere about the middle of a side, drawn along the planes and across them.
+    let (half, centre) = (0.5 * sphere_cm3(12.0), DVec3::new(10.0, 0.0, 0.0));
+    for [u, v] in [[DVec3::X, DVec3::Y], [DVec3::Z, DVec3::Y]] {
+        let drawn = sphere(centre, 12.0, u, v, (-12..=12).map(|n| f64::from(2 * n) + 1.0));
+        let m = mask(&grid, &drawn).expect("a mask");
+        let got = [m.volume_cm3(), m.outside_cm3()];
+        assert!(got.iter().all(|cm3| (cm3 / half - 1.0).abs() < 0.03), "{got:?}, not {half}");
+    }
+}
+
 #[test]
 fn a_box_fills_voxels_by_overlap() {
     let grid = even(DVec3::new(2.0, 3.0, 4.0), [20, 20, 20]);
