@@ -2,6 +2,7 @@
 
 use super::TankData;
 use super::coverage::{Coverage, Part};
+use super::held::HeldFactor;
 use super::tank::Layout;
 use files::measured::{MeasuredCurve, Scan, ScanAxis};
 use physics::{Calibration, Machine};
@@ -224,6 +225,8 @@ pub struct Report {
     pub calibration: Option<CalibrationReport>,
     /// Numbers of a fit that ended at the end of their range, in words.
     pub at_bound: Vec<String>,
+    /// Output factors that a fit held at those of its start.
+    pub held: Vec<HeldFactor>,
 }
 
 impl Report {
@@ -275,6 +278,7 @@ impl Report {
             output_factors: factors.collect(),
             calibration,
             at_bound: Vec::new(),
+            held: Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A curve is brought to agree with the computed one about one place, so points near that place agree with any machine.
 
 use super::compare::{CalibrationReport, CurveReport, FactorReport, Report};
+use super::held::HeldFactor;
 use files::measured::{MeasuredCurve, Scan, ScanAxis};
 use serde::Serialize;
 
@@ -143,7 +144,9 @@ impl Report {
     /// Parts of the machine that no data test, and curves that test nothing, each with the reason.
     pub fn not_tested(&self) -> Vec<String> {
         let untested = Part::ALL.into_iter().filter(|part| !self.tests(*part));
-        let parts = untested.map(|part| format!("{}: {}", part.word(), part.wanted()));
+        let held = |part: Part| HeldFactor::words(&self.held).filter(|_| part == Part::OutputFactors);
+        let beside = |part: Part| held(part).map_or_else(String::new, |words| format!("; {words}"));
+        let parts = untested.map(|part| format!("{}: {}{}", part.word(), part.wanted(), beside(part)));
         let curve = |c: &CurveReport| Some(format!("{}: {}", c.label, c.tests_nothing.as_ref()?));
         parts.chain(self.curves.iter().filter_map(curve)).collect()
     }

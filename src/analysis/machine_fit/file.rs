@@ -86,7 +86,7 @@ pub fn line(p: &FittedParameter) -> String {
     let uncertainty = p.uncertainty.filter(|_| p.standing == Standing::Fitted);
     let uncertainty = uncertainty.map_or(String::new(), |u| format!(" +- {u:.3}"));
     let was = match p.standing {
-        Standing::Fitted | Standing::AtBound => format!(", was {:.4}", p.start),
+        Standing::Fitted | Standing::AtBound | Standing::Held => format!(", was {:.4}", p.start),
         Standing::Fixed | Standing::Undetermined | Standing::NotMeasured => String::new(),
     };
     let why = p.standing.words();
@@ -116,6 +116,7 @@ impl Standing {
             Self::AtBound => "at the end of its range",
             Self::Fixed => "fixed by the user",
             Self::Undetermined => "left, the data do not determine it",
+            Self::Held => "moved to keep the output factors of the start, none were measured",
             Self::NotMeasured => "left, nothing was measured that it acts on",
         }
     }

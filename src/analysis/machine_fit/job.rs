@@ -107,7 +107,8 @@ impl FitJob {
         let machine = Machine::parse(&machine_text(&fit, &provenance, None), "of the fit")?;
         let control = &work.control.child();
         let report = compare(&machine, &read.data, &settings.last, &Work { control, ..*work })?;
-        let report = Report { at_bound: fit.parameters.iter().filter_map(at_bound).collect(), ..report };
+        let at_bound = fit.parameters.iter().filter_map(at_bound).collect();
+        let report = Report { at_bound, held: fit.held.clone(), ..report };
         Ok(FittedMachine { fit, report, read, provenance })
     }
 }

@@ -6,11 +6,13 @@
 //! 3. A finer dose judges the step, which is halved where it is none. The steps end where they gain less than 1 %.
 //! 4. The text of the machine file is read back, and that machine is computed as plans are and compared ([`FitJob`]).
 //!
-//! What the data leave open stays where the starting machine has it ([`Parameter::allowed`]).
+//! What the data leave open stays where the starting machine has it ([`Parameter::allowed`]); output factors that were not
+//! measured are held there ([`held`]).
 
 mod compare;
 mod coverage;
 mod file;
+mod held;
 mod job;
 mod model;
 mod plot;
@@ -24,6 +26,7 @@ pub use compare::{
 };
 pub use coverage::{Part, Verdict};
 pub use file::{Provenance, line as parameter_line, machine_text};
+pub use held::HeldFactor;
 pub use job::{FitJob, FittedMachine, TankFiles, TankRead, compare_files};
 pub use points::write_report;
 
@@ -31,6 +34,7 @@ use compare::Prepared;
 use engine::cccs::{DoseError, Quality};
 use engine::{Compute, JobControl};
 use files::measured::{MeasuredCurve, MeasuredError, OutputFactors, Scan, ScanAxis};
+use held::HELD_MM;
 use model::{Model, Targets};
 use physics::{Calibration, Machine, MachineError, Parameter};
 use serde::Serialize;
@@ -147,6 +151,8 @@ pub enum Standing {
     Fixed,
     /// The data say too little of it.
     Undetermined,
+    /// Moved so that the output factors, which were not measured, stay those of the start.
+    Held,
     /// Nothing was measured that it acts on, or the machine lacks the part.
     NotMeasured,
 }
@@ -175,6 +181,8 @@ pub struct Fit {
     pub calibrated: bool,
     /// Sums of the weighed squares before and after.
     pub cost: [f64; 2],
+    /// Output factors held at those of the start; none where factors were measured.
+    pub held: Vec<HeldFactor>,
 }
 
 impl TankData {
@@ -238,14 +246,25 @@ pub fn fit(
     data.check(start)?;
     let calibrated = data.calibrated(start).calibration != start.calibration;
     let start = &if calibrated { carried_over(start, data, settings, work)? } else { start.clone() };
-    let layout = Layout::new(data, &start.calibration);
-    let prepared = data.prepared(start.sad_mm);
-    let targets = Targets { data, layout: &layout, prepared: &prepared, start };
-    let mut run = Run { targets: &targets, settings, work, doses: 0, done: 0.0, most: f64::INFINITY };
     let standings = standings(start, data, fixed);
-    let mut parameters: Vec<Parameter> =
-        standings.iter().filter(|(_, s)| *s == Standing::Fitted).map(|(p, _)| *p).collect();
-    if parameters.is_empty() {
+    let of = |standing: Standing| standings.iter().filter(move |(_, s)| *s == standing);
+    let mut layout = Layout::new(data, &start.calibration);
+    if of(Standing::Held).next().is_some() {
+        layout.hold(start.sad_mm);
+    }
+    let prepared = data.prepared(start.sad_mm);
+    let targets = |sampling: &Sampling| {
+        let held = held::factors_of(start, &layout, sampling, work)?;
+        Ok::<_, FitError>(Targets { data, layout: &layout, prepared: &prepared, start, held })
+    };
+    let (last_targets, targets) = (targets(&settings.last)?, targets(&settings.fine)?);
+    let mut run = Run { targets: &targets, settings, work, doses: 0, done: 0.0, most: f64::INFINITY };
+    let mut parameters: Vec<Parameter> = standings
+        .iter()
+        .filter(|(_, s)| matches!(s, Standing::Fitted | Standing::Held))
+        .map(|(p, _)| *p)
+        .collect();
+    if of(Standing::Fitted).next().is_none() {
         return Err(FitError::NoParameter(
             "every parameter is fixed, or nothing was measured that it acts on".to_owned(),
         ));
@@ -265,7 +284,7 @@ pub fn fit(
             let keep: Vec<bool> = known.iter().map(|k| *k >= LEAST_KNOWLEDGE).collect();
             (parameters, at, photons, columns) = all.keep(&keep);
         }
-        if parameters.is_empty() {
+        if !of(Standing::Fitted).any(|(p, _)| parameters.contains(p)) {
             return Err(FitError::NoParameter("the data determine no parameter".to_owned()));
         }
         let model = Model { targets: &targets, parameters: &parameters, at, photons, columns };
@@ -275,7 +294,7 @@ pub fn fit(
             cost = [before; 2];
         }
         let step = run.step(&model, before, &settings.fine, &[1.0, 0.5, 0.25])?;
-        (at, columns) = (model.at, model.columns);
+        (at, photons, columns) = (model.at, model.photons, model.columns);
         let Some(step) = step else { break };
         (at, photons) = (step.at, step.photons);
         cost[1] = step.cost;
@@ -287,16 +306,19 @@ pub fn fit(
     if settings.last != settings.fine {
         // Few directions misjudge small fields: a last step is to the doses of the comparison.
         (work.tell)(&format!("last step, at {} quality", settings.last.quality.word()));
-        let photons = run.photons(&targets.machine(&parameters, &at), &settings.last)?;
-        let model = Model { targets: &targets, parameters: &parameters, at, photons, columns };
+        let there = run.photons(&targets.machine(&parameters, &at), &settings.last)?;
+        let model = Model { targets: &last_targets, parameters: &parameters, at, photons: there, columns };
         let before = model.cost();
         let step = run.step(&model, before, &settings.last, &[1.0])?;
         cost[1] = step.as_ref().map_or(before, |step| step.cost);
-        at = step.map_or(model.at, |step| step.at);
+        (at, photons) = step.map_or((model.at, model.photons), |step| (step.at, step.photons));
     }
+    let held = HELD_MM.into_iter().zip(&last_targets.held).zip(layout.held_factors(&photons));
+    let held =
+        held.map(|((field_mm, start), fitted)| HeldFactor { field_mm, start: *start, fitted }).collect();
     let values = targets.natural(&parameters, &at);
     let parameters = after(start, &standings, &values, &uncertainties);
-    Ok(Fit { machine: start.adjusted(&values), parameters, rounds, doses: run.doses, calibrated, cost })
+    Ok(Fit { machine: start.adjusted(&values), parameters, rounds, doses: run.doses, calibrated, cost, held })
 }
 
 /// The machine with the measured calibration and the same dose of electrons: their share is of the dose at the calibration depth.
@@ -336,6 +358,11 @@ fn carried_over(
     Ok(machine)
 }
 
+/// Whether a parameter moves output factors by head scatter.
+fn is_head_scatter(parameter: Parameter) -> bool {
+    matches!(parameter, Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma)
+}
+
 /// Which parameters the data act on, and which are fixed.
 fn standings(start: &Machine, data: &TankData, fixed: &[Parameter]) -> Vec<(Parameter, Standing)> {
     let profiles = |axis: ScanAxis| {
@@ -351,14 +378,14 @@ fn standings(start: &Machine, data: &TankData, fixed: &[Parameter]) -> Vec<(Para
         Parameter::Softening => widest >= 50.0,
         Parameter::FocalX => widest > 0.0 && profiles(ScanAxis::Crossline).next().is_some(),
         Parameter::FocalY => profiles(ScanAxis::Inline).next().is_some(),
-        // Tails of profiles alone would move the output factors, which nothing then holds.
-        Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => data.has_factors(),
+        Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => true,
         Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => depths,
         _ => parameter.node_mm().is_some_and(|node| widest >= node - 25.0),
     };
     let of = |parameter: Parameter| {
         let standing = match parameter.start(start) {
             _ if fixed.contains(&parameter) => Standing::Fixed,
+            Some(_) if is_head_scatter(parameter) && !data.has_factors() => Standing::Held,
             Some(_) if measured(parameter) => Standing::Fitted,
             _ => Standing::NotMeasured,
         };
@@ -387,7 +414,7 @@ fn after(
                     start: begin,
                     value,
                     uncertainty: uncertainties.get(k).map(|u| u * allowed.believed),
-                    standing: if at_bound { Standing::AtBound } else { Standing::Fitted },
+                    standing: if at_bound { Standing::AtBound } else { *standing },
                 }
             }
             None => FittedParameter {

@@ -5,6 +5,7 @@
 
 use super::TankData;
 use super::compare::{Prepared, Region};
+use super::held::HELD_PERCENT;
 use super::tank::Layout;
 use physics::{Machine, Parameter};
 
@@ -23,6 +24,8 @@ pub struct Targets<'a> {
     pub layout: &'a Layout,
     pub prepared: &'a [Prepared],
     pub start: &'a Machine,
+    /// Output factors of the start that are held ([`super::held`]).
+    pub held: Vec<f64>,
 }
 
 /// A machine that was computed, and the derivatives there.
@@ -79,6 +82,12 @@ impl Targets<'_> {
         misfit.extend(factors.map(|(factor, dose)| {
             FACTOR_POINTS.sqrt() * 100.0 * (dose / reference / factor.factor - 1.0) / FACTOR_PERCENT
         }));
+        let held = self.layout.held_factors(doses);
+        misfit.extend(
+            held.iter()
+                .zip(&self.held)
+                .map(|(factor, start)| FACTOR_POINTS.sqrt() * 100.0 * (factor / start - 1.0) / HELD_PERCENT),
+        );
         misfit
     }
 }

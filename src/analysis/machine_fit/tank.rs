@@ -1,5 +1,6 @@
 //! The water tank by the collapsed-cone engine: one dose a set-up, read at the places of measurement.
 
+use super::held::{HELD_DEPTH_MM, HELD_MM, HELD_REFERENCE_MM};
 use super::{FitError, Sampling, TankData};
 use case::{Beam, Jaws};
 use engine::cccs::{DoseRequest, DoseTo, beam_dose};
@@ -45,6 +46,8 @@ pub struct Layout {
     /// The reference of the output factors, where there are any.
     pub reference: usize,
     pub calibration: Option<usize>,
+    /// Factors of the starting machine that are held, their reference behind them; empty where factors were measured.
+    held: Range<usize>,
 }
 
 impl Layout {
@@ -56,6 +59,7 @@ impl Layout {
             factors: 0..0,
             reference: 0,
             calibration: None,
+            held: 0..0,
         };
         // Profiles first: depth doses of the same field are read in their set-ups.
         for curve in &data.curves {
@@ -80,6 +84,30 @@ impl Layout {
             layout.on_axis(field_mm, ssd_mm, depth_mm);
         }
         layout
+    }
+
+    /// Adds the fields whose factors are held; below the end of electrons, so that photons alone are their dose.
+    pub fn hold(&mut self, sad_mm: f64) {
+        let begin = self.places.len();
+        for side in HELD_MM.into_iter().chain([HELD_REFERENCE_MM]) {
+            self.on_axis([side; 2], sad_mm - HELD_DEPTH_MM, HELD_DEPTH_MM);
+        }
+        self.held = begin..self.places.len();
+    }
+
+    /// Whether a factor that is held is read in a set-up.
+    pub fn is_held(&self, setup: &Setup) -> bool {
+        self.places[self.held.clone()].iter().any(|place| std::ptr::eq(&self.setups[place.setup], setup))
+    }
+
+    /// Held factors of doses at all places.
+    pub fn held_factors(&self, doses: &[f64]) -> Vec<f64> {
+        match doses[self.held.clone()].split_last() {
+            Some((reference, fields)) => {
+                fields.iter().map(|d| d / reference.max(f64::MIN_POSITIVE)).collect()
+            }
+            None => Vec::new(),
+        }
     }
 
     fn setup(&mut self, field_mm: [f64; 2], ssd_mm: f64, axis: Option<ScanAxis>) -> usize {

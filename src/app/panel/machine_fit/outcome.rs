@@ -123,7 +123,7 @@ fn numbers(ui: &mut Ui, fitted: &FittedMachine) {
                 let unit = p.parameter.unit();
                 ui.label(format!("{}{}", p.parameter.word(), if unit.is_empty() { "" } else { ", " }) + unit);
                 ui.label(format!("{:.4}", p.start));
-                let is_fitted = matches!(p.standing, Standing::Fitted | Standing::AtBound);
+                let is_fitted = matches!(p.standing, Standing::Fitted | Standing::AtBound | Standing::Held);
                 let after = RichText::new(format!("{:.4}", p.value));
                 ui.label(if is_fitted { after.strong() } else { after.weak() });
                 ui.label(p.uncertainty.map_or(String::new(), |u| format!("{u:.3}")));
