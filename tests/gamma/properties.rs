@@ -122,6 +122,32 @@ fn a_maximum_gamma_caps_and_changes_nothing_below() {
     assert!(reached > 0);
 }
 
+/// Doses that have nothing to do with each other: points are given up by the dose range of whole blocks of cells, and the others
+/// have their values to the bit.
+#[test]
+fn points_given_up_at_once_are_those_that_have_more_gamma_than_the_limit() {
+    let a = rough(&grid(), 7, 0.4);
+    let fine = even(DVec3::splat(-14.1), DVec3::new(1.3, 0.9, 2.1), [23, 33, 14]);
+    let steep = |on: &Arc<Grid>| dose(on, |p| 1.0 + 0.4 * p.x + 0.1 * p.y - 0.3 * p.z);
+    let high = |on: &Arc<Grid>| scaled(&rough(on, 9, 0.3), 100.0);
+    for b in [steep(&grid()), steep(&fine), high(&grid()), high(&fine)] {
+        for dims in [Dims::Volume, Dims::Slices] {
+            for criterion in [USUAL, Criterion::global(10.0, 4.0), Criterion { local: true, ..USUAL }] {
+                let free = on_cpu(&GammaRequest { dims, ..everywhere(&a, &b, &[criterion]) });
+                for most in [0.5, 1.1, 2.0, 3.0_f32] {
+                    let max_gamma = Some(most);
+                    let capped =
+                        on_cpu(&GammaRequest { dims, max_gamma, ..everywhere(&a, &b, &[criterion]) });
+                    let values = free.maps[0].gamma.data().iter().zip(capped.maps[0].gamma.data());
+                    for (free, capped) in values.filter(|(free, _)| !free.is_nan()) {
+                        assert_eq!(*capped, free.min(most), "{criterion}, {dims:?}, {most}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// The search of Gu 2010 gives the result of the default one.
 #[test]
 fn the_search_of_the_paper_has_the_same_answer() {

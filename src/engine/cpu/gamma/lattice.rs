@@ -2,6 +2,7 @@
 
 use crate::jobs::gamma::Layers;
 use rayon::prelude::*;
+use std::sync::OnceLock;
 
 /// The evaluated dose and its cells. A cell lies between eight voxels, in two dimensions between four, and has the index of its lowest.
 pub struct Lattice<'a> {
@@ -17,6 +18,19 @@ pub struct Lattice<'a> {
     pub planes_mm: &'a [f64],
     /// Whether the last axis counts layers that know nothing of each other.
     pub flat: bool,
+    blocks: OnceLock<Blocks>,
+}
+
+/// Cells along each side of a block; of layers that know nothing of each other one along the last axis.
+pub const BLOCK: usize = 4;
+
+/// The range of dose in blocks of cells.
+pub struct Blocks {
+    /// Gy, `[z][y][x]`.
+    pub low: Vec<f32>,
+    pub high: Vec<f32>,
+    /// Blocks along x and y.
+    pub size: [usize; 2],
 }
 
 impl<'a> Lattice<'a> {
@@ -43,6 +57,50 @@ impl<'a> Lattice<'a> {
             }
         });
         let spacing_mm = grid.spacing_xy_mm().map(|step| step as f32);
-        Self { values, low, high, size, spacing_mm, planes_mm: grid.planes_mm(), flat }
+        Self {
+            values,
+            low,
+            high,
+            size,
+            spacing_mm,
+            planes_mm: grid.planes_mm(),
+            flat,
+            blocks: OnceLock::new(),
+        }
+    }
+
+    /// Cells along an axis of a block.
+    pub fn block_side(&self, axis: usize) -> usize {
+        if self.flat && axis == 2 { 1 } else { BLOCK }
+    }
+
+    /// The blocks, made when the first point asks for them: doses that belong together have no such point.
+    pub fn blocks(&self) -> &Blocks {
+        self.blocks.get_or_init(|| self.blocked())
+    }
+
+    /// By one thread: the others wait for it, and a thread of the pool that waits here must not take up their work.
+    fn blocked(&self) -> Blocks {
+        let [nx, ny, nz] = self.size;
+        let cells = [nx - 1, ny - 1, if self.flat { nz } else { nz - 1 }];
+        let count: [usize; 3] = std::array::from_fn(|axis| cells[axis].div_ceil(self.block_side(axis)));
+        let size = [count[0], count[1]];
+        let all = count.iter().product();
+        let (mut low, mut high) = (vec![f32::INFINITY; all], vec![f32::NEG_INFINITY; all]);
+        for k in 0..cells[2] {
+            for j in 0..cells[1] {
+                let first = ((k / self.block_side(2)) * size[1] + j / BLOCK) * size[0];
+                let row = |of: &[f32], b: usize, least: fn(f32, f32) -> f32, start: f32| {
+                    let begin = (k * ny + j) * nx + b * BLOCK;
+                    let end = (k * ny + j) * nx + ((b + 1) * BLOCK).min(cells[0]);
+                    of[begin..end].iter().copied().fold(start, least)
+                };
+                for b in 0..size[0] {
+                    low[first + b] = row(&self.low, b, f32::min, low[first + b]);
+                    high[first + b] = row(&self.high, b, f32::max, high[first + b]);
+                }
+            }
+        }
+        Blocks { low, high, size }
     }
 }

@@ -185,6 +185,9 @@ impl Search<'_> {
         let start = self.begin();
         let mut best = most.min(start.square);
         self.cell(start.cell, &mut best);
+        if best == most && self.is_out_of_reach(most) {
+            return most;
+        }
         // First and last cell of the box along each axis, and how far its sides are: below and above along x, y, z.
         let (mut first, mut last) = (self.place.cell, self.place.cell);
         let mut gaps = [f32::INFINITY; 6];
@@ -218,6 +221,47 @@ impl Search<'_> {
             }
             self.visit(from, until, start.cell, &mut best);
         }
+    }
+
+    /// Whether no cell is nearer than `most`, squared: told by the dose range of whole blocks of cells, where doses have nothing to do
+    /// with each other. Each cell is at least as far as its block, to the last bit, so that the search would look into none.
+    fn is_out_of_reach(&self, most: f32) -> bool {
+        if most == f32::INFINITY {
+            return false;
+        }
+        let (mut first, mut last) = (self.place.cell, self.place.cell);
+        for axis in 0..self.axes() {
+            while self.below(axis, first[axis]).powi(2) < most {
+                first[axis] -= 1;
+            }
+            while self.above(axis, last[axis]).powi(2) < most {
+                last[axis] += 1;
+            }
+        }
+        let blocks = self.lattice.blocks();
+        let side = [0, 1, 2].map(|axis| self.lattice.block_side(axis));
+        // The part of a block within reach, along an axis.
+        let gap = |axis: usize, block: usize| {
+            let from = (block * side[axis]).max(first[axis]);
+            let until = ((block + 1) * side[axis] - 1).min(last[axis]);
+            self.edge(axis, from).max(-self.edge(axis, until + 1)).max(0.0)
+        };
+        let of = |axis: usize| first[axis] / side[axis]..=last[axis] / side[axis];
+        of(2).all(|k| {
+            let gap_z = if self.lattice.flat { 0.0 } else { gap(2, k) };
+            of(1).all(|j| {
+                let gap_y = gap(1, j);
+                let far = gap_z * gap_z + gap_y * gap_y;
+                of(0).all(|i| {
+                    let at = (k * blocks.size[1] + j) * blocks.size[0] + i;
+                    let gap_x = gap(0, i);
+                    let gap_dose =
+                        (blocks.low[at] - self.dose).max(self.dose - blocks.high[at]) * self.per_gy;
+                    let gap_dose = gap_dose.max(0.0);
+                    far + gap_x * gap_x + gap_dose * gap_dose >= most
+                })
+            })
+        })
     }
 
     fn begin(&self) -> Start {
