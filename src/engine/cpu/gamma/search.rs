@@ -14,6 +14,8 @@ use crate::lanes::F32xN;
 /// Points searched together, and cells.
 const POINTS: usize = 8;
 const CELLS: usize = 4;
+/// A cell whose bound exceeds a squared distance by this factor is farther, whatever the rounding of its simplices.
+const BEYOND: f32 = 1.0 + 1e-4;
 /// Cells on either side of the voxel nearest to a point that the search begins with.
 const REACH: usize = 2;
 
@@ -183,11 +185,11 @@ impl Search<'_> {
     /// The least squared distance, `most` at most.
     fn least(&self, most: f32) -> f32 {
         let start = self.begin();
-        let mut best = most.min(start.square);
-        self.cell(start.cell, &mut best);
-        if best == most && self.is_out_of_reach(most) {
+        if start.square >= most && self.apart(start.cell) >= most * BEYOND && self.is_out_of_reach(most) {
             return most;
         }
+        let mut best = most.min(start.square);
+        self.cell(start.cell, &mut best);
         // First and last cell of the box along each axis, and how far its sides are: below and above along x, y, z.
         let (mut first, mut last) = (self.place.cell, self.place.cell);
         let mut gaps = [f32::INFINITY; 6];
@@ -221,6 +223,17 @@ impl Search<'_> {
             }
             self.visit(from, until, start.cell, &mut best);
         }
+    }
+
+    /// Bound of a cell's squared distance, from its distance in space and its range of dose.
+    fn apart(&self, [i, j, k]: [usize; 3]) -> f32 {
+        let [nx, ny, _] = self.lattice.size;
+        let at = (k * ny + j) * nx + i;
+        let gap_z = if self.lattice.flat { 0.0 } else { self.gap(2, k) };
+        let (gap_y, gap_x) = (self.gap(1, j), self.gap(0, i));
+        let [low, high] = [self.lattice.low[at], self.lattice.high[at]];
+        let gap_dose = ((low - self.dose).max(self.dose - high) * self.per_gy).max(0.0);
+        gap_z * gap_z + gap_y * gap_y + gap_x * gap_x + gap_dose * gap_dose
     }
 
     /// Whether no cell is nearer than `most`, squared: told by the dose range of whole blocks of cells, where doses have nothing to do
