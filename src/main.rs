@@ -1,5 +1,24 @@
 //! Chooses between the window and a verb of the command line.
 
 fn main() -> std::process::ExitCode {
+    give_large_buffers_back();
     beamsight::cli::run(std::env::args_os())
 }
+
+/// Buffers of so many bytes are mapped by themselves, so that their pages go back to the system when they are freed: doses, masks
+/// and CTs have more, and what a frame or a DVH allocates has less.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const MAPPED_FROM_BYTES: std::ffi::c_int = 1 << 20;
+
+/// The heap of glibc raises that limit to 32 MiB once such a buffer is freed, and its trimming to twice that: each of eight heaps a
+/// processor then holds the largest volumes that its threads ever had.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "mallopt, before there is another thread")]
+fn give_large_buffers_back() {
+    // SAFETY: the process has one thread, and a parameter that is refused changes nothing.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM_BYTES) };
+}
+
+/// Heaps of other systems map large buffers by themselves.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn give_large_buffers_back() {}
