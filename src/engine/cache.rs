@@ -5,8 +5,9 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Budget of all values: an image in pairs of voxels (1 GiB at most) beside the densities of two dose grids.
-const BUDGET_BYTES: usize = 2 << 30;
+/// Budget of all values: an image in pairs of voxels (1 GiB at most) beside the densities of two dose grids (50 MB each in a
+/// thorax on 2.5 mm). A larger one holds nothing but values of volumes that are gone, which no job asks for again.
+const BUDGET_BYTES: usize = 5 << 28;
 /// An entry counts as this at least, so that entries are few enough to scan.
 const LEAST_BYTES: usize = 1 << 20;
 
@@ -90,8 +91,16 @@ impl Cache {
     }
 
     /// Empties the cache: the case is closed.
-    pub(super) fn empty(&self) {
-        self.entries().clear();
+    pub fn empty(&self) {
+        // The values go without the lock: memory of hundreds of MB takes a while to give back, and jobs look values up meanwhile.
+        let values = std::mem::take(&mut *self.entries());
+        drop(values);
+    }
+
+    /// Evicts the values of one kind: no job will ask for them.
+    pub(super) fn forget<V: Weighed>(&self) {
+        let is_other = |e: &Entry| !e.value.is::<V>();
+        self.entries().retain(is_other);
     }
 
     /// Bytes of all values.
@@ -140,6 +149,9 @@ mod tests {
     fn one_key_may_stand_for_values_of_several_kinds() {
         let kept = Cache::new(10 << 20);
         kept.put(1_u8, Small(7));
+        kept.put(9_u8, Mib(1));
+        kept.forget::<Mib>();
+        assert!(kept.find::<u8, Mib>(&9).is_none(), "one kind is gone");
         assert!(kept.find::<u8, Mib>(&1).is_none() && kept.find::<u16, Small>(&1).is_none());
         assert_eq!(kept.find::<u8, Small>(&1).as_deref(), Some(&Small(7)));
         assert_eq!(kept.get(2_u8, || Err::<Small, _>("no")), Err("no"));

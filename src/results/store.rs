@@ -153,6 +153,13 @@ impl Results {
         }
     }
 
+    /// Removes all nodes of a kind with their answers: the case has nothing left that they could be made of.
+    pub fn forget<Q: Query>(&mut self) {
+        self.keep_only::<Q>(|_| false);
+        // A kind without nodes has none that say which of its answers are of use.
+        self.graph.retain(|_: &Q| false);
+    }
+
     /// Removes answers without a use from the graph: where jobs of the state before are under way, not what they are made of.
     pub fn tidy(&self, are_under_way: bool) {
         let mut last = None;

@@ -23,6 +23,7 @@ pub use job::{Lane, Slot, Task};
 pub use report::{JobEvent, JobId, Report};
 
 use crossbeam_channel::Receiver;
+use engine::Cache;
 use queues::Queues;
 use std::io;
 use std::sync::Arc;
@@ -105,6 +106,11 @@ impl<S: Slot, T: Send + 'static> Worker<S, T> {
     /// that come first.
     pub fn begin_wave(&self, comes_first: impl Fn(S) -> bool) -> bool {
         self.queues.begin_wave(comes_first)
+    }
+
+    /// The cache that the jobs share.
+    pub fn cache(&self) -> &Cache {
+        self.queues.cache()
     }
 
     /// Jobs waiting or running.

@@ -136,6 +136,10 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         Self { state: Mutex::new(state), wake: Default::default(), outbox, cache: Arc::default() }
     }
 
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
     /// No job runs under the lock, so a poisoned one still holds a whole state.
     fn lock(&self) -> MutexGuard<'_, State<S, T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

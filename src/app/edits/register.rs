@@ -9,6 +9,7 @@ use crate::state::register::{
 use crate::state::slot::Slot;
 use crate::state::{About, NoticeKind, State, Workspace};
 use case::{Placement, Pose, Steps};
+use engine::drr::forget_images;
 use registration::{RegistrationError, accepted_patient, check_belongs};
 use std::sync::Arc;
 
@@ -35,6 +36,9 @@ impl Requests<'_> {
                     images.remove(index);
                     self.worker.cancel(Slot::Search);
                     register.set_images(images);
+                    if register.images().is_empty() {
+                        forget_images(self.worker.cache());
+                    }
                     self.forget_old_xrays();
                 }
             }

@@ -85,6 +85,8 @@ impl App {
             state.notices.add(NoticeKind::Warning, remark.with_files());
         }
         state.results.reset(state.plan).into_iter().for_each(|slot| self.worker.cancel(slot));
+        // Jobs of the previous case ran on while this one was read: their densities and images are volumes that are gone.
+        self.worker.cache().empty();
         if let Some(path) = &recovers {
             state.results.nodes.set_kept_doses(self.memory.doses_of(path));
         }

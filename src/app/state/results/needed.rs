@@ -193,6 +193,13 @@ impl State {
         let bodies = case.structures.structures.iter().filter(|s| s.kind == StructureKind::External);
         let bodies = bodies.map(|s| s.number).collect();
         let nodes = &mut self.results.nodes;
+        if gamma.is_none() && self.workspace == Workspace::Compare {
+            // Maps of gamma are not held for a pair that is gone. In another workspace they wait for the pair to come back.
+            nodes.forget::<FiguresOfGamma>();
+            nodes.forget::<EstimateOfGamma>();
+            nodes.forget::<GammaOfPair>();
+            return;
+        }
         let masks = nodes.each::<MaskOf>();
         let masks = masks.filter_map(|((_, number), node)| Some((number, node.now()?.clone()))).collect();
         let figures = gamma.clone().map(|gamma| FiguresOfGamma { gamma, masks, bodies, signed });

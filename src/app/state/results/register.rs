@@ -38,6 +38,13 @@ impl State {
         }
         let (case, register, results) = (self.history.case(), &self.register, &mut self.results);
         let ct = case.ct.as_ref().filter(|_| !register.images().is_empty());
+        if ct.is_none() {
+            // An attenuation takes as much memory as the CT: it is not held for X-rays that are gone.
+            results.nodes.forget::<AttenuationOf>();
+            results.nodes.forget::<MetricOf>();
+            results.nodes.forget::<MetricAtPose>();
+            return;
+        }
         let attenuation = ct.map(|ct| AttenuationOf {
             ct: Arc::clone(ct),
             curve: register.reading.curve(&results.settings.hu_table),

@@ -37,6 +37,11 @@ impl<'a> Integration<'a> {
     }
 }
 
+/// Evicts the cached images in pairs of voxels.
+pub fn forget_pairs(cache: &Cache) {
+    cache.forget::<block::Pairs>();
+}
+
 /// The line integrals of all rays, image after image, with a receipt.
 pub fn integrals(rays: &Rays, control: &JobControl) -> Result<(Vec<f32>, Receipt), DrrError> {
     let start = Instant::now();
