@@ -2,7 +2,8 @@
 
 mod all;
 
-use super::{Answer, Failure};
+use super::bench_memory::Asked;
+use super::{Answer, Failure, words};
 use engine::bench::{self, Options, Report};
 use engine::cccs::Traversal;
 use engine::{Compute, DeviceChoice, JobControl};
@@ -31,6 +32,7 @@ beamsight bench live --runs 5\n  \
 beamsight bench frame\n  \
 beamsight bench stroke\n  \
 beamsight bench memory\n  \
+beamsight bench memory demo:tg119 ~/ct/patient-7 --minutes 60\n  \
 beamsight bench register two part --runs 100\n  \
 beamsight bench register --ct ~/ct/patient-7 --device cpu\n  \
 beamsight bench path --device cpu --json"
@@ -40,7 +42,7 @@ pub struct Args {
     #[arg(value_name = "JOB", value_parser = job)]
     job: String,
 
-    /// Only cases whose names begin so
+    /// Only cases whose names begin so; for memory, CASEs that are opened in turn: demo:tg119 and demo:thorax, unless others are named
     #[arg(value_name = "CASE")]
     cases: Vec<String>,
 
@@ -56,6 +58,14 @@ pub struct Args {
     /// For register: the case whose CT is taken
     #[arg(long, value_name = "CASE", default_value = "demo:thorax")]
     ct: CaseWord,
+
+    /// For memory: minutes of planning, comparing and registering in the window
+    #[arg(long, value_name = "MINUTES", default_value = "3", value_parser = words::within(0.0, 600.0))]
+    minutes: f64,
+
+    /// For memory: this process does the work, and tells what it holds
+    #[arg(long, hide = true)]
+    works: bool,
 }
 
 /// Every table.
@@ -72,7 +82,7 @@ const LIVE: &str = "live";
 const FRAME: &str = "frame";
 /// Strokes of a brush in the window.
 const STROKE: &str = "stroke";
-/// Memory held between jobs.
+/// Memory held between jobs, and after work in the window.
 const MEMORY: &str = "memory";
 /// Registrations from random starts.
 const REGISTER: &str = "register";
@@ -87,10 +97,7 @@ fn job(word: &str) -> Result<String, String> {
 }
 
 fn runs(word: &str) -> Result<u32, String> {
-    super::words::count(word)
-        .ok()
-        .filter(|n| *n <= 10_000)
-        .ok_or_else(|| "it must be from 1 to 10000".to_owned())
+    words::count(word).ok().filter(|n| *n <= 10_000).ok_or_else(|| "it must be from 1 to 10000".to_owned())
 }
 
 fn walk(word: &str) -> Result<Traversal, String> {
@@ -109,6 +116,11 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     if args.job == REGISTER {
         return super::bench_register::run(&args.ct, &args.cases, args.runs.unwrap_or(100) as usize, choice);
     }
+    if args.job == MEMORY {
+        // In the process that works nothing but its window opens a device.
+        let asked = Asked { cases: &args.cases, minutes: args.minutes, works: args.works };
+        return super::bench_memory::run(&asked, choice);
+    }
     let has_wgsl = ![DRR, MCCS].contains(&args.job.as_str());
     let device = if has_wgsl { choice.resolve()? } else { choice.resolve_for_cuda()? };
     let few = if matches!(device, Compute::Cpu) { 3 } else { 15 };
@@ -120,9 +132,6 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     }
     if args.job == STROKE {
         return super::stroke::run(choice);
-    }
-    if args.job == MEMORY {
-        return super::bench_memory::run(&device);
     }
     let options =
         Options { cases: args.cases.clone(), runs: args.runs.unwrap_or(few) as usize, walk: args.walk };

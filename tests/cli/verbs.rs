@@ -168,6 +168,36 @@ fn a_bench_prints_its_figures() {
     assert_eq!(words("bench no-such-job").status.code(), Some(2));
 }
 
+/// No limit of memory is held here: a busy machine has other jobs under way in so short a run.
+#[test]
+fn memory_after_work_stands_beside_that_of_a_fresh_window() {
+    let output = words("bench memory demo:water --minutes 0.02 --device cpu --json");
+    let report = json_of(&output);
+    let count = |of: &str, what: &str| report[of][what].as_u64();
+    let rounds = count("after_work", "rounds").unwrap_or_else(|| panic!("{report}"));
+    // A turn, jaws, a beam more and less, a sphere, a stroke; a plan more, its turn.
+    assert_eq!((rounds >= 1, count("after_work", "steps")), (true, Some(8 * rounds)));
+    assert_eq!((count("fresh", "rounds"), count("fresh", "steps")), (Some(0), Some(0)));
+    assert!(count("after_work", "jobs") > count("fresh", "jobs"));
+    if !cfg!(target_os = "linux") {
+        assert!(report["over"].is_null());
+        return;
+    }
+    let info = json_of(&words("info demo:water --json"));
+    let voxels: u64 = info["ct"]["size"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).product();
+    let [after, fresh] = ["after_work", "fresh"].map(|of| {
+        let [now, most] = ["resident_bytes", "peak_bytes"].map(|what| count(of, what).unwrap());
+        // The CT alone has four bytes a voxel.
+        assert!(now > 4 * voxels && now <= most, "{of}: {now} of {most}");
+        now
+    });
+    let over = 2 * after > 3 * fresh || after > 2_000_000_000;
+    assert_eq!((report["over"].as_bool(), output.status.code()), (Some(over), Some(i32::from(over))));
+    let wrong = words("bench memory demo:nose");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert_eq!(words("bench memory --minutes 601").status.code(), Some(2));
+}
+
 #[test]
 fn info_says_what_the_demo_is() {
     let output = words("info demo:tg119 --json");

@@ -1,14 +1,16 @@
 //! The window's own time per frame and the rate of what follows a dragged handle, measured with a scripted user:
-//! `beamsight bench frame`, `bench live`, `bench stroke`.
+//! `beamsight bench frame`, `bench live`, `bench stroke`; and its memory after work: `bench memory`.
 
 mod frame;
 mod handle;
 mod live;
+mod memory;
 mod stroke;
 
 pub use frame::{Frames, frame_times};
 pub use handle::Handle;
 pub use live::{Live, live_times};
+pub use memory::{Worked, work};
 pub use stroke::{Strokes, stroke_times};
 
 use crate::render::offscreen::{Offscreen, OffscreenError};

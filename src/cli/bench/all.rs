@@ -53,6 +53,8 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
                 runs: args.runs.or(on_cpu.then_some(fewer)),
                 walk: args.walk,
                 ct: args.ct.clone(),
+                minutes: args.minutes,
+                works: false,
             };
             match super::run(&asked, *device) {
                 Ok(Answer { json, text: table }) => {

@@ -20,14 +20,18 @@ pub struct Line {
     pub kept: Memory,
 }
 
-fn line(step: &'static str, control: &JobControl) -> Line {
+/// Resident memory of this process, bytes, and the most there has been so far; none where the system does not tell.
+pub fn resident() -> Option<[u64; 2]> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kib = |name: &str| -> Option<u64> {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_whitespace().next()?.parse().ok()
     };
-    let resident = kib("VmRSS:").zip(kib("VmHWM:")).map(|(now, most)| [now, most].map(|n| n << 10));
-    Line { step, resident, kept: memory(control.cache()) }
+    kib("VmRSS:").zip(kib("VmHWM:")).map(|(now, most)| [now, most].map(|n| n << 10))
+}
+
+fn line(step: &'static str, control: &JobControl) -> Line {
+    Line { step, resident: resident(), kept: memory(control.cache()) }
 }
 
 /// A plan of a day: the dose of a beam on 2.5 mm, its radiograph, its gamma; then the case is closed.
