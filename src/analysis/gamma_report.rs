@@ -369,7 +369,8 @@ impl fmt::Display for GammaFigures {
             rate_text(rate),
             self.points,
             self.failing,
-            unjudged_text(self.points, self.not_judged).map_or(String::new(), |text| text + "; "),
+            unjudged_text(self.points, self.not_judged, |n| n.to_string())
+                .map_or(String::new(), |text| text + "; "),
             more = self.more_than(),
         )?;
         match self.beyond_max_gamma {
@@ -379,11 +380,12 @@ impl fmt::Display for GammaFigures {
     }
 }
 
-/// `67240 of 68921 (97.6 %) NOT judged`, where points have no gamma.
-pub fn unjudged_text(judged: usize, unjudged: usize) -> Option<String> {
+/// `67240 of 68921 points (97.6 %) NOT judged`, where points have no gamma; `number` writes a count.
+pub fn unjudged_text(judged: usize, unjudged: usize, number: impl Fn(usize) -> String) -> Option<String> {
     let all = judged + unjudged;
     let percent = 100.0 * unjudged as f64 / all.max(1) as f64;
-    (unjudged > 0).then(|| format!("{unjudged} of {all} ({percent:.1} %) NOT judged"))
+    (unjudged > 0)
+        .then(|| format!("{} of {} points ({percent:.1} %) NOT judged", number(unjudged), number(all)))
 }
 
 #[cfg(test)]

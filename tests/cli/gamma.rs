@@ -66,7 +66,10 @@ fn a_uniform_offset_is_reported_and_written() {
     let counts: u64 = json["histogram"]["counts"].as_array().unwrap().iter().filter_map(|c| c.as_u64()).sum();
     assert_eq!(counts, points);
     assert!(said.contains("100.00 %") && said.contains("outside") && said.contains("3 %/2 mm"), "{said}");
-    assert!(said.contains("100.00 % of 968 points pass, 0 fail; 242 of 1210 (20.0 %) NOT judged"), "{said}");
+    assert!(
+        said.contains("100.00 % of 968 points pass, 0 fail; 242 of 1210 points (20.0 %) NOT judged"),
+        "{said}"
+    );
     assert!(!said.contains("within tolerance") && said.contains("no verdict: "), "{said}");
     assert_eq!((&json["not_judged"], &json["measured"]), (&242.into(), &false.into()));
     // The map: NaN below the threshold and outside, gamma elsewhere.

@@ -8,7 +8,7 @@ use crate::state::results::{Freshness, GammaByStructure};
 use crate::state::{Selection, State};
 use crate::theme::{self, Palette};
 use analysis::second_check::Level;
-use analysis::{Cluster, GammaHistogram, Metric, digits_apart, rate_text};
+use analysis::{Cluster, GammaHistogram, Metric, digits_apart, rate_text, unjudged_text};
 use case::Structure;
 use egui::{Align2, Color32, FontId, Label, Rect, RichText, Sense, Stroke, Ui, pos2, vec2};
 use engine::gamma::Counts;
@@ -126,22 +126,14 @@ fn pass_rate(ui: &mut Ui, state: &State) {
     }
 }
 
-/// Points without gamma, in words; `None` where all have one.
+/// Points without gamma, in words with why; `None` where all have one.
 pub fn unjudged_words(counts: &Counts, evaluated: Side) -> Option<String> {
-    let Counts { outside, undefined, .. } = *counts;
-    let parts = [
-        (outside, format!("{} outside {}", grouped(outside), evaluated.name())),
-        (undefined, format!("{} of 0 Gy", grouped(undefined))),
-    ];
-    let parts: Vec<String> = parts.into_iter().filter_map(|(n, words)| (n > 0).then_some(words)).collect();
-    (!parts.is_empty()).then(|| {
-        let [unjudged, all] = [counts.unjudged(), counts.points()].map(grouped);
-        format!(
-            "{unjudged} of {all} points ({:.1} %) NOT judged: {}",
-            counts.unjudged_percent(),
-            parts.join(", ")
-        )
-    })
+    let parts =
+        [(counts.outside, format!("outside {}", evaluated.name())), (counts.undefined, "of 0 Gy".to_owned())];
+    let parts = parts.into_iter().filter(|(n, _)| *n > 0);
+    let parts: Vec<String> = parts.map(|(n, words)| format!("{} {words}", grouped(n))).collect();
+    let text = unjudged_text(counts.analysed, counts.unjudged(), grouped)?;
+    Some(format!("{text}: {}", parts.join(", ")))
 }
 
 /// The statistical uncertainty of A and B, where it is known: `A: Monte Carlo, ± 1.0 %`.
