@@ -120,6 +120,9 @@ pub fn digits_apart(value: f64, limits: &[f64], least: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::{Grid, Volume};
+    use glam::DVec3;
+    use std::sync::Arc;
 
     fn measured(analysed: usize, passing: usize, outside: usize) -> Judged {
         Judged {
@@ -166,6 +169,36 @@ mod tests {
         ] {
             let verdict = of.verdict();
             assert!(verdict.level.is_none() && verdict.words.contains(says), "{verdict:?}");
+        }
+    }
+
+    /// A dose on its way, or one that leaves something out, is named with its status; the verdict then waits.
+    #[test]
+    fn a_verdict_waits_for_doses_that_are_final() {
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [2, 2, 2]).unwrap();
+        let gy = Arc::new(Volume::new(Arc::new(grid), vec![1.0; 8]));
+        let dose = |status, caveats: &[&str]| Dose {
+            gy: Arc::clone(&gy),
+            status,
+            label: String::new(),
+            frame_of_reference_uid: String::new(),
+            receipt: None,
+            caveats: caveats.iter().map(|c| (*c).to_owned()).collect(),
+        };
+        let (done, read) = (dose(DoseStatus::Final, &[]), dose(DoseStatus::Imported, &[]));
+        assert_eq!(not_final([("A", &done), ("B", &read)]), None);
+        for (status, caveats) in [
+            (DoseStatus::Preview, &[][..]),
+            (DoseStatus::Coarse, &[]),
+            (DoseStatus::Partial, &["2 of 3 beams"]),
+            (DoseStatus::Stale, &[]),
+            (DoseStatus::Final, &["wedge not modelled"]),
+        ] {
+            let other = dose(status, caveats);
+            let why = not_final([("A", &done), ("B", &other)]);
+            assert_eq!(why, Some(format!("B is {}", other.status_text())));
+            let verdict = Judged { not_final: why, ..measured(1000, 1000, 0) }.verdict();
+            assert!(verdict.level.is_none() && verdict.words.contains(&other.status_text()), "{verdict:?}");
         }
     }
 

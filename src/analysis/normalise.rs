@@ -140,4 +140,33 @@ mod tests {
         }
         assert!(factor(NormalisedAt::Maximum, 0.0).is_err() && factor(point(43.0, 7.0), -1.0).is_err());
     }
+
+    /// Doses of 10, 9, ... 1 Gy along x, each with 0.1 Gy: monitor units are as uncertain as the dose that they are scaled to.
+    #[test]
+    fn monitor_units_are_as_uncertain_as_the_dose_they_are_normalised_to() {
+        let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::splat(2.0), [10, 4, 4]).expect("a grid"));
+        let by_x = |gy: &dyn Fn(usize) -> f32| {
+            Arc::new(Volume::new(Arc::clone(&grid), (0..160).map(|n| gy(n % 10)).collect()))
+        };
+        let spread = Spread::new(by_x(&|i| 10.0 - i as f32), by_x(&|_| 0.1));
+        let square = [(-1.0, -1.0), (3.0, -1.0), (3.0, 7.0), (-1.0, 7.0)];
+        let contours: Vec<Vec<DVec3>> =
+            (0..4).map(|k| square.map(|(x, y)| DVec3::new(x, y, 2.0 * f64::from(k))).to_vec()).collect();
+        let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
+        let mask = Mask::from_contours(&grid, &contours, &|_| true).expect("a mask");
+        let percent = |at: NormalisedAt, mask: Option<&Mask>| {
+            let to = Normalisation { at, dose: NormalisedDose::Gy(60.0) };
+            Normalising { to: &to, gy: 60.0, mask, sampling: Sampling::Full }.uncertainty_percent(&spread)
+        };
+        let near = |got: Option<f64>, want: f64| {
+            assert!((got.expect("known") - want).abs() < 1e-4, "{got:?}, not {want}")
+        };
+        near(percent(NormalisedAt::Maximum, None), 1.0);
+        near(percent(NormalisedAt::Point(DVec3::new(10.0, 2.0, 2.0)), None), 2.0);
+        let volume = || Normalisation::to_named("PTV", 95.0, 60.0).at;
+        // Voxels of 10 and 9 Gy.
+        near(percent(volume(), Some(&mask)), 100.0 * 0.1 * (1.0 / 10.0 + 1.0 / 9.0) / 2.0);
+        assert_eq!(percent(volume(), None), None);
+        assert_eq!(percent(NormalisedAt::Point(DVec3::new(40.0, 2.0, 2.0)), None), None);
+    }
 }
