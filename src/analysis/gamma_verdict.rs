@@ -120,7 +120,7 @@ pub fn digits_apart(value: f64, limits: &[f64], least: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::{Grid, Volume};
+    use geometry::{Grid, Volume};
     use glam::DVec3;
     use std::sync::Arc;
 

@@ -382,9 +382,9 @@ fn work_of_a_window_that_ends_while_the_first_page_is_on_show_is_offered() {
     assert_eq!(gantry(second.state().state.case()), 40.0);
 }
 
-/// The full doses of the beams, with their receipts: one that is computed again has other times.
+/// The dose of the case's one beam as that of its plan, with the receipt: one that is computed again has other times.
 fn doses(w: &Window) -> Vec<Arc<Dose>> {
-    w.state().state.results.full_beam_doses().cloned().collect()
+    w.state().state.results.shown_dose().cloned().into_iter().collect()
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub use stated::Stated;
 use super::State;
 use super::slot::Slot;
 use analysis::{Dvh, Ready, beams_left_out, caveats_of, is_computed};
-use case::{Case, Dose, DoseStatus, Plan};
+use case::{Case, DoseStatus, Plan};
 use compare::SideState;
 use geometry::Mask;
 use needed::ONLY;
@@ -100,13 +100,6 @@ impl CaseResults {
         let node = self.beam_node(beam)?;
         let own = node.latest().map_or(DoseStatus::Failed, |r| r.dose.status);
         node.standing().map(|standing| standing.status(own))
-    }
-
-    /// The full doses of the displayed plan's beams that answer the case.
-    pub fn full_beam_doses(&self) -> impl Iterator<Item = &Arc<Dose>> {
-        let nodes = self.nodes.each::<DoseOfBeam>();
-        let full = nodes.filter(|(_, node)| node.standing() == Some(Standing::Current));
-        full.filter_map(|(_, node)| Some(&node.current()?.dose))
     }
 
     pub fn beam_failure(&self, beam: u32) -> Option<&str> {
