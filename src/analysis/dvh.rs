@@ -24,7 +24,9 @@ const DIFFERENTIAL_BINS: usize = 64;
 /// The distribution of dose over the volume of a structure.
 ///
 /// The structure's voxels count by the fraction covered; dose is read trilinearly in patient space, from a
-/// grid that need not be the mask's. Volume outside the dose grid has no dose, which is not zero: it is left
+/// grid that need not be the mask's. A sample's dose stands for those across its part of the voxel, by the gradient there:
+/// else curves of large structures, of one sample a voxel, would be stairs. The least and the greatest dose are read,
+/// at samples and at voxels of the dose inside. Volume outside the dose grid has no dose, which is not zero: it is left
 /// out, and its share stated ([`Self::outside_percent`]). All percentages are of the volume that has a dose. Volume outside the
 /// CT is no part of the mask; goals count it as volume without a dose ([`Self::whole_cm3`]).
 #[derive(Clone, Debug, PartialEq)]
@@ -89,15 +91,15 @@ impl Dvh {
 
     fn of(source: &Source<'_>, control: &JobControl) -> Result<Self, DvhError> {
         // Few samples are held for the second pass, many are read again.
-        let held = if source.is_held() { source.planes(control, 0.0, Source::samples)? } else { Vec::new() };
+        let planes = source.planes(control, 0.0, |source, plane| match source.is_held() {
+            true => source.samples_and_sums(plane),
+            false => (Vec::new(), source.sums(plane)),
+        })?;
         let mut sums = Sums::default();
-        held.iter().flatten().for_each(|&(gy, cm3)| sums.count(gy, cm3));
-        if !source.is_held() {
-            source.planes(control, 0.0, Source::sums)?.iter().for_each(|plane| sums.add(plane));
-        }
+        planes.iter().for_each(|(_, plane)| sums.add(plane));
         let [min_gy, max_gy] = Self::range_gy(&sums)?;
         let mut bins = Bins::new(min_gy, max_gy);
-        held.iter().flatten().for_each(|&(gy, cm3)| bins.count(gy, cm3));
+        planes.iter().for_each(|(samples, _)| bins.count_all(samples));
         if !source.is_held() {
             let planes = source.planes(control, 0.5, |s, k| s.bins(k, min_gy, max_gy))?;
             planes.iter().for_each(|plane| bins.merge(plane));

@@ -27,6 +27,15 @@ impl<'a> Sampler<'a> {
         }
     }
 
+    pub fn grid(&self) -> &'a Grid {
+        self.grid
+    }
+
+    /// The values of the grid's voxels.
+    pub fn data(&self) -> &'a [f32] {
+        self.data
+    }
+
     /// The value at a position in the grid's own frame (mm from the centre of voxel (0,0,0) along its axes); the
     /// outermost half voxels take the value of the outermost centres. `None` further out.
     pub fn at_local(&self, local_mm: DVec3) -> Option<f32> {
@@ -35,13 +44,7 @@ impl<'a> Sampler<'a> {
 
     /// As [`Self::at_local`], with the outermost values reaching `rim` voxels beyond the outermost centres.
     pub fn within(&self, local_mm: DVec3, rim: f64) -> Option<f32> {
-        let z = match self.planes_per_mm {
-            Some(per_mm) => local_mm.z * per_mm,
-            None => self.grid.voxel_from_patient(self.grid.patient_from_local(local_mm)).z,
-        };
-        let (x0, x1, tx) = cell(local_mm.x * self.per_mm[0], self.size[0], rim)?;
-        let (y0, y1, ty) = cell(local_mm.y * self.per_mm[1], self.size[1], rim)?;
-        let (z0, z1, tz) = cell(z, self.size[2], rim)?;
+        let [(x0, x1, tx), (y0, y1, ty), (z0, z1, tz)] = self.cells(local_mm, rim)?;
         let row = |y: usize, z: usize| {
             let first = self.grid.index(0, y, z);
             let (a, b) = (self.data[first + x0], self.data[first + x1]);
@@ -49,6 +52,52 @@ impl<'a> Sampler<'a> {
         };
         let plane = |z: usize| mix(row(y0, z), row(y1, z), ty);
         Some(mix(plane(z0), plane(z1), tz) as f32)
+    }
+
+    /// As [`Self::at_local`], with the gradient there, per mm along the grid's axes; it is no number beside a value
+    /// that is none.
+    pub fn with_gradient(&self, local_mm: DVec3) -> Option<(f32, DVec3)> {
+        let [(x0, x1, tx), (y0, y1, ty), (z0, z1, tz)] = self.cells(local_mm, 0.5)?;
+        // Value and slope along the row.
+        let row = |y: usize, z: usize| {
+            let first = self.grid.index(0, y, z);
+            let (a, b) = (f64::from(self.data[first + x0]), f64::from(self.data[first + x1]));
+            [mix(a, b, tx), b - a]
+        };
+        let plane = |z: usize| {
+            let ([a, slope_a], [b, slope_b]) = (row(y0, z), row(y1, z));
+            [mix(a, b, ty), mix(slope_a, slope_b, ty), b - a]
+        };
+        let (a, b) = (plane(z0), plane(z1));
+        let [value, along_x, along_y] = std::array::from_fn(|n| mix(a[n], b[n], tz));
+        let along_z = (b[0] - a[0]) * self.per_mm_between(z0, z1);
+        Some((value as f32, DVec3::new(along_x * self.per_mm[0], along_y * self.per_mm[1], along_z)))
+    }
+
+    /// The voxels round a position, along each axis.
+    fn cells(&self, local_mm: DVec3, rim: f64) -> Option<[Cell; 3]> {
+        Some([
+            cell(local_mm.x * self.per_mm[0], self.size[0], rim)?,
+            cell(local_mm.y * self.per_mm[1], self.size[1], rim)?,
+            cell(self.plane_at(local_mm.z), self.size[2], rim)?,
+        ])
+    }
+
+    /// The plane at a position along the grid's normal, in parts.
+    fn plane_at(&self, z_mm: f64) -> f64 {
+        match self.planes_per_mm {
+            Some(per_mm) => z_mm * per_mm,
+            None => {
+                let place = DVec3::new(0.0, 0.0, z_mm);
+                self.grid.voxel_from_patient(self.grid.patient_from_local(place)).z
+            }
+        }
+    }
+
+    /// One over the distance of two neighbouring planes, 1/mm.
+    fn per_mm_between(&self, z0: usize, z1: usize) -> f64 {
+        let planes_mm = self.grid.planes_mm();
+        if z1 > z0 { (planes_mm[z1] - planes_mm[z0]).recip() } else { 0.0 }
     }
 }
 
@@ -62,30 +111,106 @@ impl Sampler<'_> {
     /// The values of the columns `wanted` along a row of the grid at `y_mm` and `z_mm` in its own frame:
     /// positions between two columns interpolate them. `false` where the row lies outside.
     pub fn row_at(&self, y_mm: f64, z_mm: f64, wanted: Range<usize>, values: &mut Vec<f32>) -> bool {
-        let z = match self.planes_per_mm {
-            Some(per_mm) => z_mm * per_mm,
-            None => {
-                let place = DVec3::new(0.0, 0.0, z_mm);
-                self.grid.voxel_from_patient(self.grid.patient_from_local(place)).z
-            }
-        };
-        let (Some((y0, y1, ty)), Some((z0, z1, tz))) =
-            (cell(y_mm * self.per_mm[1], self.size[1], 0.5), cell(z, self.size[2], 0.5))
-        else {
+        let Some((rows, y, z)) = self.rows_round(y_mm, z_mm, wanted) else { return false };
+        values_between(rows, [y.2, z.2], values);
+        true
+    }
+
+    /// As [`Self::row_at`], with how much the value changes within `half_mm` along x, y and z between each column and the next: the
+    /// sum of squares, 0 beside a value that is no number.
+    pub fn row_with_changes_at(
+        &self,
+        [y_mm, z_mm]: [f64; 2],
+        half_mm: [f64; 3],
+        wanted: Range<usize>,
+        (values, changes_sq): (&mut Vec<f32>, &mut Vec<f32>),
+    ) -> bool {
+        let Some((rows, (_, _, ty), (z0, z1, tz))) = self.rows_round(y_mm, z_mm, wanted) else {
             return false;
         };
+        values_between(rows, [ty, tz], values);
+        let [a, b, c, d] = rows;
+        let [ty, tz] = [ty, tz].map(|t| t as f32);
+        let [half_x, half_y] = [0, 1].map(|axis| (half_mm[axis] * self.per_mm[axis]) as f32);
+        let half_z = (half_mm[2] * self.per_mm_between(z0, z1)) as f32;
+        changes_sq.clear();
+        changes_sq.extend(a.iter().zip(b).zip(c.iter().zip(d)).map(|((a, b), (c, d))| {
+            let [near, far] = [b - a, d - c];
+            let along_y = half_y * (near + (far - near) * tz);
+            let along_z = half_z * (c - a + (far - near) * ty);
+            number_or_0(along_y * along_y + along_z * along_z)
+        }));
+        for (change_sq, pair) in changes_sq.iter_mut().zip(values.windows(2)) {
+            let along_x = half_x * (pair[1] - pair[0]);
+            *change_sq += number_or_0(along_x * along_x);
+        }
+        true
+    }
+
+    /// As [`Self::row_with_changes_at`], of the row of voxels whose centres are nearest, and each change that between a voxel's
+    /// neighbours on both sides: at a peak there is none.
+    pub fn voxels_with_changes_at(
+        &self,
+        [y_mm, z_mm]: [f64; 2],
+        half_mm: [f64; 3],
+        wanted: Range<usize>,
+        (values, changes_sq): (&mut Vec<f32>, &mut Vec<f32>),
+    ) -> bool {
+        let Some((_, y, z)) = self.rows_round(y_mm, z_mm, wanted.clone()) else { return false };
+        let nearest = |(a, b, t): Cell| if t < 0.5 { a } else { b };
+        let (y, z) = (nearest(y), nearest(z));
         let row = |y: usize, z: usize| {
             let first = self.grid.index(0, y, z);
             &self.data[first + wanted.start..first + wanted.end]
         };
+        let beside = |at: usize, size: usize| (at.saturating_sub(1), (at + 1).min(size - 1));
+        let ((y0, y1), (z0, z1)) = (beside(y, self.size[1]), beside(z, self.size[2]));
+        let half =
+            |axis: usize, voxels: usize| (half_mm[axis] * self.per_mm[axis]) as f32 / voxels.max(1) as f32;
+        let half_z = (half_mm[2] * self.per_mm_between(z0, z1)) as f32;
+        let own = row(y, z);
         values.clear();
-        let (a, b, c, d) = (row(y0, z0), row(y1, z0), row(y0, z1), row(y1, z1));
-        values.extend(a.iter().zip(b).zip(c.iter().zip(d)).map(|((a, b), (c, d))| {
-            let [low, high] = [(a, b), (c, d)].map(|(a, b)| mix(f64::from(*a), f64::from(*b), ty));
-            mix(low, high, tz) as f32
-        }));
+        values.extend_from_slice(own);
+        let along_y = row(y0, z).iter().zip(row(y1, z)).map(|(a, b)| (b - a) * half(1, y1 - y0));
+        let along_z = row(y, z0).iter().zip(row(y, z1)).map(|(a, b)| (b - a) * half_z);
+        let along_x = (0..own.len()).map(|x| {
+            let (a, b) = beside(x, own.len());
+            (own[b] - own[a]) * half(0, b - a)
+        });
+        changes_sq.clear();
+        changes_sq.extend(
+            along_x
+                .zip(along_y)
+                .zip(along_z)
+                .map(|((x, y), z)| number_or_0(x * x) + number_or_0(y * y + z * z)),
+        );
         true
     }
+
+    /// The four rows of voxels round a position across them, and how they are weighed along y and z; `None` outside.
+    fn rows_round(&self, y_mm: f64, z_mm: f64, wanted: Range<usize>) -> Option<([&[f32]; 4], Cell, Cell)> {
+        let y = cell(y_mm * self.per_mm[1], self.size[1], 0.5)?;
+        let z = cell(self.plane_at(z_mm), self.size[2], 0.5)?;
+        let row = |y: usize, z: usize| {
+            let first = self.grid.index(0, y, z);
+            &self.data[first + wanted.start..first + wanted.end]
+        };
+        Some(([row(y.0, z.0), row(y.1, z.0), row(y.0, z.1), row(y.1, z.1)], y, z))
+    }
+}
+
+/// The values between four rows, two along y on each of two planes, by the weights of the second row and plane.
+fn values_between([a, b, c, d]: [&[f32]; 4], [ty, tz]: [f64; 2], values: &mut Vec<f32>) {
+    values.clear();
+    values.extend(a.iter().zip(b).zip(c.iter().zip(d)).map(|((a, b), (c, d))| {
+        let [low, high] = [(a, b), (c, d)].map(|(a, b)| mix(f64::from(*a), f64::from(*b), ty));
+        mix(low, high, tz) as f32
+    }));
+}
+
+/// A change beside a value that is no number is not known.
+fn number_or_0(change: f32) -> f32 {
+    if change < f32::INFINITY { change } else { 0.0 }
 }
 
 /// Two neighbouring voxels along an axis, and the weight of the second.

@@ -328,6 +328,11 @@ impl Mask {
         self.covered
     }
 
+    /// Whether no voxel is covered in part: the structure is a list of voxels.
+    pub fn has_whole_voxels_only(&self) -> bool {
+        self.planes.iter().all(|plane| plane.sum == 255 * plane.covered as u64)
+    }
+
     /// Volume inside the grid, cm3.
     pub fn volume_cm3(&self) -> f64 {
         self.volume_cm3

@@ -1,7 +1,12 @@
 //! Volumes by dose.
 
+use super::samples::{Reading, Sample};
+
 /// Bins between the least and the greatest dose.
 pub const BINS: usize = 4096;
+
+/// Neighbouring bins whose samples are taken to have doses of one width.
+const ALIKE: usize = 8;
 
 /// The cumulative distribution of a volume over dose.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,9 +19,14 @@ pub struct Histogram {
 }
 
 /// The volume of each bin while it is filled.
+///
+/// A sample's dose stands for a range of doses. Bins remember how wide those of their samples are and are spread once at the
+/// end: that costs by bins, not by samples.
 #[derive(Clone, Debug)]
 pub struct Bins {
     cm3: Vec<f64>,
+    /// Of each [`ALIKE`] bins, the sum of volume times the square of the half-width of a sample's doses.
+    cm3_gy2: Vec<f64>,
     min_gy: f64,
     per_gy: f64,
 }
@@ -24,33 +34,83 @@ pub struct Bins {
 impl Bins {
     pub fn new(min_gy: f64, max_gy: f64) -> Self {
         let per_gy = if max_gy > min_gy { BINS as f64 / (max_gy - min_gy) } else { 0.0 };
-        Self { cm3: vec![0.0; BINS], min_gy, per_gy }
+        Self { cm3: vec![0.0; BINS], cm3_gy2: vec![0.0; BINS / ALIKE], min_gy, per_gy }
     }
 
+    /// Counts a volume whose doses lie round `gy`, with the square of their half-width.
     #[inline]
-    pub fn add(&mut self, gy: f32, cm3: f64) {
-        let n = ((f64::from(gy) - self.min_gy) * self.per_gy) as usize;
-        self.cm3[n.min(BINS - 1)] += cm3;
+    pub fn add(&mut self, gy: f32, half_gy2: f32, cm3: f64) {
+        let n = (((f64::from(gy) - self.min_gy) * self.per_gy) as usize).min(BINS - 1);
+        self.cm3[n] += cm3;
+        self.cm3_gy2[n / ALIKE] += f64::from(half_gy2) * cm3;
     }
 
     /// Counts a sample with a dose.
     #[inline]
-    pub fn count(&mut self, gy: Option<f32>, cm3: f64) {
-        if let Some(gy) = gy.filter(|gy| gy.is_finite()) {
-            self.add(gy, cm3);
+    pub fn count(&mut self, dose: Option<Reading>, cm3: f64) {
+        if let Some(dose) = dose.filter(|dose| dose.gy.is_finite()) {
+            self.add(dose.gy, dose.half_gy2, cm3);
         }
+    }
+
+    pub fn count_all(&mut self, samples: &[Sample]) {
+        samples.iter().map(Sample::parts).for_each(|(dose, cm3)| self.count(dose, cm3));
     }
 
     pub fn merge(&mut self, more: &Self) {
         self.cm3.iter_mut().zip(&more.cm3).for_each(|(bin, more)| *bin += more);
+        self.cm3_gy2.iter_mut().zip(&more.cm3_gy2).for_each(|(bins, more)| *bins += more);
+    }
+
+    /// The volume of each bin, cm3, after that of each is spread evenly over the doses of its samples. What would lie beyond
+    /// the least or the greatest dose has that dose.
+    fn spread_cm3(&self) -> Vec<f64> {
+        let mut cm3 = vec![0.0; BINS];
+        // By how much the volume of a bin is more than that of the one before.
+        let mut more_cm3 = vec![0.0; BINS];
+        let end = BINS as f64;
+        let half = |(bins, cm3_gy2): (&[f64], &f64)| {
+            let of_all = bins.iter().sum::<f64>();
+            if of_all > 0.0 { ((cm3_gy2 / of_all).sqrt() * self.per_gy).min(end) } else { 0.0 }
+        };
+        let halves: Vec<f64> = self.cm3.chunks(ALIKE).zip(&self.cm3_gy2).map(half).collect();
+        for (n, bin_cm3) in self.cm3.iter().enumerate().filter(|(_, cm3)| **cm3 > 0.0) {
+            let half = halves[n / ALIKE];
+            if half <= 0.5 {
+                cm3[n] += bin_cm3;
+                continue;
+            }
+            let middle = n as f64 + 0.5;
+            let of_a_bin = bin_cm3 / (2.0 * half);
+            let (low, high) = ((middle - half).max(0.0), (middle + half).min(end));
+            cm3[0] += of_a_bin * (low - (middle - half));
+            cm3[BINS - 1] += of_a_bin * (middle + half - high);
+            let (first, last) = (low as usize, (high as usize).min(BINS - 1));
+            if first == last {
+                cm3[first] += of_a_bin * (high - low);
+                continue;
+            }
+            cm3[first] += of_a_bin * ((first + 1) as f64 - low);
+            cm3[last] += of_a_bin * (high - last as f64);
+            more_cm3[first + 1] += of_a_bin;
+            more_cm3[last] -= of_a_bin;
+        }
+        let mut between = 0.0;
+        for (cm3, more) in cm3.iter_mut().zip(&more_cm3) {
+            between += more;
+            // Rounding leaves next to nothing where there is nothing.
+            *cm3 += f64::max(between, 0.0);
+        }
+        cm3
     }
 }
 
 impl Histogram {
     pub fn new(min_gy: f64, max_gy: f64, bins: &Bins) -> Self {
+        let cm3 = bins.spread_cm3();
         let mut at_least_cm3 = vec![0.0; BINS + 1];
         for n in (0..BINS).rev() {
-            at_least_cm3[n] = at_least_cm3[n + 1] + bins.cm3[n];
+            at_least_cm3[n] = at_least_cm3[n + 1] + cm3[n];
         }
         Self { min_gy, max_gy, at_least_cm3 }
     }
@@ -79,8 +139,12 @@ impl Histogram {
         if cm3 >= self.whole_cm3() {
             return self.min_gy;
         }
+        // The uppermost bins are empty where no sample has as much as a voxel of the dose.
+        if cm3 <= 0.0 {
+            return self.max_gy;
+        }
         // The first edge with less than the requested volume; the one before it has more.
-        let above = self.at_least_cm3.partition_point(|&v| v >= cm3.max(0.0)).min(BINS);
+        let above = self.at_least_cm3.partition_point(|&v| v >= cm3).min(BINS);
         if above == 0 {
             return self.min_gy;
         }

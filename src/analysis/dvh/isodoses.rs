@@ -85,7 +85,7 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
             let (j, k) = (row[0] / nx % ny, row[0] / (nx * ny));
             let cm3 = grid.voxel_cm3(k) / samples as f64;
             if per_axis == 1 {
-                row.iter().for_each(|n| bins.add(dose_gy.data()[*n], cm3));
+                row.iter().for_each(|n| bins.add(dose_gy.data()[*n], 0.0, cm3));
                 continue;
             }
             let (first, last) = (row[0] % nx, row[row.len() - 1] % nx);
@@ -102,7 +102,7 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
                 for &(a, b, t) in cells {
                     let gy = between(&values, (a - used.start, b - used.start, t));
                     if counts(gy) {
-                        bins.add(gy, cm3);
+                        bins.add(gy, 0.0, cm3);
                     }
                 }
             }

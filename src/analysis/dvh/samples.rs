@@ -55,6 +55,8 @@ pub struct Source<'a> {
     on_dose_grid: bool,
     /// Whether the dose is read only at the centres of its own voxels.
     centres: bool,
+    /// Whether a sample stands for the range of doses across it. A list of whole voxels of the dose has one dose in each.
+    wide: bool,
     /// Whether the samples are held; else the dose is read twice.
     held: bool,
     /// One row of so many is read.
@@ -73,8 +75,33 @@ pub struct Columns {
     used: Range<usize>,
 }
 
-/// The dose of a sample, `None` outside the dose grid, and the volume that it represents, cm3.
-pub type Sample = (Option<f32>, f64);
+/// The dose in a part of a voxel.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// In the middle.
+    pub gy: f32,
+    /// The square of the half-width of an even spread of doses that varies as the dose in the part does.
+    pub half_gy2: f32,
+}
+
+/// A sample that is held: its dose and the volume that it represents, cm3.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Outside the dose grid the half-width is negative: with an option a sample would take half as much memory again.
+    dose: Reading,
+    cm3: f64,
+}
+
+impl Sample {
+    fn new(dose: Option<Reading>, cm3: f64) -> Self {
+        Self { dose: dose.unwrap_or(Reading { gy: f32::NAN, half_gy2: -1.0 }), cm3 }
+    }
+
+    /// The dose, `None` outside the dose grid, and the volume.
+    pub fn parts(&self) -> (Option<Reading>, f64) {
+        (Some(self.dose).filter(|dose| dose.half_gy2 >= 0.0), self.cm3)
+    }
+}
 
 /// The sums of the first pass over some samples.
 #[derive(Clone, Copy, Debug)]
@@ -101,8 +128,8 @@ impl Default for Sums {
 }
 
 impl Sums {
-    pub fn count(&mut self, gy: Option<f32>, cm3: f64) {
-        match gy {
+    pub fn count(&mut self, dose: Option<Reading>, cm3: f64) {
+        match dose.map(|dose| dose.gy) {
             None => self.outside_cm3 += cm3,
             Some(gy) if !gy.is_finite() => self.not_a_number_cm3 += cm3,
             Some(gy) => {
@@ -123,8 +150,13 @@ impl Sums {
         self.outside_cm3 += more.outside_cm3;
         self.not_a_number_cm3 += more.not_a_number_cm3;
         self.gy_cm3 += more.gy_cm3;
-        self.min_gy = self.min_gy.min(more.min_gy);
-        self.max_gy = self.max_gy.max(more.max_gy);
+        self.reach([more.min_gy, more.max_gy]);
+    }
+
+    /// Lets the least and the greatest dose reach others.
+    pub fn reach(&mut self, [min_gy, max_gy]: [f32; 2]) {
+        self.min_gy = self.min_gy.min(min_gy);
+        self.max_gy = self.max_gy.max(max_gy);
     }
 }
 
@@ -161,6 +193,7 @@ impl<'a> Source<'a> {
             per_axis: if centres { 1 } else { sampled() },
             on_dose_grid,
             centres,
+            wide: !(centres && mask.has_whole_voxels_only()),
             held: false,
             rows_apart,
             scale: 1.0,
@@ -214,6 +247,8 @@ impl<'a> Source<'a> {
         let mut cells: Vec<Option<Cell>> = (0..count).map(|n| self.sampler.columns_at(x_mm(n))).collect();
         let first = cells.iter().flatten().map(|c| c.0).min().unwrap_or(0);
         let end = cells.iter().flatten().map(|c| c.1 + 1).max().unwrap_or(first);
+        // The neighbours beyond the ends tell the gradient there.
+        let (first, end) = (first.saturating_sub(1), (end + 1).min(self.sampler.grid().size()[0]));
         cells.iter_mut().flatten().for_each(|c| *c = (c.0 - first, c.1 - first, c.2));
         Some(Columns { cells, used: first..end })
     }
@@ -250,15 +285,20 @@ impl<'a> Source<'a> {
     }
 
     /// Visits all samples of one plane of the mask's box: the dose, `None` outside its grid, and the volume
-    /// that it represents, cm3.
-    fn visit(&self, plane: usize, mut each: impl FnMut(Option<f32>, f64)) {
+    /// that it represents, cm3. Without `WIDE` half-widths of doses are 0, which is all that sums need.
+    ///
+    /// The dose is linear across a sample's box, so its variance there is that of three even spreads, one an axis. A single
+    /// even spread of the same variance stands for them: half-widths of the axes add in squares.
+    fn visit<const WIDE: bool>(&self, plane: usize, mut each: impl FnMut(Option<Reading>, f64)) {
         let [_, j0, k0] = self.mask.offset();
         let [dx, dy] = self.mask.grid().spacing_xy_mm();
         let k = k0 + plane;
         let (bottom, top) = (self.edges_z_mm[k], self.edges_z_mm[k + 1]);
         let (n, across) = (self.per_axis, self.across(top - bottom));
         let sample_cm3 = self.scale * dx * dy * (top - bottom) / 1000.0 / (n * n * across) as f64;
-        let (mut values, mut firsts, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+        let half_mm = [0.5 * dx / n as f64, 0.5 * dy / n as f64, 0.5 * (top - bottom) / across as f64];
+        let (mut values, mut changes_sq, mut firsts, mut shares) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for y in (0..self.mask.size()[1]).filter(|y| self.reads(*y, plane)) {
             let (first, row) = self.mask.row(y, plane);
             if row.iter().all(|c| *c == 0) {
@@ -279,13 +319,25 @@ impl<'a> Source<'a> {
                 let y_mm = ((j0 + y) as f64 - 0.5 + part(sub % n, n)) * dy;
                 let start = self.origin + self.axes[1] * y_mm + self.axes[2] * z_mm;
                 let there = self.columns.as_ref().is_some_and(|columns| {
-                    self.sampler.row_at(start.y, start.z, columns.used.clone(), &mut values)
+                    let (used, row) = (columns.used.clone(), (&mut values, &mut changes_sq));
+                    if WIDE && self.centres {
+                        self.sampler.voxels_with_changes_at([start.y, start.z], half_mm, used, row)
+                    } else if WIDE {
+                        self.sampler.row_with_changes_at([start.y, start.z], half_mm, used, row)
+                    } else {
+                        self.sampler.row_at(start.y, start.z, used, row.0)
+                    }
                 });
+                let reading = |c: Cell| {
+                    let at = if self.centres && c.2 >= 0.5 { c.1 } else { c.0 };
+                    let half_gy2 = if WIDE { changes_sq[at] } else { 0.0 };
+                    Reading { gy: between(&values, c), half_gy2 }
+                };
                 // One sample a voxel at a known position along the row: the loop of large structures.
                 if let (1, Some(columns)) = (n, &self.columns) {
                     for (x, &coverage) in covered() {
-                        let gy = columns.cells[x].filter(|_| there).map(|c| between(&values, c));
-                        each(gy, f64::from(coverage) * (sample_cm3 / 255.0));
+                        let dose = columns.cells[x].filter(|_| there).map(reading);
+                        each(dose, f64::from(coverage) * (sample_cm3 / 255.0));
                     }
                     continue;
                 }
@@ -298,17 +350,73 @@ impl<'a> Source<'a> {
                         if share <= 0.0 {
                             continue;
                         }
-                        let gy = match &self.columns {
-                            Some(columns) => {
-                                columns.cells[x * n + s].filter(|_| there).map(|c| between(&values, c))
-                            }
-                            None => self.sampler.at_local(start + self.axes[0] * self.x_mm(x, s)),
+                        let dose = match &self.columns {
+                            Some(columns) => columns.cells[x * n + s].filter(|_| there).map(reading),
+                            None => self.read::<WIDE>(start + self.axes[0] * self.x_mm(x, s), half_mm),
                         };
-                        each(gy, share * sample_cm3);
+                        each(dose, share * sample_cm3);
                     }
                 }
             }
         }
+    }
+
+    /// The dose round a position in the dose grid's frame, in a part of a voxel of the mask.
+    fn read<const WIDE: bool>(&self, local_mm: DVec3, half_mm: [f64; 3]) -> Option<Reading> {
+        if !WIDE {
+            return self.sampler.at_local(local_mm).map(|gy| Reading { gy, half_gy2: 0.0 });
+        }
+        let (gy, gradient) = self.sampler.with_gradient(local_mm)?;
+        let half_gy2: f64 =
+            self.axes.iter().zip(half_mm).map(|(axis, mm)| (gradient.dot(*axis) * mm).powi(2)).sum();
+        let half_gy2 = if half_gy2.is_finite() { half_gy2 as f32 } else { 0.0 };
+        Some(Reading { gy, half_gy2 })
+    }
+
+    /// The least and the greatest dose of a plane's samples, and of those voxels of the dose whose centres lie in voxels of the plane
+    /// that are covered by half or more: a dose interpolated linearly has its peaks there, between the samples. Where
+    /// samples are the voxels of the dose they have the peaks.
+    fn with_peaks_gy(&self, plane: usize, mut range_gy: [f32; 2]) -> [f32; 2] {
+        if self.centres {
+            return range_gy;
+        }
+        let (own, dose) = (self.mask.grid(), self.sampler.grid());
+        let ([i0, j0, k0], [width, height, _]) = (self.mask.offset(), self.mask.size());
+        let [dx, dy] = own.spacing_xy_mm();
+        let low = DVec3::new((i0 as f64 - 0.5) * dx, (j0 as f64 - 0.5) * dy, self.edges_z_mm[k0 + plane]);
+        let high = DVec3::new(
+            low.x + width as f64 * dx,
+            low.y + height as f64 * dy,
+            self.edges_z_mm[k0 + plane + 1],
+        );
+        // The rows of the dose that may pass through the plane's box.
+        let corner = |n: usize| {
+            let at = |axis: usize| if n >> axis & 1 == 0 { low[axis] } else { high[axis] };
+            self.origin + self.axes[0] * at(0) + self.axes[1] * at(1) + self.axes[2] * at(2)
+        };
+        let (first, last) = (1..8).map(corner).fold((corner(0), corner(0)), |(a, b), c| (a.min(c), b.max(c)));
+        let ([sx, sy, _], [step_x, step_y], z_mm) = (dose.size(), dose.spacing_xy_mm(), dose.planes_mm());
+        let rows = (first.y / step_y).ceil().max(0.0) as usize..((last.y / step_y + 1.0) as usize).min(sy);
+        let planes = z_mm.partition_point(|z| *z < first.z)..z_mm.partition_point(|z| *z <= last.z);
+        let origin = own.local_from_patient(dose.origin_mm());
+        let [along_x, along_y, along_z] = dose.axes().map(|axis| own.local_direction(axis));
+        for (k, j) in planes.flat_map(|k| rows.clone().map(move |j| (k, j))) {
+            let start = origin + along_y * (j as f64 * step_y) + along_z * z_mm[k];
+            let step = along_x * step_x;
+            let Some([from, to]) = part_within(start, step, low, high) else { continue };
+            let columns = from.ceil().max(0.0) as usize..((to + 1.0).max(0.0) as usize).min(sx);
+            let row = &self.sampler.data()[dose.index(0, j, k)..][..sx];
+            for (i, &gy) in row.iter().enumerate().take(columns.end).skip(columns.start) {
+                if (gy < range_gy[0] || gy > range_gy[1]) && gy.is_finite() {
+                    let at = (start + step * i as f64 - low) / DVec3::new(dx, dy, 1.0);
+                    let voxel = [(at.x as usize).min(width - 1), (at.y as usize).min(height - 1), plane];
+                    if self.mask.value(voxel) >= 128 {
+                        range_gy = [range_gy[0].min(gy), range_gy[1].max(gy)];
+                    }
+                }
+            }
+        }
+        range_gy
     }
 
     /// Adds the share of the structure in each sample of a partly covered voxel: its surface in the voxel is
@@ -379,21 +487,58 @@ impl<'a> Source<'a> {
     /// The samples of a plane, in the order of visits.
     pub fn samples(&self, plane: usize) -> Vec<Sample> {
         let mut samples = Vec::new();
-        self.visit(plane, |gy, cm3| samples.push((gy, cm3)));
+        let each = |dose, cm3| samples.push(Sample::new(dose, cm3));
+        if self.wide {
+            self.visit::<true>(plane, each)
+        } else {
+            self.visit::<false>(plane, each)
+        }
         samples
+    }
+
+    /// The samples of a plane, and their sums.
+    pub fn samples_and_sums(&self, plane: usize) -> (Vec<Sample>, Sums) {
+        let samples = self.samples(plane);
+        let mut sums = Sums::default();
+        samples.iter().map(Sample::parts).for_each(|(dose, cm3)| sums.count(dose, cm3));
+        sums.reach(self.with_peaks_gy(plane, [sums.min_gy, sums.max_gy]));
+        (samples, sums)
     }
 
     pub fn sums(&self, plane: usize) -> Sums {
         let mut sums = Sums::default();
-        self.visit(plane, |gy, cm3| sums.count(gy, cm3));
+        self.visit::<false>(plane, |dose, cm3| sums.count(dose, cm3));
+        sums.reach(self.with_peaks_gy(plane, [sums.min_gy, sums.max_gy]));
         sums
     }
 
     pub fn bins(&self, plane: usize, min_gy: f64, max_gy: f64) -> Bins {
         let mut bins = Bins::new(min_gy, max_gy);
-        self.visit(plane, |gy, cm3| bins.count(gy, cm3));
+        let each = |dose, cm3| bins.count(dose, cm3);
+        if self.wide {
+            self.visit::<true>(plane, each)
+        } else {
+            self.visit::<false>(plane, each)
+        }
         bins
     }
+}
+
+/// The part of the line `start + t step` within a box: the least and the greatest `t`.
+fn part_within(start: DVec3, step: DVec3, low: DVec3, high: DVec3) -> Option<[f64; 2]> {
+    let mut range = [f64::NEG_INFINITY, f64::INFINITY];
+    for axis in 0..3 {
+        let [a, b] = [low, high].map(|face| face[axis] - start[axis]);
+        if step[axis].abs() < 1e-9 {
+            if a > 0.0 || b < 0.0 {
+                return None;
+            }
+            continue;
+        }
+        let [a, b] = [a / step[axis], b / step[axis]];
+        range = [range[0].max(a.min(b)), range[1].min(a.max(b))];
+    }
+    (range[0] <= range[1]).then_some(range)
 }
 
 /// Position of sample `s` of `n` along a side of a voxel, as a share of it.
