@@ -4,10 +4,8 @@ mod bad_input;
 mod batch;
 mod card;
 mod check;
-#[path = "../common/conforms.rs"]
-mod conforms;
-#[path = "../common/cross.rs"]
-mod cross;
+#[path = "../common/mod.rs"]
+mod common;
 mod dose;
 mod dose_given;
 mod drr;
@@ -16,14 +14,9 @@ mod export;
 mod gamma;
 mod machine;
 mod outputs;
-mod program;
 mod refused_plans;
 mod register;
-#[path = "../common/registration.rs"]
-mod registration;
-#[path = "../common/skip.rs"]
-mod skip;
-#[path = "../common/synthetic.rs"]
-mod synthetic;
 mod verbs;
 mod window;
+
+use common::{conforms, cross, program, registration, skip, synthetic};

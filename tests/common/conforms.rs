@@ -1,6 +1,6 @@
 //! Checks written objects against the standard with another program.
 
-use crate::skip::{Missing, skip};
+use super::skip::{Missing, skip};
 use std::path::Path;
 use std::process::Command;
 

@@ -1,8 +1,7 @@
 //! Programs of dcmtk as the other side of a conversation.
-#![allow(dead_code, reason = "each test binary misses its own")]
 
-use crate::skip::{Missing, skip};
-use crate::synthetic::Folder;
+use super::skip::{Missing, skip};
+use super::synthetic::Folder;
 use beamsight::dicom::transferables;
 use beamsight::network::{Call, Patience, echo, send};
 use std::net::{SocketAddr, TcpListener};

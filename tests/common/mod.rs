@@ -1,7 +1,15 @@
 //! Shared parts of the tests: the data beside the repository, patients unpacked once.
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(dead_code, reason = "each test program uses a part")]
 
+pub mod cancelling;
+pub mod conforms;
+pub mod cross;
+pub mod dcmtk;
+pub mod opened;
+pub mod program;
+pub mod registration;
 pub mod skip;
+pub mod synthetic;
 
 use skip::{Missing, skip};
 use std::path::{Path, PathBuf};

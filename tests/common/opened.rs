@@ -1,6 +1,6 @@
-//! A real case, opened. Not in `mod.rs`, because not all users of its folder open it.
+//! A real case, opened.
 
-use crate::common::patient_case;
+use super::patient_case;
 use beamsight::case::Case;
 use beamsight::dicom::{Choice, load, scan};
 

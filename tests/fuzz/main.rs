@@ -3,7 +3,7 @@
 //!
 //! `BEAMSIGHT_FUZZ=SEED,COUNT` tries COUNT files a file of the corpus, from another seed; `libfuzzer/run`
 //! looks for new paths by coverage. A failing file is stored in `target/tmp`; once fixed, it joins the corpus
-//! under a descriptive name.
+//! under a descriptive name. A program of its own, because the peak is that of the process.
 
 mod mutate;
 mod readers;

@@ -1,14 +1,12 @@
 //! Conversations with other systems, on this machine: with the program itself, with dcmtk, with `dicom-ul`'s own associations,
-//! and with peers that lie.
+//! and with peers that lie. A program of its own: peers that drip bytes need their time slices, which tests that compute would take.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod dcmtk;
 mod hostile;
 mod own;
 mod peer;
-#[path = "../common/skip.rs"]
-mod skip;
-#[path = "../common/synthetic.rs"]
-mod synthetic;
-#[path = "../common/dcmtk.rs"]
-mod tools;
 mod verbs;
+
+use common::{dcmtk as tools, synthetic};

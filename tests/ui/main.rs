@@ -7,11 +7,7 @@ mod browser;
 mod common;
 mod compare;
 mod contouring;
-#[path = "../common/cross.rs"]
-mod cross;
 mod day;
-#[path = "../common/dcmtk.rs"]
-mod dcmtk;
 mod dose;
 mod drawing;
 mod export;
@@ -32,18 +28,15 @@ mod references;
 mod refused_plans;
 mod register;
 mod register_kept;
-#[path = "../common/registration.rs"]
-mod registration;
 mod replacing;
 mod rois;
 mod room;
 mod second_check;
 mod sizes;
 mod standing;
-#[path = "../common/synthetic.rs"]
-mod synthetic;
 mod theme;
 mod tools;
 mod unsaved;
+mod views;
 
-use common::skip;
+use common::{cross, dcmtk, registration, synthetic};

@@ -462,7 +462,7 @@ fn overlays_look_as_they_did() {
                 state: RadiographState::default(),
             });
         h.run_steps(6);
-        // As in tests/views.rs: other drivers round slightly differently.
+        // As in tests/ui/views.rs: other drivers round slightly differently.
         let options = SnapshotOptions::new().threshold(2.0).max_failed_pixels(400_usize);
         h.snapshot_options(name, &options);
         results.extend_harness(&mut h);

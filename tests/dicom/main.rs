@@ -1,0 +1,16 @@
+//! Files from outside, DICOM above all: sound, odd, damaged and malicious ones read, and objects written.
+
+mod anonymous;
+mod attributes;
+mod bad_input;
+#[path = "../common/mod.rs"]
+mod common;
+mod ct;
+mod export;
+mod images;
+mod imaging;
+mod patients;
+mod peers;
+mod readers;
+mod rt;
+mod tree;
