@@ -1,11 +1,13 @@
 //! Apertures: fitted to a structure, jaws and leaves dragged and brushed in the beam's-eye view, control points shown.
 
-use crate::harness::{Window, said, small_case, until, window};
+use crate::harness::{Window, fill_in, said, small_case, until, window};
 use beamsight::analysis::with_leaves;
 use beamsight::app::App;
+use beamsight::app::command::{ApertureAction, Command};
 use beamsight::app::state::Selection;
 use beamsight::case::{Beam, ControlPoint, Edit, StructureKind};
 use beamsight::physics::Machine;
+use eframe::egui::accesskit::Role;
 use eframe::egui::{Key, Modifiers, Pos2, Rect, Vec2, vec2};
 use egui_kittest::kittest::Queryable as _;
 
@@ -186,11 +188,9 @@ fn leaves_are_dragged_one_by_one_and_brushed() {
     assert_eq!(point(&w).leaves_mm[31][1], 30.0);
 }
 
-#[test]
-fn a_control_point_of_a_dynamic_beam_is_shown_and_edited() {
-    let mut w = case("aperture_points");
-    add_leaves(&mut w);
-    let mut value = beam(&w).clone();
+/// Makes an arc of the beam: four control points, 10 degrees apart.
+fn make_arc(w: &mut Window) {
+    let mut value = beam(w).clone();
     let start = value.control_points[0].clone();
     value.control_points = (0..4)
         .map(|n| ControlPoint {
@@ -200,7 +200,47 @@ fn a_control_point_of_a_dynamic_beam_is_shown_and_edited() {
         })
         .collect();
     w.state_mut().state.edit(Edit::SetBeam { plan: 0, beam: 0, value }, None);
-    settled(&mut w);
+    settled(w);
+}
+
+#[test]
+fn the_dial_turns_an_arc_from_the_control_point_on_show_as_a_view_does() {
+    let mut w = case("aperture_dial");
+    make_arc(&mut w);
+    let number = beam(&w).number;
+    w.state_mut().command(Command::Aperture(ApertureAction::Show { beam: number, point: 2, plays: false }));
+    w.run_steps(3);
+    let angles = |w: &Window| beam(w).control_points.iter().map(|p| p.gantry_deg).collect::<Vec<_>>();
+    let dial = w.get_by_role_and_label(Role::Slider, "Gantry").rect();
+    let on_dial = |degrees: f32| {
+        let (sin, cos) = degrees.to_radians().sin_cos();
+        dial.center() + 0.3 * dial.width() * vec2(sin, -cos)
+    };
+    w.hover_at(on_dial(20.0));
+    w.run_steps(1);
+    w.drag_at(on_dial(20.0));
+    w.run_steps(1);
+    assert_eq!(angles(&w), [0.0, 10.0, 20.0, 30.0], "pressed where it stands, it stays");
+    w.hover_at(on_dial(60.0));
+    w.run_steps(1);
+    w.hover_at(on_dial(90.0));
+    w.run_steps(1);
+    w.drop_at(on_dial(90.0));
+    w.run_steps(2);
+    assert_eq!(angles(&w), [70.0, 80.0, 90.0, 100.0]);
+    // A view's command to the same angle leaves nothing to turn.
+    w.state_mut().command(Command::Gantry { beam: 0, gantry_deg: 90.0, gesture: None });
+    w.run_steps(2);
+    assert_eq!(angles(&w), [70.0, 80.0, 90.0, 100.0]);
+    fill_in(&mut w, "Gantry angle", "45");
+    assert_eq!(angles(&w), [25.0, 35.0, 45.0, 55.0]);
+}
+
+#[test]
+fn a_control_point_of_a_dynamic_beam_is_shown_and_edited() {
+    let mut w = case("aperture_points");
+    add_leaves(&mut w);
+    make_arc(&mut w);
     for _ in 0..2 {
         w.get_by_label("Next").scroll_to_me();
         w.run_steps(3);

@@ -166,7 +166,7 @@ pub enum Command {
     GoTo(glam::DVec3),
     /// The pointer's position in a view, patient LPS, mm.
     Hover(Option<glam::DVec3>),
-    /// Turns a beam (by index) to this gantry angle, degrees.
+    /// Turns a beam (by index) so that its control point on show stands at this gantry angle, degrees.
     Gantry {
         beam: usize,
         gantry_deg: f64,

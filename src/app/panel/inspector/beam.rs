@@ -2,7 +2,7 @@
 
 use super::dial::dial;
 use super::{arrange, field, fields, isocentre, title};
-use crate::command::Commands;
+use crate::command::{Command, Commands, gesture};
 use crate::panel::{angle, number, section, stated, status_chip};
 use crate::state::State;
 use crate::state::results::{Stated, machine_label};
@@ -40,7 +40,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     arrange::show(ui, state, plan, (index, beam), commands);
     ui.add_enabled_ui(beam.read_only.is_none(), |ui| {
         let mut form = Form { plan: state.plan, index, beam, commands };
-        angles(ui, &mut form, &start);
+        angles(ui, &mut form, &start, state.shown_point(beam));
         let delivered = plan.normalisation.as_ref().and_then(|_| state.results.delivered_mu(plan, beam));
         let delivered = delivered.map(|mu| (mu, state.results.factor_uncertainty_words()));
         collimation(ui, &mut form, &start, delivered);
@@ -74,9 +74,16 @@ impl Form<'_> {
         }
     }
 
-    /// As [`Self::on`], for values of every control point. A turn of the gantry turns all of them alike.
+    /// As [`Self::on`], for values of every control point.
     fn on_points(&mut self, response: &Response, mut change: impl FnMut(&mut ControlPoint)) {
         self.on(response, |beam| beam.control_points.iter_mut().for_each(&mut change));
+    }
+
+    /// Turns the control point on show to `gantry_deg`, as a drag in a view does, if the widget reports a change.
+    fn turn_gantry(&mut self, response: &Response, gantry_deg: f64) {
+        if response.changed() {
+            self.commands.push(Command::Gantry { beam: self.index, gantry_deg, gesture: gesture(response) });
+        }
     }
 }
 
@@ -106,17 +113,18 @@ fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
     }
 }
 
-fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
+/// `shown`: the control point on show, whose gantry angle the dial and its field have.
+fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, shown: usize) {
     section(ui, "Angles (IEC 61217)");
     let enabled = form.beam.read_only.is_none();
     ui.horizontal(|ui| {
-        let mut gantry = start.gantry_deg;
-        let response = dial(ui, "Gantry", &mut gantry, 128.0, enabled).on_hover_text(DIAL_HINT);
-        let turn = gantry - start.gantry_deg;
-        form.on_points(&response, |p| p.gantry_deg = wrapped_deg(p.gantry_deg + turn));
+        let gantry_deg = form.beam.control_points[shown].gantry_deg;
+        let mut turned = gantry_deg;
+        let response = dial(ui, "Gantry", &mut turned, 128.0, enabled).on_hover_text(DIAL_HINT);
+        form.turn_gantry(&response, turned);
         ui.vertical(|ui| {
             fields(ui, "angles", |ui| {
-                let mut typed = start.gantry_deg;
+                let mut typed = gantry_deg;
                 let response = field(ui, "Gantry", |ui| {
                     // Arrow keys step by one degree (the field's own), with shift by ten.
                     let response = angle("Gantry angle", &mut typed).show(ui);
@@ -129,8 +137,7 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
                     }
                     response.on_hover_text(GANTRY_HINT)
                 });
-                let turn = typed - start.gantry_deg;
-                form.on_points(&response, |p| p.gantry_deg = wrapped_deg(p.gantry_deg + turn));
+                form.turn_gantry(&response, typed);
                 let mut collimator = start.collimator_deg;
                 let response =
                     field(ui, "Collimator", |ui| angle("Collimator angle", &mut collimator).show(ui));
@@ -147,8 +154,9 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
     });
     if form.beam.control_points.len() > 1 {
         ui.weak(format!(
-            "{} control points; an angle changed here turns all of them.",
-            form.beam.control_points.len()
+            "{} control points; the gantry angle is that of number {}. An angle changed here turns all of them.",
+            form.beam.control_points.len(),
+            shown + 1
         ));
     }
 }
