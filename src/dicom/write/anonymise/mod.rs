@@ -25,6 +25,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use table::{Listed, listed};
 use words::{IdentityWords, identity_words};
 
 /// How an export is made anonymous.
@@ -347,29 +348,6 @@ fn is_shipped(machine: &str) -> bool {
     Machine::shipped().iter().any(|name| name.chars().take(16).eq(machine.trim_end().chars()))
 }
 
-/// The lists of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Listed {
-    X,
-    Z,
-    D,
-    XOrD,
-    ZOrD,
-}
-
-const LISTS: [(Listed, &[u32]); 5] = [
-    (Listed::X, table::X),
-    (Listed::Z, table::Z),
-    (Listed::D, table::D),
-    (Listed::XOrD, table::X_OR_D),
-    (Listed::ZOrD, table::Z_OR_D),
-];
-
-fn listed(Tag(group, element): Tag) -> Option<Listed> {
-    let number = u32::from(group) << 16 | u32::from(element);
-    LISTS.iter().find(|(_, list)| list.binary_search(&number).is_ok()).map(|(listed, _)| *listed)
-}
-
 /// A value without meaning; `None` where the representation has none.
 fn dummy(vr: VR) -> Option<&'static str> {
     match vr {
@@ -379,35 +357,5 @@ fn dummy(vr: VR) -> Option<&'static str> {
         VR::AS => Some("000Y"),
         VR::AE | VR::CS | VR::LO | VR::LT | VR::PN | VR::SH | VR::ST | VR::UC | VR::UT => Some(DUMMY),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    /// The search wants sorted lists, and one action for an attribute.
-    #[test]
-    fn the_table_is_sorted_and_has_each_attribute_once() {
-        let mut all = BTreeSet::new();
-        for (listed, list) in LISTS {
-            assert!(list.windows(2).all(|w| w[0] < w[1]), "{listed:?}");
-            assert!(list.iter().all(|tag| all.insert(*tag)), "{listed:?}");
-        }
-        // Some rows as the standard has them.
-        let rows = [
-            (tags::PATIENT_NAME, Some(Listed::Z)),
-            (tags::PATIENT_ID, Some(Listed::ZOrD)),
-            (tags::INSTITUTION_NAME, Some(Listed::ZOrD)),
-            (tags::PATIENT_AGE, Some(Listed::X)),
-            (tags::STUDY_DESCRIPTION, Some(Listed::X)),
-            (tags::STRUCTURE_SET_LABEL, Some(Listed::D)),
-            (tags::ROI_NAME, Some(Listed::Z)),
-            (tags::RT_PLAN_DATE, Some(Listed::XOrD)),
-            (tags::REFERENCED_IMAGE_SEQUENCE, None),
-            (tags::DOSE_GRID_SCALING, None),
-        ];
-        rows.into_iter().for_each(|(tag, wanted)| assert_eq!(listed(tag), wanted, "{tag}"));
     }
 }

@@ -1,101 +1,101 @@
-//! Table E.1-1 of DICOM PS3.15 (2026c): attributes by their action in the Basic Application Level Confidentiality Profile.
-//!
-//! Left out are those of the action U: every UID that does not name something of the standard is replaced, listed or not.
-//! The repeating groups 50xx and 60xx are removed whole, as are private elements.
+//! Table E.1-1 of DICOM PS3.15: attributes and their action in the Basic Application Level Confidentiality Profile, of
+//! `assets/dicom/confidentiality-profile.csv`, which also says what of the table is left out.
 
-/// Removed.
-pub const X: &[u32] = &[
-    0x00001000, 0x00080015, 0x00080024, 0x00080025, 0x00080034, 0x00080035, 0x00080054, 0x00080055,
-    0x00080081, 0x00080092, 0x00080094, 0x00080096, 0x0008009D, 0x00080201, 0x00081000, 0x00081030,
-    0x0008103E, 0x00081040, 0x00081041, 0x00081048, 0x00081049, 0x00081050, 0x00081052, 0x00081060,
-    0x00081062, 0x00081080, 0x00081084, 0x00081088, 0x00081120, 0x00081301, 0x00081302, 0x00081303,
-    0x00081304, 0x00082111, 0x00084000, 0x00100011, 0x00100012, 0x00100013, 0x00100014, 0x00100015,
-    0x00100016, 0x00100021, 0x00100032, 0x00100041, 0x00100042, 0x00100043, 0x00100044, 0x00100045,
-    0x00100046, 0x00100047, 0x00100050, 0x00100101, 0x00100102, 0x00101000, 0x00101001, 0x00101002,
-    0x00101005, 0x00101010, 0x00101020, 0x00101030, 0x00101040, 0x00101050, 0x00101060, 0x00101080,
-    0x00101081, 0x00101090, 0x00101100, 0x00102000, 0x00102110, 0x00102150, 0x00102152, 0x00102154,
-    0x00102155, 0x00102160, 0x00102161, 0x00102162, 0x00102180, 0x001021A0, 0x001021B0, 0x001021C0,
-    0x001021D0, 0x001021F0, 0x00102297, 0x00102299, 0x00104000, 0x00120022, 0x00120023, 0x00120032,
-    0x00120041, 0x00120043, 0x00120051, 0x00120055, 0x00120071, 0x00120072, 0x00120073, 0x00120082,
-    0x00120086, 0x00120087, 0x0014407C, 0x0014407E, 0x0016002B, 0x0016004B, 0x0016004D, 0x0016004E,
-    0x0016004F, 0x00160050, 0x00160051, 0x00160070, 0x00160071, 0x00160072, 0x00160073, 0x00160074,
-    0x00160075, 0x00160076, 0x00160077, 0x00160078, 0x00160079, 0x0016007A, 0x0016007B, 0x0016007C,
-    0x0016007D, 0x0016007E, 0x0016007F, 0x00160080, 0x00160081, 0x00160082, 0x00160083, 0x00160084,
-    0x00160085, 0x00160086, 0x00160087, 0x00160088, 0x00160089, 0x0016008A, 0x0016008B, 0x0016008C,
-    0x0016008D, 0x0016008E, 0x00180027, 0x00180035, 0x00181004, 0x00181005, 0x00181007, 0x00181008,
-    0x00181009, 0x0018100A, 0x00181010, 0x00181011, 0x00181012, 0x00181014, 0x00181042, 0x00181043,
-    0x00181072, 0x00181073, 0x00181078, 0x00181079, 0x00181200, 0x00181201, 0x00181202, 0x00181204,
-    0x00181205, 0x00184000, 0x00185011, 0x00189185, 0x00189373, 0x0018937B, 0x0018937F, 0x00189424,
-    0x00189937, 0x0018A002, 0x0018A003, 0x00200027, 0x00203401, 0x00203403, 0x00203405, 0x00203406,
-    0x00204000, 0x00209158, 0x00284000, 0x00320012, 0x00320032, 0x00320033, 0x00320034, 0x00320035,
-    0x00321000, 0x00321001, 0x00321010, 0x00321011, 0x00321020, 0x00321021, 0x00321030, 0x00321032,
-    0x00321033, 0x00321040, 0x00321041, 0x00321050, 0x00321051, 0x00321066, 0x00321067, 0x00321070,
-    0x00324000, 0x00380004, 0x00380010, 0x00380011, 0x00380014, 0x0038001A, 0x0038001B, 0x0038001C,
-    0x0038001D, 0x0038001E, 0x00380020, 0x00380021, 0x00380030, 0x00380032, 0x00380040, 0x00380050,
-    0x00380060, 0x00380061, 0x00380062, 0x00380064, 0x00380300, 0x00380400, 0x00380500, 0x00384000,
-    0x003A0020, 0x003A0203, 0x003A020C, 0x003A0329, 0x003A032B, 0x00400001, 0x00400002, 0x00400003,
-    0x00400004, 0x00400005, 0x00400006, 0x00400007, 0x00400009, 0x0040000B, 0x00400010, 0x00400011,
-    0x00400012, 0x00400241, 0x00400242, 0x00400243, 0x00400244, 0x00400245, 0x00400250, 0x00400251,
-    0x00400253, 0x00400254, 0x00400275, 0x00400280, 0x00400310, 0x0040050A, 0x0040051A, 0x00400556,
-    0x00400600, 0x00400602, 0x004006FA, 0x00401001, 0x00401002, 0x00401004, 0x00401005, 0x0040100A,
-    0x00401010, 0x00401011, 0x00401102, 0x00401103, 0x00401104, 0x00401400, 0x00402001, 0x00402004,
-    0x00402005, 0x00402008, 0x00402009, 0x00402010, 0x00402011, 0x00402400, 0x00403001, 0x00404005,
-    0x00404008, 0x00404010, 0x00404011, 0x00404025, 0x00404027, 0x00404028, 0x00404030, 0x00404034,
-    0x00404035, 0x00404036, 0x00404037, 0x00404050, 0x00404051, 0x00404052, 0x0040A023, 0x0040A024,
-    0x0040A033, 0x0040A034, 0x0040A035, 0x0040A078, 0x0040A07A, 0x0040A07C, 0x0040A110, 0x0040A112,
-    0x0040A192, 0x0040A193, 0x0040A307, 0x0040A352, 0x0040A353, 0x0040A354, 0x0040A358, 0x0040B034,
-    0x0040B036, 0x0040B03B, 0x0040B03F, 0x0040DB06, 0x0040DB07, 0x0040E004, 0x0040E012, 0x00440004,
-    0x0044000B, 0x00440010, 0x00440105, 0x0050001B, 0x00500020, 0x00500021, 0x006A0006, 0x00700082,
-    0x00700083, 0x00700086, 0x00741234, 0x00741236, 0x00880200, 0x00880904, 0x00880906, 0x00880910,
-    0x00880912, 0x01000420, 0x04000310, 0x04000402, 0x04000403, 0x04000404, 0x04000550, 0x04000551,
-    0x04000552, 0x04000561, 0x04000600, 0x20300020, 0x21000040, 0x21000050, 0x21000070, 0x30020121,
-    0x30020123, 0x30060004, 0x30060006, 0x30060028, 0x3006002D, 0x3006002E, 0x30060038, 0x3006004D,
-    0x3006004E, 0x30060085, 0x30060088, 0x300A0003, 0x300A0004, 0x300A000B, 0x300A000E, 0x300A0016,
-    0x300A0072, 0x300A00C3, 0x300A00DD, 0x300A0196, 0x300A01A6, 0x300A01B2, 0x300A0216, 0x300A02EB,
-    0x300A0676, 0x300A078E, 0x300A0792, 0x300A0794, 0x300A079A, 0x300C0113, 0x30100036, 0x30100037,
-    0x30100061, 0x30100085, 0x40000010, 0x40004000, 0x40080040, 0x40080042, 0x40080100, 0x40080101,
-    0x40080102, 0x40080108, 0x40080109, 0x4008010A, 0x4008010B, 0x4008010C, 0x40080111, 0x40080112,
-    0x40080113, 0x40080114, 0x40080115, 0x40080118, 0x40080119, 0x4008011A, 0x40080200, 0x40080202,
-    0x40080300, 0x40084000, 0xFFFAFFFA, 0xFFFCFFFC,
-];
+use dicom_core::Tag;
+use dicom_core::dictionary::{DataDictionary as _, DataDictionaryEntry as _};
+use dicom_dictionary_std::StandardDataDictionary;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
-/// Emptied, or given a value without meaning.
-pub const Z: &[u32] = &[
-    0x00080020, 0x00080030, 0x00080050, 0x00080090, 0x0008009C, 0x00100010, 0x00100030, 0x00100040,
-    0x00120021, 0x00120030, 0x00120031, 0x00120050, 0x00120060, 0x00181203, 0x00200010, 0x00400513,
-    0x00400562, 0x00400610, 0x00402016, 0x00402017, 0x0040A082, 0x0040A088, 0x04000564, 0x30060008,
-    0x30060009, 0x30060026, 0x300600A6, 0x300A0611, 0x300A0615, 0x300A067D, 0x300E0004, 0x300E0005,
-    0x3010000F, 0x30100017, 0x3010001B, 0x30100043, 0x3010005A, 0x3010005C, 0x3010007A, 0x3010007B,
-    0x3010007F, 0x30100081,
-];
+const TABLE: &str = include_str!("../../../../assets/dicom/confidentiality-profile.csv");
 
-/// Given a value without meaning.
-pub const D: &[u32] = &[
-    0x00080106, 0x00080107, 0x00120010, 0x00120020, 0x00120040, 0x00120042, 0x00120081, 0x001811BB,
-    0x00189074, 0x00189151, 0x00189367, 0x00189369, 0x0018936A, 0x00189371, 0x00189623, 0x00189701,
-    0x00189804, 0x00340001, 0x00340002, 0x00340005, 0x00340007, 0x003A0314, 0x00400512, 0x00400551,
-    0x00401101, 0x0040A027, 0x0040A030, 0x0040A073, 0x0040A075, 0x0040A120, 0x0040A121, 0x0040A122,
-    0x0040A123, 0x0040A13A, 0x0040A730, 0x00420011, 0x00440104, 0x00686226, 0x00686270, 0x006A0003,
-    0x006A0005, 0x00700001, 0x00700006, 0x0072000A, 0x0072005E, 0x0072005F, 0x00720061, 0x00720063,
-    0x00720065, 0x00720066, 0x00720068, 0x0072006A, 0x0072006B, 0x0072006C, 0x0072006D, 0x0072006E,
-    0x00720070, 0x00720071, 0x04000105, 0x04000115, 0x04000562, 0x04000563, 0x04000565, 0x21000140,
-    0x30060002, 0x30080024, 0x30080025, 0x30080162, 0x30080164, 0x30080166, 0x30080168, 0x300A0002,
-    0x300A022C, 0x300A022E, 0x300A0608, 0x300A0619, 0x300A0623, 0x300A062A, 0x300A067C, 0x300A0734,
-    0x300A0736, 0x300A073A, 0x300A0741, 0x300A0742, 0x300A0760, 0x300A0783, 0x300C0127, 0x3010002D,
-    0x30100033, 0x30100034, 0x30100035, 0x30100038, 0x30100054,
-];
+/// Actions of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// Removed.
+    X,
+    /// Emptied, or given a value without meaning.
+    Z,
+    /// Given a value without meaning.
+    D,
+    /// Removed, or given a value without meaning where the object must have one.
+    XOrD,
+    /// Emptied, or given a value without meaning where the object must have one: X/Z, Z/D and X/Z/D of the table.
+    ZOrD,
+}
 
-/// Removed, or given a value without meaning where the object must have one.
-pub const X_OR_D: &[u32] = &[
-    0x00080012, 0x00080021, 0x00080031, 0x00081072, 0x00181030, 0x00181400, 0x0018700A, 0x0018700C,
-    0x0018700E, 0x00189516, 0x00189517, 0x0040A032, 0x0040B020, 0x30080054, 0x30080056, 0x30080250,
-    0x30080251, 0x300A0006, 0x300A0007, 0x3010004C, 0x3010004D, 0x30100056, 0x30100077,
-];
+impl Listed {
+    fn of(action: &str) -> Option<Self> {
+        match action {
+            "X" => Some(Self::X),
+            "Z" => Some(Self::Z),
+            "D" => Some(Self::D),
+            "X/D" => Some(Self::XOrD),
+            "X/Z" | "Z/D" | "X/Z/D" => Some(Self::ZOrD),
+            _ => None,
+        }
+    }
+}
 
-/// Emptied, or given a value without meaning where the object must have one.
-pub const Z_OR_D: &[u32] = &[
-    0x00080013, 0x00080022, 0x00080023, 0x0008002A, 0x00080032, 0x00080033, 0x00080080, 0x00080082,
-    0x00081010, 0x00081070, 0x00081110, 0x00081111, 0x00100020, 0x00102203, 0x00180010, 0x00181000,
-    0x00189919, 0x00321060, 0x00400555, 0x00700084, 0x22000002, 0x22000005, 0x30080105, 0x300A00B2,
-    0x300E0008,
-];
+/// Keyword, tag and action of each row.
+fn rows() -> impl Iterator<Item = [&'static str; 3]> {
+    let lines = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1);
+    lines.map(|line| {
+        let mut cells = line.split(',');
+        std::array::from_fn(|_| cells.next().unwrap_or_default())
+    })
+}
+
+fn tag_of(keyword: &str) -> Option<Tag> {
+    StandardDataDictionary.by_name(keyword).map(|entry| entry.tag())
+}
+
+static ACTIONS: LazyLock<HashMap<Tag, Listed>> = LazyLock::new(|| {
+    // An export that passed over a row would keep what identifies.
+    let row = |[keyword, _, action]: [&str; 3]| {
+        let tag = tag_of(keyword).expect("the dictionary has each keyword of the shipped table");
+        (tag, Listed::of(action).expect("the shipped table has known actions"))
+    };
+    rows().map(row).collect()
+});
+
+pub fn listed(tag: Tag) -> Option<Listed> {
+    ACTIONS.get(&tag).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dicom_dictionary_std::tags;
+    use std::collections::HashSet;
+
+    #[test]
+    fn keywords_and_tags_of_the_table_agree_and_stand_once() {
+        let mut all = HashSet::new();
+        for [keyword, written, action] in rows() {
+            let tag = tag_of(keyword).unwrap_or_else(|| panic!("the dictionary has no {keyword}"));
+            assert_eq!(format!("{:04X}{:04X}", tag.group(), tag.element()), written, "{keyword}");
+            assert!(Listed::of(action).is_some(), "{keyword}: {action}");
+            assert!(all.insert(tag), "{keyword} stands twice");
+        }
+        assert_eq!(all.len(), 595);
+        assert!(rows().map(|[keyword, ..]| keyword.to_lowercase()).is_sorted());
+    }
+
+    #[test]
+    fn some_rows_are_as_the_standard_has_them() {
+        let rows = [
+            (tags::PATIENT_NAME, Some(Listed::Z)),
+            (tags::PATIENT_ID, Some(Listed::ZOrD)),
+            (tags::INSTITUTION_NAME, Some(Listed::ZOrD)),
+            (tags::PATIENT_AGE, Some(Listed::X)),
+            (tags::STUDY_DESCRIPTION, Some(Listed::X)),
+            (tags::STRUCTURE_SET_LABEL, Some(Listed::D)),
+            (tags::ROI_NAME, Some(Listed::Z)),
+            (tags::RT_PLAN_DATE, Some(Listed::XOrD)),
+            (tags::REFERENCED_IMAGE_SEQUENCE, None),
+            (tags::DOSE_GRID_SCALING, None),
+        ];
+        rows.into_iter().for_each(|(tag, wanted)| assert_eq!(listed(tag), wanted, "{tag}"));
+    }
+}
