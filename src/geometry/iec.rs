@@ -1,4 +1,4 @@
-//! IEC 61217 angles and the DICOM patient frame (LPS).
+//! IEC 61217 angles and the DICOM patient frame (LPS); assets/CONVENTIONS.md has the frames, tables and sources.
 
 use glam::{DMat3, DVec3};
 use serde::{Deserialize, Serialize};
@@ -164,7 +164,7 @@ mod tests {
         BeamFrame::new(p, gantry, coll, couch, DVec3::ZERO, SAD)
     }
 
-    /// The table of conventions.md: source relative to the isocentre.
+    /// The table of assets/CONVENTIONS.md: source relative to the isocentre.
     #[test]
     fn source_positions_of_the_table() {
         let table = [

@@ -260,8 +260,8 @@ mod tests {
         }
     }
 
-    /// Landmarks on the axes of conventions.md's table, by the similar triangles of a picture seen from the source: a point
-    /// `right` of the axis and `up` from it in the isocentre's plane lies 1.5 times as far in the image's.
+    /// Landmarks on the axes of the table of assets/CONVENTIONS.md, by the similar triangles of a picture seen from the source:
+    /// a point `right` of the axis and `up` from it in the isocentre's plane lies 1.5 times as far in the image's.
     #[test]
     fn landmarks_of_the_conventions_project_where_they_are_seen() {
         // Position, gantry, couch; the directions right and up as seen from the source, in patient LPS.

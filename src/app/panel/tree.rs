@@ -82,7 +82,7 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
             }
         });
     });
-    // EXTERNAL, PTV, CTV, GTV, then the rest (conventions.md, Display); the order of the file within each.
+    // EXTERNAL, PTV, CTV, GTV, then the rest (assets/CONVENTIONS.md, Display); the order of the file within each.
     let mut order: Vec<&case::Structure> = set.iter().collect();
     order.sort_by_key(|s| s.kind.min(StructureKind::Organ));
     for structure in order {

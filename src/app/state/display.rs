@@ -15,7 +15,7 @@ impl WindowLevel {
     }
 }
 
-/// Presets on the number keys 1 to 6, in this order (conventions.md, Display).
+/// Presets on the number keys 1 to 6, in this order (assets/CONVENTIONS.md, Display).
 pub const WINDOW_PRESETS: [(&str, WindowLevel); 6] = [
     ("Brain", WindowLevel::new(80.0, 40.0)),
     ("Soft tissue", WindowLevel::new(400.0, 40.0)),

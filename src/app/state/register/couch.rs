@@ -36,7 +36,7 @@ impl CouchShift {
 mod tests {
     use super::*;
 
-    /// A supine patient, head to the gantry: his left is the room's x, his head its y, his front its z (conventions.md).
+    /// A supine patient, head to the gantry: his left is the room's x, his head its y, his front its z (assets/CONVENTIONS.md).
     #[test]
     fn a_patient_too_far_left_is_moved_right() {
         let of = |t, r, position| CouchShift::of(&Pose::new(t, r), position);
