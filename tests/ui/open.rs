@@ -31,7 +31,10 @@ fn the_guide_opens_from_the_help() {
     w.run_steps(3);
     assert_eq!(w.query_all_by_label("Not for clinical use").count(), 2, "in the bar and in the help");
     for (title, file, line) in [
-        ("Planning", "plan", "The Plan workspace shows a CT"),
+        ("Opening and saving", "open", "The Plan workspace shows a CT"),
+        ("Beams and dose", "beams", "Beams of the selected plan"),
+        ("Contours and densities", "structures", "Structures are drawn, grown and combined"),
+        ("DVHs and goals", "goals", "What a dose gives each structure"),
         ("Comparing", "compare", "The Compare workspace sets two doses"),
         ("Registration", "register", "The Register workspace finds where"),
         ("Commissioning", "machine", "Neither makes a machine fit for treating anyone"),
@@ -47,7 +50,7 @@ fn the_guide_opens_from_the_help() {
     w.run_steps(3);
     w.get_by_label("Close").click();
     w.run_steps(3);
-    assert!(w.query_by_label("Planning").is_none());
+    assert!(w.query_by_label("Opening and saving").is_none());
 }
 
 #[test]

@@ -23,7 +23,10 @@ pub fn show(ctx: &egui::Context, state: &State, facts: &Facts, commands: &mut Co
         // The box keeps its own page number: 0, the program; 1, the keys; then the guide's.
         let id = egui::Id::unique("page of the help");
         let mut page: usize = ui.data(|d| d.get_temp(id)).unwrap_or_default();
-        ui.horizontal(|ui| {
+        // All pages have the same size, so that the names of the pages stay under the pointer.
+        let size = (ctx.content_rect().size() - egui::vec2(80.0, 190.0)).clamp(egui::Vec2::splat(120.0), BOX);
+        ui.set_max_width(size.x);
+        ui.horizontal_wrapped(|ui| {
             let titles = ["Program", "Keys"].into_iter().chain(guide::PAGES.map(|p| p.0));
             for (n, title) in titles.enumerate() {
                 ui.selectable_value(&mut page, n, title);
@@ -31,8 +34,6 @@ pub fn show(ctx: &egui::Context, state: &State, facts: &Facts, commands: &mut Co
         });
         ui.data_mut(|d| d.insert_temp(id, page));
         ui.separator();
-        // All pages have the same size, so that the names of the pages stay under the pointer.
-        let size = (ctx.content_rect().size() - egui::vec2(80.0, 160.0)).clamp(egui::Vec2::splat(120.0), BOX);
         ui.set_width(size.x);
         let area = egui::ScrollArea::vertical()
             .id_salt(page)
