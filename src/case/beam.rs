@@ -1,4 +1,4 @@
-//! A treatment beam: angles, collimation, monitor units.
+//! A treatment beam: angles, collimation, monitor units; the one check of leaf boundaries.
 
 use super::structure::is_same_name;
 use super::{Structure, StructureKind};

@@ -1,4 +1,4 @@
-//! The cache folder, for results that can be computed again.
+//! The cache folder, for results that can be computed again. `BEAMSIGHT_CACHE` names another; set to nothing it turns the cache off.
 
 use super::replace_file;
 use input::read_cached_text;

@@ -1,4 +1,4 @@
-//! Dose -> RT dose storage.
+//! Dose -> RT dose storage, and why a dose is no plan dose (`why_no_plan_dose`).
 
 use super::data_set::{DataSet, decimal, new_series, shortened};
 use super::{Belonging, WriteError};

@@ -1,4 +1,4 @@
-//! Plan -> RT plan storage.
+//! Plan -> RT plan storage, and why a plan cannot be written (`plan_faults`).
 
 use super::data_set::{DataSet, new_series, now, shortened};
 use super::{Belonging, WriteError};
