@@ -3,9 +3,10 @@
 # memory throughput of lines that each walk by themselves, by Algorithm 1 (original) and Algorithm 2 (nc), over the seven
 # geometries of Table 1. Needs Nsight Compute (ncu) and the right to read counters.
 #
-#     sh benches/xiao_table2.sh [target/release/beamsight]
+#     sh benches/xiao_table2.sh
 set -e
-beamsight=${1:-target/release/beamsight}
+bench=$(cargo bench --bench xiao --no-run 2>&1 | sed -n 's/.*Executable benches.*(\(.*\))/\1/p')
+[ -x "$bench" ] || { echo "cargo bench --bench xiao --no-run builds nothing" >&2; exit 1; }
 metrics=smsp__sass_branch_targets.sum,smsp__sass_branch_targets_threads_divergent.sum,smsp__inst_executed.sum
 metrics=$metrics,dram__bytes_read.sum.per_second,dram__bytes_write.sum.per_second,lts__t_bytes.sum.per_second
 metrics=$metrics,gpu__time_duration.sum
@@ -14,7 +15,7 @@ printf '%-14s %-9s %10s %10s %10s %9s %9s %9s %9s\n' \
 for case in xiao-water xiao-breast-a xiao-breast-b xiao-lung-a xiao-lung-b xiao-head-a xiao-head-b; do
     for walk in original nc; do
         ncu --clock-control none --csv --page raw --print-units base -k regex:^xiao_ --launch-count 1 --metrics "$metrics" \
-            "$beamsight" bench cccs "$case" --walk "$walk" --runs 1 --device cuda |
+            "$bench" "$case" --walk "$walk" --runs 1 |
             python3 -c '
 import csv, sys
 rows = list(csv.reader(line for line in sys.stdin if line.startswith("\"")))

@@ -1,4 +1,4 @@
-// For the table of Xiao et al., Med. Phys. 2012, and for `bench cccs --walk` alone: a thread for each line, which walks from voxel
+// For the table of Xiao et al., Med. Phys. 2012, and for `benches/xiao` alone: a thread for each line, which walks from voxel
 // to voxel by 3D-DDA (Algorithm 1, walk.cuh, or Algorithm 2, below) and deposits by atomics. Lines and dose are those of cccs.cu.
 
 #include "transport.cuh"
@@ -23,7 +23,7 @@ template <int AXES, class Visit> __device__ inline void walk_branch_free(Walk& w
     visit(walk.voxel, walk.alpha, walk.end);
 }
 
-// The voxels, as the host declares them in engine/cuda/paper/xiao.rs, field for field: x fastest in the layout along z.
+// The voxels, as the host declares them in benches/xiao/rays.rs, field for field: x fastest in the layout along z.
 struct RayVoxels {
     WalkGrid grid;
     int first_cell;

@@ -5,7 +5,7 @@
 //   walk_nested, two axes (here)       path column by column                rays of a column cross its planes at the same alphas
 //   walk_slab (cccs.cuh)               collapsed cone, local correction     parallel lines are alike: one walk serves a direction
 //   EvenWalk (mccs.cuh)                Monte Carlo                          rays from anywhere, even lattice: no table of planes
-//   walk_branch_free (paper_xiao.cu)   `bench cccs --walk` alone            Xiao's Algorithm 2, for his table
+//   walk_branch_free (paper_xiao.cu)   `benches/xiao` alone                 Xiao's Algorithm 2, for his table
 //
 // walk_nested is the 3D-DDA of Xiao et al., Med. Phys. 2012 (Algorithm 1) on grids whose z planes may be uneven, stepping as in
 // de Greef et al., Med. Phys. 36:4095, 2009 (appendix), planes in constant memory. A ray is p = from + alpha (to - from), alpha

@@ -5,7 +5,6 @@ mod all;
 use super::bench_memory::Asked;
 use super::{Answer, Failure, words};
 use engine::bench::{self, Options, Report};
-use engine::cccs::Traversal;
 use engine::{Compute, DeviceChoice, JobControl};
 use open::CaseWord;
 use serde_json::{Value, json};
@@ -23,7 +22,7 @@ beamsight bench all --json\n  \
 beamsight bench path A-I C-I arc --runs 51 --device cuda\n  \
 beamsight bench cccs clinical --device cuda\n  \
 beamsight bench cccs clinical-10-128 --device wgpu\n  \
-beamsight bench cccs xiao --walk nc --device cuda\n  \
+beamsight bench cccs xiao --device cuda\n  \
 beamsight bench drr slices --runs 200 --device cuda\n  \
 beamsight bench gamma table1 --device cuda\n  \
 beamsight bench gamma table1-H1 --device wgpu\n  \
@@ -49,11 +48,6 @@ pub struct Args {
     /// Timed runs of a case; left out: 15 on a card, 3 on the CPU, 100 starts of register
     #[arg(long, value_name = "N", value_parser = runs)]
     runs: Option<u32>,
-
-    /// For cccs on a card, how lines find their way: lattice (all of a direction together), original or nc (each by itself,
-    /// Algorithms 1 and 2 of Xiao 2012)
-    #[arg(long, value_name = "WALK", default_value = "lattice", value_parser = walk)]
-    walk: Traversal,
 
     /// For register: the case whose CT is taken
     #[arg(long, value_name = "CASE", default_value = "demo:thorax")]
@@ -100,13 +94,6 @@ fn runs(word: &str) -> Result<u32, String> {
     words::count(word).ok().filter(|n| *n <= 10_000).ok_or_else(|| "it must be from 1 to 10000".to_owned())
 }
 
-fn walk(word: &str) -> Result<Traversal, String> {
-    Traversal::ALL
-        .into_iter()
-        .find(|w| w.word() == word)
-        .ok_or_else(|| "it is lattice, original or nc".to_owned())
-}
-
 /// # Errors
 /// A failing device; unknown cases.
 pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
@@ -133,8 +120,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     if args.job == STROKE {
         return super::stroke::run(choice);
     }
-    let options =
-        Options { cases: args.cases.clone(), runs: args.runs.unwrap_or(few) as usize, walk: args.walk };
+    let options = Options { cases: args.cases.clone(), runs: args.runs.unwrap_or(few) as usize };
     if args.job == DRR {
         return super::bench_drr::run(&device, &options);
     }

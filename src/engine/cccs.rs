@@ -1,9 +1,7 @@
 //! Collapsed-cone convolution/superposition: the dose of a beam.
 
 use super::dispatch::{Answer, answer};
-pub use super::jobs::cccs::{
-    BeamDose, DoseError, DoseRequest, DoseTo, Quality, Traversal, dose_grid, matter_box,
-};
+pub use super::jobs::cccs::{BeamDose, DoseError, DoseRequest, DoseTo, Quality, dose_grid, matter_box};
 use super::{Compute, JobControl, cpu, cuda, wgpu};
 use case::Receipt;
 use std::sync::Arc;

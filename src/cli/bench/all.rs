@@ -51,7 +51,6 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
                 job: job.to_owned(),
                 cases: on_the_cpu.iter().filter(|_| on_cpu).map(|&case| case.to_owned()).collect(),
                 runs: args.runs.or(on_cpu.then_some(fewer)),
-                walk: args.walk,
                 ct: args.ct.clone(),
                 minutes: args.minutes,
                 works: false,

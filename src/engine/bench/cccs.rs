@@ -1,7 +1,7 @@
 //! Collapsed cone: a clinical grid, and the geometries of Xiao et al. 2012 (Table 1) as blocks of water.
 
 use super::{Options, Row, card_error, median, timed};
-use crate::cccs::{BeamDose, DoseRequest, DoseTo, Quality, Traversal};
+use crate::cccs::{BeamDose, DoseRequest, DoseTo, Quality};
 use crate::jobs::failure::Failure;
 use crate::{Compute, DeviceError, JobControl, cpu, cuda, phantom, wgpu};
 use case::{Beam, Jaws};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub const ON_CARD: [&str; 4] = ["trace", "terma", "transport", "crop"];
 
 /// Table 1: name, voxels, their sides in mm, and the sides of the square field in mm.
-const XIAO: [(&str, [usize; 3], [f64; 3], f64); 7] = [
+pub const XIAO: [(&str, [usize; 3], [f64; 3], f64); 7] = [
     ("xiao-water", [200, 200, 200], [1.0, 1.0, 1.0], 50.0),
     ("xiao-breast-a", [512, 512, 168], [0.5, 0.5, 3.0], 62.5),
     ("xiao-breast-b", [512, 512, 63], [1.0, 1.0, 1.0], 110.0),
@@ -24,7 +24,7 @@ const XIAO: [(&str, [usize; 3], [f64; 3], f64); 7] = [
     ("xiao-head-b", [384, 384, 58], [0.6, 0.6, 3.0], 54.0),
 ];
 /// Time of a voxel and direction, ns, of the clinical cases with 3D-DDA-nc (the caption of Figure 2).
-const PAPER_NS: [f64; 2] = [3.36, 4.23];
+pub const PAPER_NS: [f64; 2] = [3.36, 4.23];
 
 /// A beam on a block of water.
 pub fn water(
@@ -90,7 +90,7 @@ fn time(
 ) -> Result<Row, DeviceError> {
     let run = || match device {
         Compute::Cpu => cpu::cccs::beam_dose(request, control).map_err(Failure::Job),
-        Compute::Cuda(card) => cuda::cccs::beam_dose_by(options.walk, request, card, control)
+        Compute::Cuda(card) => cuda::cccs::beam_dose(request, card, control)
             .map_err(|failure| failure.map_card(DeviceError::Cuda)),
         Compute::Wgpu(card) => wgpu::cccs::beam_dose(request, card, control)
             .map_err(|failure| failure.map_card(DeviceError::Wgpu)),
@@ -109,7 +109,7 @@ fn time(
     let (voxels, directions) = (request.grid.len(), request.quality.directions());
     Ok(Row {
         case,
-        way: if options.walk == Traversal::Lattice { request.quality.word() } else { options.walk.word() },
+        way: request.quality.word(),
         voxels,
         directions,
         ms: median(times),

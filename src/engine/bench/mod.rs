@@ -8,7 +8,6 @@ pub mod mccs;
 pub mod memory;
 mod path;
 
-use super::cccs::Traversal;
 use super::cuda::{Buffer, CardLock, CudaError, Device};
 use super::jobs::failure::Failure;
 use super::wgpu::{self, WgpuError};
@@ -23,8 +22,6 @@ pub struct Options {
     pub cases: Vec<String>,
     /// Timed runs of a case, after one or more that are not timed.
     pub runs: usize,
-    /// Walk of the lines of cccs, on a card.
-    pub walk: Traversal,
 }
 
 impl Options {

@@ -397,12 +397,22 @@ impl CardLock<'_> {
         unsafe { result::memcpy_htod_async(address, values, stream.cu_stream()) }.map_err(self.failed(&doing))
     }
 
-    fn module(&mut self, source: &'static str) -> Result<&mut Module, CudaError> {
+    /// Loads the PTX of a source that the program does not embed, under a name for [`Self::launch`]; once.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn load(&mut self, source: &'static str, ptx: &'static str) -> Result<(), CudaError> {
         if !self.state.modules.contains_key(source) {
-            let ptx = kernels::ptx(source)?;
             let loaded = self.context().load_module(Ptx::from_src(ptx));
             let module = loaded.map_err(self.failed(&format!("loading the kernels of {source}.cu")))?;
             self.state.modules.insert(source, Module { module, ptx, kernels: HashMap::new() });
+        }
+        Ok(())
+    }
+
+    fn module(&mut self, source: &'static str) -> Result<&mut Module, CudaError> {
+        if !self.state.modules.contains_key(source) {
+            self.load(source, kernels::ptx(source)?)?;
         }
         self.state.modules.get_mut(source).ok_or_else(|| CudaError::Call {
             kernel: source.to_owned(),

@@ -32,13 +32,6 @@ pub(super) struct WalkGrid {
     stride_z: i32,
 }
 
-impl WalkGrid {
-    /// For walks through all voxels of an even box, with so many values from row to row and from plane to plane.
-    pub fn whole(size: [i32; 3], [stride_y, stride_z]: [i32; 2]) -> Self {
-        Self { box_low: [0; 3], box_high: size, stride_y, stride_z }
-    }
-}
-
 /// A grid seen by the kernels, x and y exchanged where `swapped`: positions are in voxels from the low edge of voxel 0
 /// along x and y, in mm from the middle of the grid along z.
 pub(super) struct Frame<'a> {

@@ -3,7 +3,7 @@
 use super::error::CudaError;
 
 /// Every source, by its name, and its PTX.
-const SOURCES: [(&str, &str); 12] = [
+const SOURCES: [(&str, &str); 11] = [
     ("cccs", include_str!("../../../kernels/ptx/cccs.ptx")),
     ("drr", include_str!("../../../kernels/ptx/drr.ptx")),
     ("gamma", include_str!("../../../kernels/ptx/gamma.ptx")),
@@ -13,7 +13,6 @@ const SOURCES: [(&str, &str); 12] = [
     ("correction", include_str!("../../../kernels/ptx/correction.ptx")),
     ("path", include_str!("../../../kernels/ptx/path.ptx")),
     ("paper_gu", include_str!("../../../kernels/ptx/paper_gu.ptx")),
-    ("paper_xiao", include_str!("../../../kernels/ptx/paper_xiao.ptx")),
     ("terma", include_str!("../../../kernels/ptx/terma.ptx")),
     ("drr_gradient", include_str!("../../../kernels/ptx/drr_gradient.ptx")),
 ];
@@ -27,7 +26,7 @@ pub(super) fn ptx(source: &str) -> Result<&'static str, CudaError> {
 }
 
 /// The sizes in bytes of a kernel's arguments, as its PTX declares them; `None` where it has no such kernel.
-pub(super) fn signature(ptx: &str, kernel: &str) -> Option<Vec<usize>> {
+pub fn signature(ptx: &str, kernel: &str) -> Option<Vec<usize>> {
     let entry = format!(".entry {kernel}(");
     let after = &ptx[ptx.find(&entry)? + entry.len()..];
     let declared = &after[..after.find(')')?];

@@ -27,5 +27,6 @@ mod transfer;
 
 pub use device::{Arg, Card, CardLock, Device, Shape, cards, int, opened};
 pub use error::{CudaError, Failure};
+pub use kernels::signature;
 pub use memory::{Buffer, Resident};
 pub use transfer::{Clock, ReadyEvent};

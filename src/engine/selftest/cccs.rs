@@ -1,7 +1,7 @@
 //! Collapsed cone: phantoms and fields of every kind, a card against the CPU, and both against the plain reference.
 
 use super::{Row, differences};
-use crate::cccs::{BeamDose, DoseError, DoseRequest, DoseTo, Quality, Traversal};
+use crate::cccs::{BeamDose, DoseError, DoseRequest, DoseTo, Quality};
 use crate::jobs::failure::Failure;
 use crate::phantom::patient;
 use crate::{Compute, DeviceError, JobControl, Random, cpu, cuda, reference, wgpu};
@@ -32,19 +32,12 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, D
         control.check()?;
         // The CPU is compared with itself once, for equal bits.
         if device.is_card() || rows.is_empty() {
-            rows.push(compare(case, Traversal::Lattice, device, control)?);
+            rows.push(compare(case, device, control)?);
         }
     }
     for case in &small_cases().map_err(failed)? {
         control.check()?;
         rows.push(judge(case, device, control)?);
-    }
-    // Lines that find their own way need the card's time, not the CPU's: two cases do.
-    if let (Compute::Cuda(_), [water, .., last]) = (device, &cases[..]) {
-        for walk in [Traversal::Original, Traversal::BranchFree] {
-            rows.push(compare(water, walk, device, control)?);
-            rows.push(compare(last, walk, device, control)?);
-        }
     }
     Ok(rows)
 }
@@ -57,7 +50,7 @@ pub(super) fn small_rows(device: &Compute, control: &JobControl) -> Result<Vec<R
         for quality in [Quality::Preview, Quality::Standard, Quality::Full] {
             control.check()?;
             case.request.quality = quality;
-            rows.push(compare(&case, Traversal::Lattice, device, control)?);
+            rows.push(compare(&case, device, control)?);
         }
         rows.push(judge(&case, device, control)?);
     }
@@ -65,7 +58,7 @@ pub(super) fn small_rows(device: &Compute, control: &JobControl) -> Result<Vec<R
 }
 
 /// A dose beside that of the CPU.
-fn compare(case: &Case, walk: Traversal, device: &Compute, control: &JobControl) -> Result<Row, DeviceError> {
+fn compare(case: &Case, device: &Compute, control: &JobControl) -> Result<Row, DeviceError> {
     let want = cpu::cccs::beam_dose(&case.request, control);
     let want = want.map(|dose| dose.gy.data().iter().map(|gy| f64::from(*gy)).collect());
     let tolerance = match (device, case.request.quality) {
@@ -73,7 +66,7 @@ fn compare(case: &Case, walk: Traversal, device: &Compute, control: &JobControl)
         (Compute::Wgpu(_), Quality::Preview) => TOLERANCE_WGPU_PREVIEW,
         (Compute::Wgpu(_), _) => TOLERANCE_WGPU,
     };
-    beside(want, ("CPU", tolerance), case, walk, device, control)
+    beside(want, ("CPU", tolerance), case, device, control)
 }
 
 /// A dose beside that of the plain reference, by as many lines as leave nothing of the lattice's own to speak of, and with
@@ -83,20 +76,19 @@ fn judge(case: &Case, device: &Compute, control: &JobControl) -> Result<Row, Dev
     const STEPS: usize = 300;
     let plain = DoseRequest { beam: in_steps(&case.request.beam, STEPS), ..case.request.clone() };
     let want = reference::cccs::beam_dose(&plain, LINES, control);
-    beside(want, ("reference", OF_REFERENCE), case, Traversal::Lattice, device, control)
+    beside(want, ("reference", OF_REFERENCE), case, device, control)
 }
 
 fn beside(
     want: Result<Vec<f64>, DoseError>,
     (against, tolerance): (&'static str, f64),
     case: &Case,
-    walk: Traversal,
     device: &Compute,
     control: &JobControl,
 ) -> Result<Row, DeviceError> {
     let run = || match device {
         Compute::Cpu => cpu::cccs::beam_dose(&case.request, control).map_err(Failure::Job),
-        Compute::Cuda(card) => cuda::cccs::beam_dose_by(walk, &case.request, card, control)
+        Compute::Cuda(card) => cuda::cccs::beam_dose(&case.request, card, control)
             .map_err(|failure| failure.map_card(DeviceError::Cuda)),
         Compute::Wgpu(card) => wgpu::cccs::beam_dose(&case.request, card, control)
             .map_err(|failure| failure.map_card(DeviceError::Wgpu)),
@@ -105,7 +97,7 @@ fn beside(
         job: "cccs",
         case: case.name.clone(),
         device: device.to_string(),
-        way: if walk == Traversal::Lattice { case.request.quality.word() } else { walk.word() },
+        way: case.request.quality.word(),
         against,
         worst,
         mean,

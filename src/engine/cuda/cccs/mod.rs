@@ -1,6 +1,7 @@
 //! Collapsed-cone convolution/superposition on a card: the algorithm of [`engine::cpu::cccs`](crate::cpu::cccs).
 
 mod correction;
+mod rays;
 pub(super) mod superpose;
 mod terma;
 
@@ -8,12 +9,14 @@ use super::path::{self, PathMethod};
 use super::{Buffer, CardLock, CudaError, Device, Failure};
 use crate::JobControl;
 use crate::jobs::Phases;
+use crate::jobs::cccs::angles::TiltNorm;
 use crate::jobs::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
 use crate::jobs::cccs::calibrate::calibration;
 use crate::jobs::cccs::correction::Tilts;
 use crate::jobs::cccs::job::{Clock, answer, check, digest, each_field};
 use crate::jobs::cccs::medium::{LOW_DENSITY_G_CM3, Medium};
-use crate::jobs::cccs::{BeamDose, DoseError, DoseRequest, Traversal};
+use crate::jobs::cccs::{BeamDose, DoseError, DoseRequest};
+pub use rays::{HighTerma, beam_dose_by};
 use std::sync::Arc;
 use superpose::{Placement, TransportInput, coefficients, superpose};
 use terma::{Voxels, crop, terma};
@@ -24,15 +27,15 @@ pub fn beam_dose(
     device: &Device,
     control: &JobControl,
 ) -> Result<BeamDose, Failure<DoseError>> {
-    beam_dose_by(Traversal::Lattice, request, device, control)
+    dose_by(request, device, control, |work, field, factor| work.add(field, factor))
 }
 
-/// As [`beam_dose`], by a walk of Xiao 2012 for comparison.
-pub fn beam_dose_by(
-    walk: Traversal,
+/// The dose of one beam, of whose fields `add` queues factor times the energy.
+fn dose_by(
     request: &DoseRequest,
     device: &Device,
     control: &JobControl,
+    mut add: impl FnMut(&mut Work<'_>, &Field<'_>, f32) -> Result<(), CudaError>,
 ) -> Result<BeamDose, Failure<DoseError>> {
     check(&request.beam)?;
     let mut clock = Clock::start();
@@ -40,16 +43,16 @@ pub fn beam_dose_by(
     clock.phase("density");
     let per_mu =
         calibration(&request.machine, request.quality, "cuda", control.cache(), |beam, field, water| {
-            let mut work = Work::new(device, beam, water, Traversal::Lattice)?;
+            let mut work = Work::new(device, beam, water)?;
             work.add(field, 1.0)?;
             Ok::<_, Failure<DoseError>>(work.energy()?)
         })?;
     clock.phase("calibration");
     let beam = Superposition::of(&request.machine, request.quality, control.cache());
-    let mut work = Work::new(device, &beam, &medium, walk)?;
+    let mut work = Work::new(device, &beam, &medium)?;
     clock.phase("upload");
     let fields = each_field(request, &per_mu, control, |field, factor| {
-        Ok::<_, Failure<DoseError>>(work.add(field, factor)?)
+        Ok::<_, Failure<DoseError>>(add(&mut work, field, factor)?)
     })?;
     clock.phase("queue");
     let (gy, on_card, digest) = work.dose(request)?;
@@ -67,7 +70,6 @@ struct Work<'a> {
     /// Uploaded while the first rays are traced.
     table: Option<Buffer<superpose::Coefficients>>,
     energy: Buffer<f32>,
-    walk: Traversal,
     card: super::Clock,
     /// Recorded before the last kernels: the download can be prepared.
     ready: Option<super::ReadyEvent>,
@@ -75,23 +77,28 @@ struct Work<'a> {
 
 impl<'a> Work<'a> {
     /// Uploads the density where the card has no copy.
-    fn new(
-        device: &'a Device,
-        beam: &'a Superposition,
-        medium: &'a Medium,
-        walk: Traversal,
-    ) -> Result<Self, CudaError> {
+    fn new(device: &'a Device, beam: &'a Superposition, medium: &'a Medium) -> Result<Self, CudaError> {
         let mut session = device.session();
         let density = session.uploaded(&medium.equivalent_g_cm3)?;
         let energy = session.alloc(medium.grid.len())?;
         session.fill(&energy, 0)?;
         let card = session.clock()?;
-        Ok(Self { session, beam, medium, density, table: None, energy, walk, card, ready: None })
+        Ok(Self { session, beam, medium, density, table: None, energy, card, ready: None })
     }
 
     /// Queues a field: adds `factor` times its energy.
     fn add(&mut self, field: &Field<'_>, factor: f32) -> Result<(), CudaError> {
-        let Self { session, beam, medium, card, ready, .. } = self;
+        let FieldTerma { placement, terma, table, low_terma_norm } = self.terma(field, factor)?;
+        let Self { session, beam, medium, density, energy, card, ready, .. } = self;
+        let low_density_g_cm3 = if medium.low_density { LOW_DENSITY_G_CM3 } else { 0.0 };
+        let input = TransportInput { placement, density, terma: &terma, low_terma_norm, low_density_g_cm3 };
+        *ready = Some(superpose(session, &input, &table, beam, factor, energy)?);
+        card.mark(session, "transport")
+    }
+
+    /// Queues the TERMA of a field, and adds `factor` times the energy of its electrons.
+    fn terma(&mut self, field: &Field<'_>, factor: f32) -> Result<FieldTerma, CudaError> {
+        let Self { session, beam, medium, card, .. } = self;
         let grid = &medium.grid;
         let source_mm = field.frame.source_mm;
         let path =
@@ -108,27 +115,13 @@ impl<'a> Work<'a> {
         card.mark(session, "prepare")?;
         let terma = terma(session, field, beam, &tilt, &voxels, factor, &self.energy)?;
         card.mark(session, "terma")?;
-        let input = TransportInput {
-            placement: Placement {
-                lattice: medium.lattice(),
-                source_mm: grid.local_from_patient(source_mm),
-                lattice_from_kernel: grid_from_kernel(field.frame, grid),
-                tilts: Tilts::within(field.fluence.widest_mm() / field.frame.sad_mm),
-            },
-            density: &self.density,
-            terma: &terma,
-            low_terma_norm: match self.walk {
-                Traversal::Lattice => beam.low_terma_norm(&tilt),
-                Traversal::Original | Traversal::BranchFree => None,
-            },
-            low_density_g_cm3: match self.walk {
-                Traversal::Lattice if medium.low_density => LOW_DENSITY_G_CM3,
-                // The paper's walks do without the exact loss.
-                _ => 0.0,
-            },
+        let placement = Placement {
+            lattice: medium.lattice(),
+            source_mm: grid.local_from_patient(source_mm),
+            lattice_from_kernel: grid_from_kernel(field.frame, grid),
+            tilts: Tilts::within(field.fluence.widest_mm() / field.frame.sad_mm),
         };
-        *ready = Some(superpose(session, &input, table, beam, self.walk, factor, &self.energy)?);
-        card.mark(session, "transport")
+        Ok(FieldTerma { placement, terma, table: table.clone(), low_terma_norm: beam.low_terma_norm(&tilt) })
     }
 
     /// Energy per volume (Gy g/cm3) on the medium's grid.
@@ -149,11 +142,18 @@ impl<'a> Work<'a> {
     }
 }
 
+/// TERMA of a field on a card, and how it is transported.
+struct FieldTerma {
+    placement: Placement,
+    terma: Buffer<superpose::Terma>,
+    table: Buffer<superpose::Coefficients>,
+    low_terma_norm: Option<TiltNorm>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::kernels::{constant, ptx, signature};
     use super::{correction, superpose};
-    use crate::cuda::paper::xiao;
     use crate::jobs::cccs::angles::{ANGLES, PRIMARY, SCATTER, STEP_DEG, TILTS};
     use crate::jobs::cccs::correction::{DENSEST, LEAST, PLACES, POWERS, REACH};
     use crate::jobs::cccs::field_tables::Field;
@@ -202,7 +202,6 @@ mod tests {
     fn the_kernels_are_called_as_declared() {
         let [layout, rays] = [size_of::<superpose::SlabLayout>(), size_of::<superpose::Rays>()];
         let (stencil, field) = (size_of::<correction::Correction>(), size_of::<Field>());
-        let xiao = [&[size_of::<xiao::RayVoxels>()][..], &[8; 6]].concat();
         let transport = vec![8, 4, 8, 8, 8, 8, 8, 8, 8, 8];
         for (source, kernel, want) in [
             ("layout", "layout_scale", vec![4, 8, 8, 8]),
@@ -220,8 +219,6 @@ mod tests {
             ("correction", "correction_list", vec![8, 8, 8]),
             ("correction", "correction_add", vec![layout, stencil, 8, 8, 8, 8, 8, 8, 8, 8]),
             ("correction", "correction_reach", vec![layout, 8, 8, 8]),
-            ("paper_xiao", "xiao_original", xiao.clone()),
-            ("paper_xiao", "xiao_branch_free", xiao),
             ("terma", "terma_fill", vec![field, 8, 8, 8, 8, 4, 8, 8]),
             ("terma", "dose_crop", vec![4, 4, 4, 4, 4, 4, 4, 4, 8, 8, 8]),
         ] {

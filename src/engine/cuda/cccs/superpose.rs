@@ -1,9 +1,7 @@
 //! All directions of a beam on a card (`kernels/layout.cu`, `kernels/cccs.cu`).
 
 use super::correction::add_correction;
-use crate::cuda::paper::xiao;
 use crate::cuda::{Arg, Buffer, CardLock, CudaError, ReadyEvent, Shape, int};
-use crate::jobs::cccs::Traversal;
 use crate::jobs::cccs::angles::{ANGLES, AngleTable, PRIMARY, SCATTER, TiltNorm};
 use crate::jobs::cccs::beam::{LOW_TERMA_FRACTION, Superposition};
 use crate::jobs::cccs::correction::Tilts;
@@ -186,7 +184,7 @@ fn line_direction(n: usize, axis: DVec3, solid_angle_sr: f64, lattice: &Lattice)
 }
 
 /// The lines of all directions; those of one layout are neighbours.
-fn line_directions(placement: &Placement, directions: &[Direction]) -> Vec<LineDirection> {
+pub fn line_directions(placement: &Placement, directions: &[Direction]) -> Vec<LineDirection> {
     let Placement { lattice, lattice_from_kernel, .. } = placement;
     let numbered = directions.iter().enumerate();
     let mut directions: Vec<LineDirection> = numbered
@@ -251,7 +249,7 @@ pub struct DeviceLayout {
 }
 
 impl DeviceLayout {
-    fn new(session: &mut CardLock<'_>, input: &TransportInput<'_>) -> Result<Self, CudaError> {
+    pub fn new(session: &mut CardLock<'_>, input: &TransportInput<'_>) -> Result<Self, CudaError> {
         let layouts = Layouts::new(&input.placement);
         session.fits_int("the voxels of a dose", layouts.cells)?;
         let low_terma = input.low_terma_norm.as_ref();
@@ -406,7 +404,6 @@ pub fn superpose(
     input: &TransportInput<'_>,
     table: &Buffer<Coefficients>,
     beam: &Superposition,
-    walk: Traversal,
     factor: f32,
     energy: &Buffer<f32>,
 ) -> Result<ReadyEvent, CudaError> {
@@ -422,14 +419,21 @@ pub fn superpose(
         )?;
     }
     let directions = line_directions(placement, &beam.directions);
-    match walk {
-        Traversal::Lattice => cells.transport(session, &cells.high_terma, false, &directions, table)?,
-        Traversal::Original | Traversal::BranchFree => {
-            xiao::transport(session, walk, placement, &cells, &directions, table)?
-        }
-    }
+    cells.transport(session, &cells.high_terma, false, &directions, table)?;
+    finish(session, placement, &cells, beam, (&directions, table), (factor, energy))
+}
+
+/// Queues what follows the transport: the local correction, and the sum of the deposits of all layouts.
+pub fn finish(
+    session: &mut CardLock<'_>,
+    placement: &Placement,
+    cells: &DeviceLayout,
+    beam: &Superposition,
+    (directions, table): (&[LineDirection], &Buffer<Coefficients>),
+    (factor, energy): (f32, &Buffer<f32>),
+) -> Result<ReadyEvent, CudaError> {
     if beam.corrected {
-        add_correction(session, placement, &cells, beam, &directions, table)?;
+        add_correction(session, placement, cells, beam, directions, table)?;
     }
     let ready = session.ready_event()?;
     cells.gather(session, placement.lattice.size, factor, energy)?;

@@ -2,4 +2,3 @@
 //! batches need no kernel of their own (`bench::mccs`).
 
 pub mod gu;
-pub mod xiao;

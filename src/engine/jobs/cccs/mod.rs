@@ -68,30 +68,6 @@ impl Quality {
     }
 }
 
-/// Walk of the lines through the voxels, on a card. The dose is the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Traversal {
-    /// Of a whole lattice: lines of a direction are alike, one walk serves all.
-    #[default]
-    Lattice,
-    /// Line by line, by the nested branches of Algorithm 1 of Xiao 2012; for his table.
-    Original,
-    /// Line by line, by the comparisons of its Algorithm 2 (3D-DDA-nc); for his table.
-    BranchFree,
-}
-
-impl Traversal {
-    pub const ALL: [Self; 3] = [Self::Lattice, Self::Original, Self::BranchFree];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Lattice => "lattice",
-            Self::Original => "original",
-            Self::BranchFree => "nc",
-        }
-    }
-}
-
 /// The mass by which a voxel's energy is divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

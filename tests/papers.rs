@@ -1,0 +1,101 @@
+//! Kernels that benches bring along, for tables of papers: called as they are declared, and on a card right.
+
+#[path = "common/skip.rs"]
+mod skip;
+
+#[path = "../benches/xiao/rays.rs"]
+mod rays;
+
+use beamsight::case::{Beam, Jaws};
+use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality};
+use beamsight::engine::cuda::{self, CudaError, Device, signature};
+use beamsight::engine::{JobControl, cpu, phantom};
+use beamsight::geometry::Grid;
+use beamsight::physics::{Machine, Material};
+use glam::{DMat3, DVec3, EulerRot};
+use rays::{RayVoxels, Walk};
+use skip::{Missing, skip};
+use std::sync::Arc;
+
+/// Of the greatest dose, percent: what a card may differ from the CPU by.
+const DOSE_PERCENT: f64 = 0.1;
+
+/// A driver that is there and does not work is a failure.
+fn card(what: &str) -> Option<Arc<Device>> {
+    match cuda::cards() {
+        Err(error @ (CudaError::NoDriver | CudaError::NoCard)) => {
+            skip(Missing::Card, &format!("{what}: {error}"));
+            None
+        }
+        found => {
+            found.expect("the cards of this machine");
+            Some(Device::open(0).expect("a card that opens"))
+        }
+    }
+}
+
+/// The host's declarations are as large as the kernels'.
+#[test]
+fn the_walks_of_xiao_are_called_as_declared() {
+    let want = [&[size_of::<RayVoxels>()][..], &[8; 6]].concat();
+    for walk in Walk::ALL {
+        assert_eq!(signature(rays::PTX, walk.kernel()), Some(want.clone()), "{}", walk.word());
+    }
+}
+
+#[test]
+fn lines_that_walk_by_themselves_give_the_cpus_dose() {
+    let Some(card) = card("no walk of Xiao 2012 is tested") else { return };
+    let control = JobControl::new();
+    for (name, request) in doses() {
+        let want = cpu::cccs::beam_dose(&request, &control).expect("a dose");
+        let most = want.gy.data().iter().copied().fold(0.0, f32::max);
+        for walk in Walk::ALL {
+            let [got, again] =
+                [(); 2].map(|()| rays::beam_dose(walk, &request, &card, &control).expect("a dose"));
+            assert_eq!(got.gy.data(), again.gy.data(), "{name}, {}: equal runs have equal bits", walk.word());
+            let apart = got.gy.data().iter().zip(want.gy.data()).map(|(got, want)| (got - want).abs());
+            let worst = 100.0 * f64::from(apart.fold(0.0, f32::max) / most);
+            assert!(worst <= DOSE_PERCENT, "{name}, {}: {worst} %", walk.word());
+        }
+    }
+}
+
+/// Water, and slabs on an oblique grid.
+fn doses() -> [(&'static str, DoseRequest); 2] {
+    let water =
+        phantom::patient(DVec3::splat(5.0), [40, 36, 38], |_| (1.0, Material::Water)).expect("a grid");
+    let layers = phantom::patient(DVec3::splat(4.0), [41, 45, 37], |p| match p.y {
+        y if (-40.0..10.0).contains(&y) => (0.25, Material::Lung),
+        y if (20.0..32.0).contains(&y) => (1.8, Material::CorticalBone),
+        _ => (1.0, Material::Water),
+    })
+    .expect("a grid");
+    let turn = DMat3::from_euler(EulerRot::ZYX, 0.4, -0.3, 0.2);
+    let planes: Vec<f64> = (0..28).map(|k| f64::from(k) * 4.0).collect();
+    let first = turn * DVec3::new(-48.0, -40.0, -54.0);
+    let oblique = Grid::new(first, turn.x_axis, turn.y_axis, [3.0, 3.5], [33, 24], &planes).expect("a grid");
+    let machine = Machine::resolve("generic-6mv").expect("a shipped machine");
+    let square = |side, gantry_deg| {
+        Beam::fixed("papers", 1, gantry_deg, DVec3::ZERO, Jaws::symmetric(side, side), 100.0)
+    };
+    let mut turned = square(70.0, 45.0);
+    turned.control_points.iter_mut().for_each(|point| point.couch_deg = 340.0);
+    let in_water = DoseRequest {
+        grid: Arc::clone(water.mass_density_g_cm3.grid()),
+        patient: water,
+        machine: Arc::clone(&machine),
+        beam: square(100.0, 0.0),
+        quality: Quality::Preview,
+        dose_to: DoseTo::Medium,
+    };
+    let in_slabs = DoseRequest {
+        grid: Arc::new(oblique),
+        patient: layers,
+        machine,
+        beam: turned,
+        quality: Quality::Standard,
+        dose_to: DoseTo::Water,
+    };
+    [("water 10x10", in_water), ("oblique grid in slabs", in_slabs)]
+}
