@@ -1,4 +1,4 @@
-// For the tables of Gu 2010, and for `bench gamma` alone: his search (algorithm A2), points as they lie or sorted by dose difference.
+// For the tables of Gu 2010, and for `benches/gu` alone: his search (algorithm A2), points as they lie or sorted by dose difference.
 // The answers are those of gamma.cu.
 
 #include "gamma_search.cuh"

@@ -6,11 +6,15 @@ mod skip;
 #[path = "../benches/xiao/rays.rs"]
 mod rays;
 
+#[path = "../benches/gu/search.rs"]
+mod search;
+
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality};
 use beamsight::engine::cuda::{self, CudaError, Device, signature};
-use beamsight::engine::{JobControl, cpu, phantom};
-use beamsight::geometry::Grid;
+use beamsight::engine::gamma::{Criterion, GammaRequest};
+use beamsight::engine::{JobControl, Random, cpu, phantom};
+use beamsight::geometry::{Grid, Volume};
 use beamsight::physics::{Machine, Material};
 use glam::{DMat3, DVec3, EulerRot};
 use rays::{RayVoxels, Walk};
@@ -19,6 +23,8 @@ use std::sync::Arc;
 
 /// Of the greatest dose, percent: what a card may differ from the CPU by.
 const DOSE_PERCENT: f64 = 0.1;
+/// The same of gamma.
+const GAMMA: f32 = 1e-5;
 
 /// A driver that is there and does not work is a failure.
 fn card(what: &str) -> Option<Arc<Device>> {
@@ -98,4 +104,55 @@ fn doses() -> [(&'static str, DoseRequest); 2] {
         dose_to: DoseTo::Water,
     };
     [("water 10x10", in_water), ("oblique grid in slabs", in_slabs)]
+}
+
+/// The host's declarations are as large as the kernels'.
+#[test]
+fn the_search_of_gu_is_called_as_declared() {
+    // Both structs are the program's, which checks their sizes.
+    let own = signature(include_str!("../kernels/ptx/gamma.ptx"), "gamma_far").expect("a kernel");
+    let of = |rest: &[usize]| [&own[..2], rest].concat();
+    assert_eq!(signature(search::PTX, "gu_search"), Some(of(&[8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 8])));
+    assert_eq!(signature(search::PTX, "gu_bins"), Some(of(&[8; 8])));
+    assert_eq!(signature(search::PTX, "gu_begin"), Some(vec![8]));
+    assert_eq!(signature(search::PTX, "gu_sort"), Some(of(&[8; 9])));
+}
+
+#[test]
+fn cells_by_distance_give_the_cpus_gamma() {
+    let Some(card) = card("no search of Gu 2010 is tested") else { return };
+    let control = JobControl::new();
+    let [reference, evaluated] = [(2, 0.0), (3, 3.0)].map(|(seed, noise_gy)| noisy_ball(seed, noise_gy));
+    for (sorted, threshold_percent, local) in [(true, 10.0, false), (false, 20.0, false), (true, 5.0, true)] {
+        let criterion = Criterion { local, ..Criterion::global(3.0, 3.0) };
+        let request = GammaRequest {
+            threshold_percent,
+            ..GammaRequest::new(Arc::clone(&reference), Arc::clone(&evaluated), vec![criterion])
+        };
+        let want = cpu::gamma::gamma(&request, &control).expect("a gamma");
+        let [got, again] =
+            [(); 2].map(|()| search::gamma(sorted, &request, &card, &control).expect("a gamma"));
+        assert!(want.maps[0].counts.analysed > 1000, "{:?}", want.maps[0].counts);
+        assert_eq!(got.maps[0].counts.analysed, want.maps[0].counts.analysed);
+        let maps = [&got, &again, &want].map(|result| result.maps[0].gamma.data());
+        for ((got, again), want) in maps[0].iter().zip(maps[1]).zip(maps[2]) {
+            assert_eq!(got.to_bits(), again.to_bits(), "equal runs have equal bits");
+            let is_right = if want.is_nan() { got.is_nan() } else { (got - want).abs() <= GAMMA };
+            assert!(is_right, "sorted: {sorted}, from {threshold_percent} %: {got} for {want}");
+        }
+    }
+}
+
+/// A ball of 60 Gy that falls off, with noise.
+fn noisy_ball(seed: u64, noise_gy: f64) -> Arc<Volume<f32>> {
+    let (size, spacing_mm) = ([36, 33, 30], DVec3::new(2.0, 2.2, 2.5));
+    let first = -0.5 * spacing_mm * DVec3::from(size.map(|n| n as f64 - 1.0));
+    let grid = Arc::new(Grid::axis_aligned(first, spacing_mm, size).expect("a grid"));
+    let mut random = Random::new(seed);
+    let gy = |n: usize| {
+        let at = grid.centre_mm(n % size[0], n / size[0] % size[1], n / (size[0] * size[1]));
+        let clean = 60.0 / (1.0 + ((at.length() - 28.0) / 3.0).exp());
+        (clean + noise_gy * (random.unit() - 0.5)).max(0.0) as f32
+    };
+    Arc::new(Volume::new(Arc::clone(&grid), (0..grid.len()).map(gy).collect()))
 }

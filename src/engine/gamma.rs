@@ -2,7 +2,7 @@
 
 use super::dispatch::{Answer, answer};
 pub use super::jobs::gamma::{
-    Checked, Counts, Criterion, Dims, GammaError, GammaMap, GammaRequest, GammaResult, Method, Normalisation,
+    Checked, Counts, Criterion, Dims, GammaError, GammaMap, GammaRequest, GammaResult, Normalisation,
     OUTSIDE, Role, Subset, Surface, UNDEFINED, near_maximum,
 };
 use super::{Compute, JobControl, cpu, cuda, wgpu};

@@ -1,21 +1,21 @@
 //! Gamma on a card (`kernels/gamma.cu`), in passes of the search: points in need of the next pass are listed together (Gu 2010).
 
 mod pair;
+mod points;
 
 use super::device::{Arg, CardLock, Device, Shape};
 use super::error::{CudaError, Failure};
 use super::memory::{Buffer, Key, Resident};
 use super::pages::HostBuffer;
-use super::paper::gu;
 use crate::JobControl;
 use crate::cache::Cache;
 use crate::jobs::gamma::{
     CardCall, Checked, Counts, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, Layers, Limits,
-    Method, look, remember, select, threshold,
+    look, remember, select, threshold,
 };
 use geometry::Volume;
-pub(super) use pair::Pair;
-use pair::pair;
+use pair::{Pair, pair};
+pub use points::{Points, gamma_by};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -57,13 +57,33 @@ impl Resident for Cells {
     }
 }
 
-/// Answers a request, with its receipt. Its phases: `upload` (of doses that the card does not hold), `prepare` (the list of points; in a
-/// plane and for the paper's search the cells), `search` (with the cells, else), `download`, by the card's events; `host`, the rest of
-/// the call.
+/// Answers a request, with its receipt. Its phases: `upload` (of doses that the card does not hold), `prepare` (the list of points and
+/// the cells), `search`, `download`, by the card's events; `host`, the rest of the call.
 pub fn gamma(
     request: &GammaRequest,
     device: &Device,
     control: &JobControl,
+) -> Result<GammaResult, Failure<GammaError>> {
+    let search = |session: &mut CardLock<'_>, work: &Work, search: &Search<'_>| {
+        work.queue_search(session, &search.limits, search.checked)
+    };
+    gamma_with(request, device, control, false, search)
+}
+
+/// Limits of the search by one criterion.
+struct Search<'a> {
+    criterion: &'a Criterion,
+    checked: Checked,
+    limits: Limits,
+}
+
+/// Answers a request whose searches `search` queues; `lists`: over a list of points, also in space.
+fn gamma_with(
+    request: &GammaRequest,
+    device: &Device,
+    control: &JobControl,
+    lists: bool,
+    search: impl Fn(&mut CardLock<'_>, &Work, &Search<'_>) -> Result<(), CudaError>,
 ) -> Result<GammaResult, Failure<GammaError>> {
     let start = Instant::now();
     let layers = Layers::new(request)?;
@@ -83,13 +103,14 @@ pub fn gamma(
     let mut work = Work::new(&mut session, request, &layers, doses, chosen.as_deref())?;
     // Allocation is not timed as the card's work.
     clock.mark(&session, "upload")?;
-    work.queue_list(&mut session, request, checked)?;
+    work.queue_list(&mut session, checked, lists)?;
     work.queue_cells(&mut session)?;
     clock.mark(&session, "prepare")?;
     let mut found = Vec::with_capacity(request.criteria.len());
     for (n, criterion) in request.criteria.iter().enumerate() {
         control.check().map_err(GammaError::from)?;
-        work.queue_search(&mut session, request, checked, &layers, criterion)?;
+        let limits = Limits::new(request, checked, criterion, work.pair.spacing);
+        search(&mut session, &work, &Search { criterion, checked, limits })?;
         clock.mark(&session, "search")?;
         let host = host.take().unwrap_or(HostBuffer::Later(voxels));
         let (gamma, counts) = session.download_seen(&work.gamma, host, Counts::of_part)?;
@@ -105,9 +126,9 @@ pub fn gamma(
 }
 
 /// Both doses on the card.
-pub(super) struct Doses {
-    pub reference: Arc<Buffer<f32>>,
-    pub values: Arc<Buffer<f32>>,
+struct Doses {
+    reference: Arc<Buffer<f32>>,
+    values: Arc<Buffer<f32>>,
 }
 
 impl Doses {
@@ -132,26 +153,26 @@ impl Doses {
 }
 
 /// Buffers of the launches.
-pub(super) struct Work {
-    pub pair: Pair,
+struct Work {
+    pair: Pair,
     flat: bool,
-    pub doses: Doses,
+    doses: Doses,
     cells: Arc<Cells>,
     /// Their key in the card's cache, and whether the kernel that computes them has been queued.
     cells_key: Key,
     made: bool,
-    pub reference_planes: Buffer<f64>,
-    pub planes: Buffer<f64>,
+    reference_planes: Buffer<f64>,
+    planes: Buffer<f64>,
     heights: Buffer<[f32; 2]>,
-    pub layer_of: Buffer<i32>,
-    pub list: Buffer<u32>,
-    pub count: Buffer<i32>,
+    layer_of: Buffer<i32>,
+    list: Buffer<u32>,
+    count: Buffer<i32>,
     /// Whether the list came from the host.
     listed: bool,
     /// Points that the first and second pass leave to the next, and their numbers: `struct Left` of the kernels.
     next: [Buffer<u32>; 2],
     left: Buffer<i32>,
-    pub gamma: Buffer<f32>,
+    gamma: Buffer<f32>,
 }
 
 impl Work {
@@ -209,17 +230,12 @@ impl Work {
     }
 
     /// Queues the list of points, and the map's value of the others.
-    fn queue_list(
-        &self,
-        session: &mut CardLock<'_>,
-        request: &GammaRequest,
-        checked: Checked,
-    ) -> Result<(), CudaError> {
+    fn queue_list(&self, session: &mut CardLock<'_>, checked: Checked, lists: bool) -> Result<(), CudaError> {
         if self.listed {
             // Four bytes of 0xff are a NaN.
             return session.fill(&self.gamma, 0xff);
         }
-        if !self.flat && request.method == Method::Bounded {
+        if !(lists || self.flat) {
             // The first pass finds them itself.
             return Ok(());
         }
@@ -254,31 +270,24 @@ impl Work {
     }
 
     fn queue_search(
-        &mut self,
+        &self,
         session: &mut CardLock<'_>,
-        request: &GammaRequest,
+        limits: &Limits,
         checked: Checked,
-        layers: &Layers,
-        criterion: &Criterion,
     ) -> Result<(), CudaError> {
-        let limits = Limits::new(request, checked, criterion, self.pair.spacing);
         if self.flat {
-            return self.queue_plane(session, &limits);
-        }
-        if request.method != Method::Bounded {
-            let offsets = gu::offsets(request, checked, layers, criterion);
-            return gu::queue(self, session, &limits, request.method == Method::Sorted, &offsets);
+            return self.queue_plane(session, limits);
         }
         session.fill(&self.left, 0)?;
         let [to_boxes, to_far] = self.next.clone();
         // Without a list the card finds the points over the threshold as it goes.
         let list = if self.listed { Arg::from(&self.list) } else { Arg::value(&0_u64) };
-        let mut args = self.search_args(&limits, Reads::Values);
+        let mut args = self.search_args(limits, Reads::Values);
         args.extend([list, Arg::int(self.list.count()), Arg::value(&threshold(checked.threshold_gy))]);
         args.extend([Arg::from(&to_boxes), Arg::from(&self.left), Arg::from(&self.gamma)]);
         session.launch("gamma", "gamma_vertices", self.points(), &args)?;
         let shape = Shape { blocks: [FETCHING_BLOCKS, 1, 1], threads: [THREADS, 1, 1] };
-        let mut args = self.search_args(&limits, Reads::All);
+        let mut args = self.search_args(limits, Reads::All);
         args.extend([
             Arg::from(&to_boxes),
             Arg::from(&to_far),
@@ -286,13 +295,13 @@ impl Work {
             Arg::from(&self.gamma),
         ]);
         session.launch("gamma", "gamma_boxes", shape, &args)?;
-        let mut args = self.search_args(&limits, Reads::All);
+        let mut args = self.search_args(limits, Reads::All);
         args.extend([Arg::from(&to_far), Arg::from(&self.left), Arg::from(&self.gamma)]);
         session.launch("gamma", "gamma_far", shape, &args)
     }
 
     /// First arguments of all searches in space.
-    pub fn search_args(&self, limits: &Limits, reads: Reads) -> Vec<Arg> {
+    fn search_args(&self, limits: &Limits, reads: Reads) -> Vec<Arg> {
         let mut args = vec![
             Arg::value(&self.pair),
             Arg::value(limits),
@@ -302,7 +311,6 @@ impl Work {
         let Cells { range, quads } = &*self.cells;
         args.extend(match reads {
             Reads::Values => vec![],
-            Reads::Quads => vec![Arg::from(quads)],
             Reads::All => vec![Arg::from(quads), Arg::from(range)],
         });
         args.extend([
@@ -315,7 +323,7 @@ impl Work {
     }
 
     /// A thread a point.
-    pub fn points(&self) -> Shape {
+    fn points(&self) -> Shape {
         let mut shape = line(self.list.count(), THREADS);
         shape.blocks[0] = shape.blocks[0].min(MOST_BLOCKS);
         shape
@@ -340,13 +348,12 @@ impl Work {
 
 /// Tables of the evaluated dose that a search reads.
 #[derive(Clone, Copy)]
-pub(super) enum Reads {
+enum Reads {
     Values,
-    Quads,
     All,
 }
 
-pub(super) fn line(count: usize, threads: u32) -> Shape {
+fn line(count: usize, threads: u32) -> Shape {
     Shape::covering([count, 1, 1], [threads, 1, 1])
 }
 

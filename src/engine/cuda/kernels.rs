@@ -3,7 +3,7 @@
 use super::error::CudaError;
 
 /// Every source, by its name, and its PTX.
-const SOURCES: [(&str, &str); 11] = [
+const SOURCES: [(&str, &str); 10] = [
     ("cccs", include_str!("../../../kernels/ptx/cccs.ptx")),
     ("drr", include_str!("../../../kernels/ptx/drr.ptx")),
     ("gamma", include_str!("../../../kernels/ptx/gamma.ptx")),
@@ -12,7 +12,6 @@ const SOURCES: [(&str, &str); 11] = [
     ("mccs", include_str!("../../../kernels/ptx/mccs.ptx")),
     ("correction", include_str!("../../../kernels/ptx/correction.ptx")),
     ("path", include_str!("../../../kernels/ptx/path.ptx")),
-    ("paper_gu", include_str!("../../../kernels/ptx/paper_gu.ptx")),
     ("terma", include_str!("../../../kernels/ptx/terma.ptx")),
     ("drr_gradient", include_str!("../../../kernels/ptx/drr_gradient.ptx")),
 ];

@@ -19,7 +19,6 @@ mod kernels;
 pub mod mccs;
 mod memory;
 mod pages;
-mod paper;
 pub mod path;
 mod similarity;
 mod staging;

@@ -1,7 +1,7 @@
 //! Gamma: closed forms, and pairs of every kind of grid, a card against the CPU.
 
 use super::Row;
-use crate::gamma::{Criterion, Dims, GammaError, GammaRequest, GammaResult, Method, Normalisation, Subset};
+use crate::gamma::{Criterion, Dims, GammaError, GammaRequest, GammaResult, Normalisation, Subset};
 use crate::jobs::failure::Failure;
 use crate::{Compute, DeviceError, JobControl, Random, cpu, cuda, wgpu};
 use geometry::{Grid, GridError, Volume};
@@ -213,16 +213,11 @@ fn cases(extent: f64) -> Result<Vec<Case>, GridError> {
         None,
     );
     let unlimited = add("far apart", &a, &dose(&even, ball(DVec3::new(9.0, 0.0, 0.0), 25.0)), &[usual], None);
-    let sorted = add("the paper's search, sorted", &a, &b, &[usual], None);
-    let unsorted = add("the paper's search", &a, &b, &[usual], None);
     let part = add("a random part", &a, &b, &[usual], None);
     let slices = add("slice by slice", &b, &b_fine, &[usual], None);
     let planar = add("a plane", &rough(&plane, 6, 3.0), &b_fine, &[usual], None);
     cases[far].request.max_gamma = Some(2.0);
     cases[unlimited].request.threshold_percent = 10.0;
-    cases[sorted].request.method = Method::Sorted;
-    cases[unsorted].request.method = Method::Paper;
-    cases[unsorted].request.threshold_percent = 20.0;
     cases[part].request.subset = Some(Subset { count: 500, seed: 11 });
     cases[slices].request.dims = Dims::Slices;
     cases[planar].request.dims = Dims::Plane;

@@ -1,14 +1,14 @@
-//! Gamma beside Gu 2010: its Tables 1 (cases), 2 (its own search, points sorted by dose difference or not), 3 (criteria)
-//! and Figure 2 (resolution).
+//! Gamma beside Gu 2010: its Tables 1 (cases), 2 (as its own search, which is `benches/gu`), 3 (criteria) and Figure 2
+//! (resolution).
 
 mod pairs;
 
 use super::{Options, card_error, median, timed};
-use crate::gamma::{Criterion, GammaRequest, GammaResult, Method};
+use crate::gamma::{Criterion, GammaRequest, GammaResult};
 use crate::jobs::failure::Failure;
 use crate::{Compute, DeviceError, JobControl, cpu, cuda, wgpu};
 use geometry::Volume;
-use pairs::{CASES, Case};
+pub use pairs::{CASES, Case, computed};
 use std::sync::Arc;
 
 /// Phases of a card that are kernels, by its own events.
@@ -38,7 +38,6 @@ pub struct Line {
     pub size: [usize; 3],
     pub criterion: Criterion,
     pub threshold_percent: f64,
-    pub method: Method,
     /// Points that have a gamma, and what came of them.
     pub points: usize,
     pub pass_rate_percent: f64,
@@ -75,7 +74,6 @@ struct GammaRequestCase {
     size: [usize; 3],
     criterion: Criterion,
     threshold_percent: f64,
-    method: Method,
     paper_s: Option<[f64; 2]>,
 }
 
@@ -87,22 +85,22 @@ pub fn lines(
     report: &dyn Fn(&Line),
 ) -> Result<Vec<Line>, DeviceError> {
     let mut lines = Vec::new();
-    let mut computed = None;
+    let mut doses = None;
     for case in CASES {
         let wanted = |ask: &GammaRequestCase| options.wants(&format!("{}-{}", ask.table, case.name));
-        let asks: Vec<GammaRequestCase> = asks(&case, device).into_iter().filter(wanted).collect();
+        let asks: Vec<GammaRequestCase> = asks(&case).into_iter().filter(wanted).collect();
         if asks.is_empty() {
             continue;
         }
-        let computed = match &computed {
+        let dose = match &doses {
             Some(dose) => dose,
-            None => computed.insert(pairs::computed(control)?),
+            None => doses.insert(computed(control)?),
         };
         let mut kept: Option<([usize; 3], Pair)> = None;
         for ask in asks {
             let pair = match kept.take().filter(|(size, _)| *size == ask.size) {
                 Some((_, pair)) => pair,
-                None => case.pair(computed, ask.size)?,
+                None => case.pair(dose, ask.size)?,
             };
             let line = time(&case, &ask, &pair, device, options, control)?;
             report(&line);
@@ -113,37 +111,30 @@ pub fn lines(
     Ok(lines)
 }
 
-fn asks(case: &Case, device: &Compute) -> Vec<GammaRequestCase> {
+fn asks(case: &Case) -> Vec<GammaRequestCase> {
     let usual = Criterion::global(3.0, 3.0);
-    let [paper_cpu, paper_gpu, paper_unsorted] = case.paper_s;
-    let ask = |table, size, criterion, threshold_percent, method, paper_s| GammaRequestCase {
+    let [paper_cpu, paper_gpu, _] = case.paper_s;
+    let ask = |table, size, criterion, threshold_percent, paper_s| GammaRequestCase {
         table,
         size,
         criterion,
         threshold_percent,
-        method,
         paper_s,
     };
     let size = case.size();
     let mut asks = Vec::new();
     for threshold in [10.0, 0.0] {
         let paper = (threshold == 0.0).then_some([paper_gpu, paper_cpu]);
-        asks.push(ask("table1", size, usual, threshold, Method::Bounded, paper));
+        asks.push(ask("table1", size, usual, threshold, paper));
     }
-    for (method, paper) in
-        [(Method::Paper, Some(paper_unsorted)), (Method::Sorted, Some(paper_gpu)), (Method::Bounded, None)]
-    {
-        if method == Method::Bounded || matches!(device, Compute::Cuda(_)) {
-            asks.push(ask("table2", size, usual, 0.0, method, paper.map(|gpu| [gpu, paper_cpu])));
-        }
-    }
+    asks.push(ask("table2", size, usual, 0.0, None));
     if case.name == HEAVY {
         for (dose_percent, dta_mm, paper) in TABLE_3 {
             let criterion = Criterion::global(dose_percent, dta_mm);
-            asks.push(ask("table3", size, criterion, 0.0, Method::Bounded, Some(paper)));
+            asks.push(ask("table3", size, criterion, 0.0, Some(paper)));
         }
         for size in FIGURE_2 {
-            asks.push(ask("figure2", size, usual, 0.0, Method::Bounded, None));
+            asks.push(ask("figure2", size, usual, 0.0, None));
         }
     }
     asks
@@ -175,7 +166,6 @@ fn time(
         let [a, b] = doses;
         let request = GammaRequest {
             threshold_percent: ask.threshold_percent,
-            method: ask.method,
             ..GammaRequest::new(a, b, vec![ask.criterion])
         };
         let before = cpu_seconds();
@@ -206,7 +196,6 @@ fn time(
         size: ask.size,
         criterion: ask.criterion,
         threshold_percent: ask.threshold_percent,
-        method: ask.method,
         points: summary.points,
         pass_rate_percent: summary.pass_rate_percent,
         most: summary.most,

@@ -37,6 +37,6 @@ pub use layers::Layers;
 pub use limits::{Limits, planes_per_mm, threshold};
 pub use near_maximum::near_maximum;
 pub use points::{HULL_MM, Locate, Place, select};
-pub use request::{Checked, Criterion, Dims, GammaRequest, Method, Normalisation, Subset, Surface};
+pub use request::{Checked, Criterion, Dims, GammaRequest, Normalisation, Subset, Surface};
 pub use result::{CardCall, Counts, GammaMap, GammaResult, OUTSIDE, ROUNDING, UNDEFINED, settled};
 pub use scan::{look, remember};

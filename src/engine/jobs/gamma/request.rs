@@ -32,7 +32,6 @@ pub struct GammaRequest {
     /// Only some of the voxels, chosen at random; their values are those of the full answer.
     pub subset: Option<Subset>,
     pub surface: Surface,
-    pub method: Method,
 }
 
 /// A dose difference and a distance to agreement.
@@ -132,20 +131,6 @@ pub enum Surface {
     Trilinear,
 }
 
-/// Search for the least distance to simplices in space. The answer is the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Method {
-    /// Without the cells that their distance and dose rule out.
-    #[default]
-    Bounded,
-    /// As Gu 2010 (algorithms A1 and A2) on a card, for its tables: cells by distance, all simplices of each, points as they lie.
-    /// The CPU and graphics devices search as [`Self::Bounded`].
-    Paper,
-    /// ... with the points sorted by dose difference, as its section 2.2 proposes.
-    Sorted,
-}
-
 /// A request whose numbers and doses are in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Checked {
@@ -168,7 +153,6 @@ impl GammaRequest {
             region: None,
             subset: None,
             surface: Surface::Simplices,
-            method: Method::Bounded,
         }
     }
 

@@ -1,5 +1,5 @@
 //! Gamma on a graphics device (`kernels/engine_gamma.wgsl`): the search of [`engine::cpu::gamma`](crate::cpu::gamma), its cells
-//! shared out over the threads. The paper's search is answered by the same: its answers are.
+//! shared out over the threads.
 
 mod places;
 
