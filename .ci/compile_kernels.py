@@ -1,4 +1,4 @@
-"""Compiles kernels/*.cu to kernels/ptx/*.ptx, which the program embeds. Needs neither a GPU nor a driver.
+"""Compiles kernels/*.cu to kernels/ptx/*.ptx, which the program embeds (of paper_*.cu: benches). Needs neither a GPU nor a driver.
 
     python3 .ci/compile_kernels.py            write the PTX
     python3 .ci/compile_kernels.py --check    fail where the PTX in the repository is not what the sources give

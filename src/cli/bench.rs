@@ -1,44 +1,168 @@
-//! `beamsight bench`: times of the jobs on this machine, beside the papers' figures.
+//! `beamsight bench`: times of the jobs on this machine, beside the papers' figures. [`JOBS`] is the table of them.
 
 mod all;
+mod by_voxel;
+mod drr;
+mod frame;
+mod gamma;
+mod live;
+mod mccs;
+mod memory;
+mod register;
+mod stroke;
 
-use super::bench_memory::Asked;
 use super::{Answer, Failure, words};
-use engine::bench::{self, Options, Report};
-use engine::{Compute, DeviceChoice, JobControl};
+use engine::bench::{self, Options};
+use engine::{Compute, DeviceChoice};
 use open::CaseWord;
-use serde_json::{Value, json};
-use std::fmt::Write as _;
+use serde_json::Value;
 
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Every case is run several times after warming up and the median is given: on a card the time of its \
-kernels by its own events, without transfers, and the time of the whole call with the copy to the host. Bytes are the \
-least there are to move (every input read once, every output written once), and their share is of a large copy's rate on \
-the same device.\n\n\
-Examples:\n  \
-beamsight bench path\n  \
-beamsight bench all --json\n  \
-beamsight bench path A-I C-I arc --runs 51 --device cuda\n  \
-beamsight bench cccs clinical --device cuda\n  \
-beamsight bench cccs clinical-10-128 --device wgpu\n  \
-beamsight bench cccs xiao --device cuda\n  \
-beamsight bench drr slices --runs 200 --device cuda\n  \
-beamsight bench gamma table1 --device cuda\n  \
-beamsight bench gamma table1-H1 --device wgpu\n  \
-beamsight bench mccs phantom linear --device cuda\n  \
-beamsight bench live --runs 5\n  \
-beamsight bench frame\n  \
-beamsight bench stroke\n  \
-beamsight bench memory\n  \
-beamsight bench memory demo:tg119 ~/ct/patient-7 --minutes 60\n  \
-beamsight bench register two part --runs 100\n  \
-beamsight bench register --ct ~/ct/patient-7 --device cpu\n  \
-beamsight bench path --device cpu --json"
-)]
+/// A job that is timed.
+struct Job {
+    name: &'static str,
+    /// What is timed.
+    times: &'static str,
+    /// The names of its cases, for people; empty: they have none.
+    cases: fn() -> String,
+    /// Words after `beamsight bench NAME`, a line each.
+    examples: &'static [&'static str],
+    /// What `bench all` asks of the CPU, which should end within a minute or two: cases (all where empty) and runs.
+    on_the_cpu: (&'static [&'static str], u32),
+    /// Whether the window is timed, which `bench all` does once, on the last device.
+    is_of_the_window: bool,
+    /// What its rows stand beside.
+    peer: Option<Peer>,
+    run: fn(&Args, DeviceChoice) -> Result<Answer, Failure>,
+}
+
+/// Where a row of a job's table has its time and a paper's.
+struct Peer {
+    /// Keys of the case's name and of how it was computed.
+    case: [&'static str; 2],
+    /// Of a row, and whether it is the CPU's.
+    times_ms: fn(&Value, bool) -> Option<TimesMs>,
+}
+
+/// Ours, the paper's, and the paper with its hardware.
+type TimesMs = (f64, f64, &'static str);
+
+fn number(row: &Value, key: &str) -> Option<f64> {
+    row[key].as_f64()
+}
+
+/// Every job, in the order of `bench all`.
+const JOBS: [Job; 10] = [
+    Job {
+        name: "path",
+        times: "radiological depth, geometries of de Greef 2009",
+        cases: || "A-I to D-IV, C-V, arc-C-1 to arc-D-2".to_owned(),
+        examples: &["", "A-I C-I arc --runs 51 --device cuda", "--device cpu --json"],
+        on_the_cpu: (&["A"], 1),
+        is_of_the_window: false,
+        peer: Some(by_voxel::PEER_OF_PATH),
+        run: |args, choice| by_voxel::run(args, choice, bench::path_report),
+    },
+    Job {
+        name: "cccs",
+        times: "dose of a beam, a clinical grid and geometries of Xiao 2012",
+        cases: || "clinical-10-48 to clinical-20-384, xiao-water to xiao-head-b".to_owned(),
+        examples: &["clinical --device cuda", "clinical-10-128 --device wgpu", "xiao --device cuda"],
+        on_the_cpu: (&["clinical"], 1),
+        is_of_the_window: false,
+        peer: Some(by_voxel::PEER_OF_CCCS),
+        run: |args, choice| by_voxel::run(args, choice, bench::cccs_report),
+    },
+    Job {
+        name: "mccs",
+        times: "Monte Carlo dose, cases of Zhou 2010",
+        cases: || mccs::CASES.to_owned(),
+        examples: &["phantom linear --device cuda"],
+        on_the_cpu: (&["phantom"], 1),
+        is_of_the_window: false,
+        peer: Some(mccs::PEER),
+        run: mccs::run,
+    },
+    Job {
+        name: "drr",
+        times: "radiographs, views of Tornai 2012",
+        cases: || drr::CASES.to_owned(),
+        examples: &["slices --runs 200 --device cuda"],
+        on_the_cpu: (&["slices", "ap"], 1),
+        is_of_the_window: false,
+        peer: Some(drr::PEER),
+        run: drr::run,
+    },
+    Job {
+        name: "gamma",
+        times: "gamma index, tables of Gu 2010",
+        cases: || gamma::CASES.to_owned(),
+        examples: &["table1 --device cuda", "table1-H1 --device wgpu"],
+        on_the_cpu: (&["table1-L"], 1),
+        is_of_the_window: false,
+        peer: Some(gamma::PEER),
+        run: gamma::run,
+    },
+    Job {
+        name: "register",
+        times: "registrations from random starts: accuracy, capture range, time",
+        cases: register::cases,
+        examples: &["two part --runs 100", "--ct ~/ct/patient-7 --device cpu"],
+        on_the_cpu: (&["two", "part"], 20),
+        is_of_the_window: false,
+        peer: None,
+        run: register::run,
+    },
+    Job {
+        name: "memory",
+        times: "memory held between jobs, and after work in the window on each CASE",
+        cases: String::new,
+        examples: &["", "demo:tg119 ~/ct/patient-7 --minutes 60"],
+        on_the_cpu: (&[], 1),
+        is_of_the_window: false,
+        peer: None,
+        run: memory::run,
+    },
+    Job {
+        name: "live",
+        times: "handles dragged in the window, from the pointer to dose and DVHs",
+        cases: String::new,
+        examples: &["--runs 5"],
+        on_the_cpu: (&[], 1),
+        is_of_the_window: true,
+        peer: None,
+        run: live::run,
+    },
+    Job {
+        name: "frame",
+        times: "the window's own work in a frame, on a large CT",
+        cases: String::new,
+        examples: &[""],
+        on_the_cpu: (&[], 1),
+        is_of_the_window: true,
+        peer: None,
+        run: frame::run,
+    },
+    Job {
+        name: "stroke",
+        times: "strokes of a brush in the window, on a large CT",
+        cases: String::new,
+        examples: &[""],
+        on_the_cpu: (&[], 1),
+        is_of_the_window: true,
+        peer: None,
+        run: stroke::run,
+    },
+];
+
+/// Every job on every device.
+const ALL: &str = "all";
+
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = help())]
 pub struct Args {
-    /// The job: path, cccs, mccs, drr, frame, gamma, live, memory, register, stroke; all: every one on every device, with a summary
-    #[arg(value_name = "JOB", value_parser = job)]
+    #[arg(value_name = "JOB", value_parser = job, help = format!(
+        "The job: {}; {ALL}: every one on every device, with a summary", names().join(", ")
+    ))]
     job: String,
 
     /// Only cases whose names begin so; for memory, CASEs that are opened in turn: demo:tg119 and demo:thorax, unless others are named
@@ -62,28 +186,47 @@ pub struct Args {
     works: bool,
 }
 
-/// Every table.
-const ALL: &str = "all";
-/// Radiographs, in a table of their own.
-const DRR: &str = "drr";
-/// The tables of Gu 2010.
-const GAMMA: &str = "gamma";
-/// The cases of Zhou 2010.
-const MCCS: &str = "mccs";
-/// Handles dragged in the window.
-const LIVE: &str = "live";
-/// Frame times of the window.
-const FRAME: &str = "frame";
-/// Strokes of a brush in the window.
-const STROKE: &str = "stroke";
-/// Memory held between jobs, and after work in the window.
-const MEMORY: &str = "memory";
-/// Registrations from random starts.
-const REGISTER: &str = "register";
+impl Args {
+    /// Timed runs of a case on a device, unless others are asked for.
+    fn runs_on(&self, device: &Compute) -> usize {
+        self.runs.unwrap_or(if matches!(device, Compute::Cpu) { 3 } else { 15 }) as usize
+    }
+
+    fn options(&self, device: &Compute) -> Options {
+        Options { cases: self.cases.clone(), runs: self.runs_on(device) }
+    }
+}
+
+fn names() -> Vec<&'static str> {
+    JOBS.iter().map(|job| job.name).collect()
+}
+
+fn help() -> String {
+    let about = |job: &Job| {
+        let cases = (job.cases)();
+        let cases = if cases.is_empty() { cases } else { format!("; cases {cases}") };
+        format!("  {:<9} {}{cases}\n", job.name, job.times)
+    };
+    let jobs = JOBS.iter().map(about);
+    let example = |job: &'static Job, words: &str| {
+        let gap = if words.is_empty() { "" } else { " " };
+        format!("\n  beamsight bench {}{gap}{words}", job.name)
+    };
+    let examples = JOBS.iter().flat_map(|job| job.examples.iter().map(move |words| example(job, words)));
+    format!(
+        "Jobs:\n{}\n\
+         Every case is run several times after warming up and the median is given: on a card the time of its \
+         kernels by its own events, without transfers, and the time of the whole call with the copy to the host. Bytes are the \
+         least there are to move (every input read once, every output written once), and their share is of a large copy's rate on \
+         the same device.\n\n\
+         Examples:\n  beamsight bench {ALL} --json{}",
+        jobs.collect::<String>(),
+        examples.collect::<String>()
+    )
+}
 
 fn job(word: &str) -> Result<String, String> {
-    let known: Vec<&str> =
-        bench::jobs().chain([ALL, LIVE, FRAME, STROKE, DRR, GAMMA, MCCS, MEMORY, REGISTER]).collect();
+    let known: Vec<&str> = names().into_iter().chain([ALL]).collect();
     if known.contains(&word) {
         return Ok(word.to_owned());
     }
@@ -97,93 +240,40 @@ fn runs(word: &str) -> Result<u32, String> {
 /// # Errors
 /// A failing device; unknown cases.
 pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
-    if args.job == ALL {
-        return all::run(args, choice);
+    match JOBS.iter().find(|job| job.name == args.job) {
+        Some(job) => (job.run)(args, choice),
+        None => all::run(args, choice),
     }
-    if args.job == REGISTER {
-        return super::bench_register::run(&args.ct, &args.cases, args.runs.unwrap_or(100) as usize, choice);
-    }
-    if args.job == MEMORY {
-        // In the process that works nothing but its window opens a device.
-        let asked = Asked { cases: &args.cases, minutes: args.minutes, works: args.works };
-        return super::bench_memory::run(&asked, choice);
-    }
-    let has_wgsl = ![DRR, MCCS].contains(&args.job.as_str());
-    let device = if has_wgsl { choice.resolve()? } else { choice.resolve_for_cuda()? };
-    let few = if matches!(device, Compute::Cpu) { 3 } else { 15 };
-    if args.job == LIVE {
-        return super::live::run(args.runs.unwrap_or(few) as usize, choice);
-    }
-    if args.job == FRAME {
-        return super::frame::run(choice);
-    }
-    if args.job == STROKE {
-        return super::stroke::run(choice);
-    }
-    let options = Options { cases: args.cases.clone(), runs: args.runs.unwrap_or(few) as usize };
-    if args.job == DRR {
-        return super::bench_drr::run(&device, &options);
-    }
-    if args.job == GAMMA {
-        return super::bench_gamma::run(&options, &device);
-    }
-    if args.job == MCCS {
-        return super::bench_mccs::run(&options, &choice.resolve_all(true)?);
-    }
-    let report = bench::run(&args.job, &device, &options, &JobControl::new())?
-        .filter(|report| !report.rows.is_empty())
-        .ok_or_else(|| {
-            Failure::Words(format!("no case of {} is named {}", args.job, args.cases.join(", ")))
-        })?;
-    Ok(Answer { json: as_json(&report), text: as_text(&report, options.runs) })
 }
 
-fn as_text(report: &Report, runs: usize) -> String {
-    let Report { job, device, copy_gb_per_s, rows } = report;
-    let mut text = format!(
-        "{job} on {device}: median of {runs} runs; a large copy moves {copy_gb_per_s:.0} GB/s (read plus written)\n\
-         {:<8} {:<8} {:>10} {:>5} {:>10} {:>9} {:>7} {:>6} {:>10} {:>10} {:>8}  measured on\n",
-        "case", "way", "voxels", "dirs", "ms", "ns each", "GB/s", "share", "call ms", "paper ms", "ratio"
-    );
-    for row in rows {
-        let _ = write!(
-            text,
-            "{:<8} {:<8} {:>10} {:>5} {:>10.4} {:>9.5} {:>7.0} {:>5.1}% {:>10.3}",
-            row.case,
-            row.way,
-            row.voxels,
-            row.directions,
-            row.ms,
-            row.ns_each(),
-            row.gb_per_s(),
-            100.0 * row.gb_per_s() / copy_gb_per_s,
-            row.call_ms,
-        );
-        let _ = match row.paper {
-            Some((ms, on)) => writeln!(text, " {ms:>10.0} {:>8.0}  {on}", ms / row.ms),
-            None => writeln!(text),
-        };
-    }
-    text
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Cli;
+    use clap::Parser as _;
+    use std::collections::HashSet;
 
-fn as_json(report: &Report) -> Value {
-    let row = |row: &bench::Row| {
-        json!({
-            "case": row.case,
-            "way": row.way,
-            "voxels": row.voxels,
-            "directions": row.directions,
-            "ms": row.ms,
-            "ns_per_voxel_and_direction": row.ns_each(),
-            "gb_per_s": row.gb_per_s(),
-            "share_of_copy": row.gb_per_s() / report.copy_gb_per_s,
-            "call_ms": row.call_ms,
-            "paper_ms": row.paper.map(|(ms, _)| ms),
-            "paper_device": row.paper.map(|(_, on)| on),
-            "ratio_to_paper": row.paper.map(|(ms, _)| ms / row.ms),
-        })
-    };
-    let rows: Vec<Value> = report.rows.iter().map(row).collect();
-    json!({ "job": report.job, "device": report.device, "copy_gb_per_s": report.copy_gb_per_s, "rows": rows })
+    #[test]
+    fn jobs_have_names_of_their_own() {
+        let apart: HashSet<&str> = names().into_iter().chain([ALL]).collect();
+        assert_eq!(apart.len(), JOBS.len() + 1);
+        assert_eq!(job("paths").unwrap_err().matches(", ").count(), JOBS.len());
+    }
+
+    /// The help names every job, and what it gives as examples is understood.
+    #[test]
+    fn the_help_is_of_every_job() {
+        let help = help();
+        for job in &JOBS {
+            assert!(help.contains(&format!("\n  {:<9} {}", job.name, job.times)), "{}", job.name);
+            assert!(!job.examples.is_empty(), "{}", job.name);
+        }
+        let examples = help.lines().filter_map(|line| line.strip_prefix("  beamsight bench "));
+        for words in examples {
+            let words = ["beamsight", "bench"].into_iter().chain(words.split_whitespace());
+            if let Err(why) = Cli::try_parse_from(words) {
+                panic!("{why}");
+            }
+        }
+    }
 }

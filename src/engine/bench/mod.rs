@@ -73,32 +73,36 @@ pub struct Report {
 
 type Bench = fn(&Compute, &Options, &JobControl) -> Result<Vec<Row>, DeviceError>;
 
-/// The jobs and their benches.
-const BENCHES: [(&str, Bench); 2] = [("path", path::rows), ("cccs", cccs::rows)];
-
-/// The names of the jobs there is a bench of.
-pub fn jobs() -> impl Iterator<Item = &'static str> {
-    BENCHES.iter().map(|(job, _)| *job)
-}
-
-/// Times a job of [`jobs`] on a device; `None` for another.
+/// Times the radiological depth on a device.
 ///
 /// # Errors
 /// [`DeviceError`]; cancelled among them.
-pub fn run(
-    job: &str,
+pub fn path_report(device: &Compute, options: &Options, control: &JobControl) -> Result<Report, DeviceError> {
+    report("path", path::rows, device, options, control)
+}
+
+/// Times the collapsed cone on a device.
+///
+/// # Errors
+/// [`DeviceError`]; cancelled among them.
+pub fn cccs_report(device: &Compute, options: &Options, control: &JobControl) -> Result<Report, DeviceError> {
+    report("cccs", cccs::rows, device, options, control)
+}
+
+fn report(
+    job: &'static str,
+    bench: Bench,
     device: &Compute,
     options: &Options,
     control: &JobControl,
-) -> Result<Option<Report>, DeviceError> {
-    let Some((job, bench)) = BENCHES.iter().find(|(name, _)| *name == job) else { return Ok(None) };
+) -> Result<Report, DeviceError> {
     let rows = bench(device, options, control)?;
     let copy_gb_per_s = match device {
         Compute::Cpu => copy_on_cpu(),
         Compute::Cuda(device) => copy_on_card(device)?,
         Compute::Wgpu(device) => copy_on_wgpu(device, control)?,
     };
-    Ok(Some(Report { job, device: device.to_string(), copy_gb_per_s, rows }))
+    Ok(Report { job, device: device.to_string(), copy_gb_per_s, rows })
 }
 
 /// The error of a bench, the card's or the job's.

@@ -1,25 +1,38 @@
 //! `beamsight bench gamma`: the tables of Gu 2010.
 
-use super::{Answer, Failure};
-use engine::bench::Options;
+use super::{Answer, Args, Failure, Peer, number};
 use engine::bench::gamma::{Line, lines};
-use engine::{Compute, JobControl};
+use engine::{Compute, DeviceChoice, JobControl};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
+pub const CASES: &str = "table1-L1 ... table1-H4, table2-, table3-H2, figure2-H2";
+pub const PEER: Peer = Peer {
+    case: ["case", "method"],
+    times_ms: |row, is_cpu| {
+        let (key, on) = if is_cpu {
+            ("paper_cpu_s", "Gu 2010, Xeon 2.27 GHz")
+        } else {
+            ("paper_gpu_s", "Gu 2010, Tesla C1060")
+        };
+        Some((number(row, "ms")?, 1e3 * number(row, key)?, on))
+    },
+};
+
 /// # Errors
 /// A failing device; unknown cases.
-pub fn run(options: &Options, device: &Compute) -> Result<Answer, Failure> {
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+    let device = choice.resolve()?;
+    let options = args.options(&device);
     let progress = |line: &Line| eprintln!("{} {}: {:.2} ms", line.name(), line.criterion, line.ms);
-    let lines = lines(device, options, &JobControl::new(), &progress)?;
+    let lines = lines(&device, &options, &JobControl::new(), &progress)?;
     if lines.is_empty() {
-        let known = "table1-L1 ... table1-H4, table2-, table3-H2, figure2-H2";
         let asked = options.cases.join(", ");
-        return Err(Failure::Words(format!("no case of gamma is named {asked}; there are {known}")));
+        return Err(Failure::Words(format!("no case of gamma is named {asked}; there are {CASES}")));
     }
     let rows: Vec<Value> = lines.iter().map(as_json).collect();
     let json = json!({ "job": "gamma", "device": device.to_string(), "runs": options.runs, "rows": rows });
-    Ok(Answer { json, text: as_text(&lines, options.runs, device) })
+    Ok(Answer { json, text: as_text(&lines, options.runs, &device) })
 }
 
 /// The program's search; that of the paper is a bench of its own.

@@ -1,7 +1,8 @@
 //! `beamsight bench memory`: memory of the engine at rest, at the peak and after a case is closed; and of the window after work,
 //! beside a fresh process that shows the same.
 
-use super::{Answer, Failure, tell};
+use super::{Answer, Args, Failure};
+use crate::tell;
 use anyhow::{Context as _, anyhow};
 use app::frames::{Worked, work};
 use engine::bench::memory::{Line, lines};
@@ -19,34 +20,26 @@ const CASES: [&str; 2] = ["demo:tg119", "demo:thorax"];
 const MOST_TIMES: f64 = 1.5;
 const MOST_BYTES: u64 = 2_000_000_000;
 
-/// What is asked for.
-pub struct Asked<'a> {
-    /// CASE words.
-    pub cases: &'a [String],
-    pub minutes: f64,
-    /// Whether this process is the one that works: it holds nothing else.
-    pub works: bool,
-}
-
 /// # Errors
 /// A case that is none, a failing device, no window; a process that holds more than [`MOST_TIMES`] or [`MOST_BYTES`].
-pub fn run(asked: &Asked<'_>, choice: DeviceChoice) -> Result<Answer, Failure> {
-    let mut cases = asked.cases.to_vec();
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+    let mut cases = args.cases.clone();
     if cases.is_empty() {
         cases = CASES.map(str::to_owned).into();
     }
     for case in &cases {
         case.parse::<CaseWord>().map_err(|error| Failure::Words(error.to_string()))?;
     }
-    if asked.works {
-        let worked = work(&cases, choice, Duration::from_secs_f64(60.0 * asked.minutes))?;
+    if args.works {
+        // In this process nothing but its window opens a device.
+        let worked = work(&cases, choice, Duration::from_secs_f64(60.0 * args.minutes))?;
         return Ok(answer_of(&worked));
     }
     let device = choice.resolve()?;
     let lines = lines(&device, &JobControl::new())?;
     let mut text = format!("memory on {device}, MiB\n{}", table(&lines));
-    tell(&format!("{} minutes of work in the window", asked.minutes));
-    let after = process(&cases, asked.minutes, choice)?;
+    tell(&format!("{} minutes of work in the window", args.minutes));
+    let after = process(&cases, args.minutes, choice)?;
     let fresh = process(&cases[cases.len() - 1..], 0.0, choice)?;
     let bytes = |process: &Value| process["resident_bytes"].as_u64();
     let both = bytes(&after).zip(bytes(&fresh));
@@ -57,7 +50,7 @@ pub fn run(asked: &Asked<'_>, choice: DeviceChoice) -> Result<Answer, Failure> {
         "device": device.to_string(),
         "rows": lines.iter().map(row).collect::<Vec<_>>(),
         "cases": cases,
-        "minutes": asked.minutes,
+        "minutes": args.minutes,
         "after_work": after,
         "fresh": fresh,
         "over": both.map(|_| is_over),

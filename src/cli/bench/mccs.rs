@@ -1,23 +1,37 @@
 //! `beamsight bench mccs`: the cases of Zhou 2010.
 
-use super::{Answer, Failure};
-use engine::bench::Options;
+use super::{Answer, Args, Failure, Peer, number};
 use engine::bench::mccs::{Line, PAPER_BATCH, lines};
 use engine::mccs::Variant;
-use engine::{Compute, JobControl};
+use engine::{Compute, DeviceChoice, JobControl};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
+pub const CASES: &str = "phantom, lung1, lung2, linear";
+pub const PEER: Peer = Peer {
+    case: ["case", "variant"],
+    times_ms: |row, is_cpu| {
+        let (key, on) = if is_cpu {
+            ("paper_quad_core_s", "Zhou 2010, quad-core")
+        } else {
+            ("paper_gtx260_s", "Zhou 2010, GTX 260")
+        };
+        // The paper's are of 80 batches.
+        Some((number(row, "ms_per_672000")?, 1e3 * number(row, key)? / 80.0, on))
+    },
+};
+
 /// # Errors
 /// A failing device; unknown cases.
-pub fn run(options: &Options, devices: &[Compute]) -> Result<Answer, Failure> {
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+    let options = args.options(&choice.resolve_for_cuda()?);
+    let devices = choice.resolve_all(true)?;
     let on = devices.iter().map(Compute::to_string).collect::<Vec<_>>().join(", ");
     let progress = |line: &Line| eprintln!("{} {:?}: {:.1} ms", line.case, line.variant, line.call_ms);
-    let lines = lines(devices, options, &JobControl::new(), &progress)?;
+    let lines = lines(&devices, &options, &JobControl::new(), &progress)?;
     if lines.is_empty() {
         let asked = options.cases.join(", ");
-        let known = "phantom, lung1, lung2, linear";
-        return Err(Failure::Words(format!("no case of mccs is named {asked}; there are {known}")));
+        return Err(Failure::Words(format!("no case of mccs is named {asked}; there are {CASES}")));
     }
     let rows: Vec<Value> = lines.iter().map(as_json).collect();
     Ok(Answer { json: json!({ "job": "mccs", "device": on, "rows": rows }), text: as_text(&lines, &on) })

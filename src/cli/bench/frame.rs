@@ -1,7 +1,7 @@
 //! `beamsight bench frame`: the window's own work in a frame, on a large CT with many structures.
 
 use super::live::{ball, summary};
-use super::{Answer, Failure};
+use super::{Answer, Args, Failure};
 use app::frames::frame_times;
 use case::{Beam, Case, Ct, Jaws, Plan, Structure, StructureSet};
 use engine::DeviceChoice;
@@ -19,7 +19,9 @@ const GRID_MM: f64 = 10.0;
 
 /// # Errors
 /// No graphics device, or a dose that does not arrive in time.
-pub fn run(choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(_: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+    // A device that is not there ends it before the window opens.
+    choice.resolve()?;
     let mut text = format!(
         "frame: the window's own work without drawing, CT {}x{}x{}, {STRUCTURES} structures, one beam\n",
         SIZE[0], SIZE[1], SIZE[2]

@@ -1,26 +1,32 @@
 //! `beamsight bench drr`: the table of Tornai 2012, on this machine.
 
-use super::{Answer, Failure};
-use engine::bench::Options;
+use super::{Answer, Args, Failure, Peer, number};
 use engine::bench::drr::{Block, Line, Report, report};
 use engine::cuda::drr::Launch;
 use engine::drr::Integrator;
-use engine::{Compute, JobControl};
+use engine::{Compute, DeviceChoice, JobControl};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
+pub const CASES: &str = "slices, ap, gantry30, gold, blocks";
+pub const PEER: Peer = Peer {
+    case: ["view", "pixels"],
+    times_ms: |row, _| {
+        Some((1e-3 * number(row, "us")?, 1e-3 * number(row, "paper_us")?, "Tornai 2012, GTX 580"))
+    },
+};
+
 /// # Errors
 /// A failing device; unknown cases.
-pub fn run(device: &Compute, options: &Options) -> Result<Answer, Failure> {
-    let report = report(device, options, &JobControl::new())?;
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+    let device = choice.resolve_for_cuda()?;
+    let options = args.options(&device);
+    let report = report(&device, &options, &JobControl::new())?;
     if report.lines.is_empty() && report.blocks.is_empty() {
-        let words = format!(
-            "no case of drr is named {}; there are slices, ap, gantry30, gold, blocks",
-            options.cases.join(", ")
-        );
+        let words = format!("no case of drr is named {}; there are {CASES}", options.cases.join(", "));
         return Err(Failure::Words(words));
     }
-    Ok(Answer { json: as_json(&report, device), text: as_text(&report, device, options.runs) })
+    Ok(Answer { json: as_json(&report, &device), text: as_text(&report, &device, options.runs) })
 }
 
 fn way(integrator: Integrator) -> String {

@@ -1,8 +1,9 @@
 //! `beamsight bench register`: accuracy, capture range and time of registration.
 
-use super::{Answer, Failure};
+use super::{Answer, Args, Failure};
+use crate::words;
 use engine::{DeviceChoice, JobControl};
-use open::{CaseWord, OpenOptions, open};
+use open::{OpenOptions, open};
 use registration::bench::{Bench, FAULTY, Line, Run, TRIALS, Trial};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -11,19 +12,25 @@ use std::fmt::Write as _;
 const BINS: [[f64; 2]; 6] =
     [[0.0, 10.0], [10.0, 20.0], [20.0, 30.0], [30.0, 40.0], [40.0, 60.0], [60.0, f64::INFINITY]];
 
+pub fn cases() -> String {
+    let known: Vec<&str> = TRIALS.iter().chain(&FAULTY).map(|t| t.name).collect();
+    known.join(", ")
+}
+
 /// # Errors
 /// A CASE without CT; unknown trials; a failing device.
-pub fn run(ct: &CaseWord, names: &[String], starts: usize, choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+    let Args { ct, cases: names, runs, .. } = args;
+    let starts = runs.unwrap_or(100) as usize;
     let wanted = |t: &&Trial| names.is_empty() || names.iter().any(|n| n == t.name);
     let faulty = FAULTY.iter().filter(|trial| names.iter().any(|n| n == trial.name));
     let trials: Vec<Trial> = TRIALS.iter().filter(wanted).chain(faulty).copied().collect();
     if trials.is_empty() {
-        let known: Vec<&str> = TRIALS.iter().chain(&FAULTY).map(|t| t.name).collect();
-        return Err(Failure::Words(format!("the cases of register are {}", known.join(", "))));
+        return Err(Failure::Words(format!("the cases of register are {}", cases())));
     }
     let device = choice.resolve_for_cuda()?;
     let case = open(ct, OpenOptions::default(), &|_| true)?;
-    let ct = super::words::ct_of(&case)?;
+    let ct = words::ct_of(&case)?;
     let control = JobControl::new();
     let bench = Bench::new(&ct, &device, &control).map_err(anyhow::Error::from)?;
     let mut text = format!(

@@ -2,7 +2,7 @@
 
 use super::frame::{SIZE, SPACING_MM, STRUCTURES, images};
 use super::live::{ball, summary};
-use super::{Answer, Failure};
+use super::{Answer, Args, Failure};
 use app::frames::stroke_times;
 use app::state::roi::Shape;
 use case::{Case, Contour, Dose, DoseStatus, Structure, StructureSet};
@@ -27,7 +27,9 @@ const TIMES: usize = 101;
 
 /// # Errors
 /// No window, or figures that do not come in time.
-pub fn run(choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(_: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+    // A device that is not there ends it before the window opens.
+    choice.resolve()?;
     let mut text = format!(
         "stroke: a brush of 20 mm along the outline of one of {STRUCTURES} structures, CT {}x{}x{}, dose on {DOSE_MM} mm\n",
         SIZE[0], SIZE[1], SIZE[2]

@@ -1,7 +1,7 @@
 //! `beamsight bench live`: gantry, jaw, leaf, isocentre and a structure dragged in the window, timed from the pointer's
 //! move to sum, normalisation, DVHs and goals, and to the picture; beside it the engine alone.
 
-use super::{Answer, Failure};
+use super::{Answer, Args, Failure};
 use analysis::with_leaves;
 use anyhow::anyhow;
 use app::frames::live_times;
@@ -32,12 +32,13 @@ const ON_THE_MOVE: Duration = Duration::from_secs(3);
 /// Tips of the leaves, mm: within the jaws, so that both have handles.
 const TIPS_MM: [f64; 2] = [-40.0, 40.0];
 
-/// Drags every handle to `runs` times as many places as the arc has.
+/// Drags every handle to as many places as the arc has, times the runs.
 ///
 /// # Errors
 /// No graphics device, or a failing device.
-pub fn run(runs: usize, choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     let device = choice.resolve()?;
+    let runs = args.runs_on(&device);
     // The CPU takes seconds for a full dose: there only what follows the pointer is timed.
     let is_cpu = matches!(device, Compute::Cpu);
     let places = if is_cpu { 5 * runs } else { runs * ANGLES };
