@@ -1,5 +1,7 @@
 //! Words of the command line of a bench on a card: CASE words, `--runs N`, `--card N`, `--walk WALK`.
 
+use std::error::Error;
+use std::process::ExitCode;
 use std::str::FromStr;
 
 pub struct Words {
@@ -28,6 +30,17 @@ impl Words {
             }
         }
         if read.runs == 0 { Err("--runs is 1 or more".to_owned()) } else { Ok(read) }
+    }
+}
+
+/// The end of a bench; why it failed goes to standard error.
+pub fn end(result: Result<(), Box<dyn Error>>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -12,8 +12,10 @@ mod search;
 use beamsight::engine::bench::gamma::{CASES, computed};
 use beamsight::engine::gamma::{Criterion, GammaRequest, GammaResult};
 use beamsight::engine::{JobControl, cuda};
+use std::error::Error;
+use std::process::ExitCode;
 use std::time::Instant;
-use words::{Words, median};
+use words::{Words, end, median};
 
 /// How points are searched.
 const SEARCHES: [(&str, Option<bool>); 3] =
@@ -21,7 +23,11 @@ const SEARCHES: [(&str, Option<bool>); 3] =
 /// Phases of a card that are kernels, by its own events.
 const ON_CARD: [&str; 2] = ["prepare", "search"];
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> ExitCode {
+    end(run())
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let Words { cases, runs, card, walk } = Words::read()?;
     if walk.is_some() {
         return Err("--walk is of --bench xiao".into());

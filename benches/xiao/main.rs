@@ -13,10 +13,16 @@ use beamsight::engine::bench::cccs::{ON_CARD, PAPER_NS, XIAO, water};
 use beamsight::engine::cccs::{BeamDose, DoseRequest, Quality};
 use beamsight::engine::{JobControl, cuda};
 use rays::Walk;
+use std::error::Error;
+use std::process::ExitCode;
 use std::time::Instant;
-use words::{Words, median};
+use words::{Words, end, median};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> ExitCode {
+    end(run())
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let Words { cases, runs, card, walk } = Words::read()?;
     let walks: Vec<Option<Walk>> = match walk.as_deref() {
         None => [None].into_iter().chain(Walk::ALL.map(Some)).collect(),
