@@ -26,5 +26,6 @@ pub use network;
 pub use open;
 pub use physics;
 pub use registration;
+pub use report;
 pub use results;
 pub use worker;

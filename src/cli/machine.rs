@@ -5,7 +5,7 @@ use super::plan_args::quality;
 use super::{Answer, Failure, tell, words};
 use analysis::machine_fit::{
     COLUMNS, CurveReport, FitJob, FitSettings, FittedMachine, LOCAL, Report, Sampling, TankFiles, Verdict,
-    Work, compare_files, parameter_line, tolerances, write_report,
+    Work, compare_files, parameter_line, tolerances,
 };
 use anyhow::Context as _;
 use engine::cccs::Quality;
@@ -212,9 +212,9 @@ impl DataArgs {
         TankFiles { pdd: pdd.clone(), profiles: profiles.clone(), output_factors: output_factors.clone() }
     }
 
-    fn write_reports(&self, machine: &str, report: &Report) -> anyhow::Result<()> {
+    fn write_reports(&self, machine: &str, compared: &Report) -> anyhow::Result<()> {
         for path in &self.report {
-            write_report(path, machine, report)
+            report::machine::write(path, machine, compared)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())

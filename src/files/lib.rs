@@ -13,7 +13,6 @@ mod lock;
 pub mod measured;
 pub mod mha;
 mod new_folder;
-pub mod pdf;
 pub mod picture;
 mod place;
 pub mod plan_toml;

@@ -15,8 +15,6 @@ mod file;
 mod held;
 mod job;
 mod model;
-mod plot;
-mod points;
 mod solve;
 mod steps;
 mod tank;
@@ -28,7 +26,6 @@ pub use coverage::{Part, Verdict};
 pub use file::{Provenance, line as parameter_line, machine_text};
 pub use held::HeldFactor;
 pub use job::{FitJob, FittedMachine, TankFiles, TankRead, compare_files};
-pub use points::write_report;
 
 use compare::Prepared;
 use engine::cccs::{DoseError, Quality};

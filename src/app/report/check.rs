@@ -2,9 +2,9 @@
 
 use super::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG};
 use super::utc;
+use ::report::pdf::Type;
 use analysis::rate_text;
 use analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict, capital};
-use files::pdf::Type;
 use std::time::SystemTime;
 
 const TITLE: &str = "Second check of a plan";

@@ -4,9 +4,9 @@ use super::pen::{BLUE, HAIR, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, W
 use super::picture::Subject;
 use super::{CriterionFacts, Curve, DoseFacts, Report};
 use crate::state::compare::{Side, difference_colour, gamma_colour};
+use ::report::pdf::Type;
 use analysis::{digits_apart, rate_text};
 use case::Rgb;
-use files::pdf::Type;
 
 /// Pixels per point of the pictures.
 const FINENESS: f32 = 2.0;
@@ -165,7 +165,7 @@ fn scale(
     }
     for (value, mark) in marks {
         let share = ((value - low) / (high - low)) as f32;
-        let shift = files::pdf::width(mark, SMALL) * share;
+        let shift = ::report::pdf::width(mark, SMALL) * share;
         pen.document.text(x + width * share - shift, y + 13.0, mark, SMALL);
     }
 }

@@ -3,8 +3,8 @@
 use super::DoseFacts;
 use super::picture::Scenery;
 use crate::state::ViewKind;
+use ::report::pdf::{A4, Document, Type};
 use case::Rgb;
-use files::pdf::{A4, Document, Type};
 
 pub const LEFT: f32 = 42.0;
 pub const RIGHT: f32 = A4[0] - 42.0;
@@ -154,11 +154,11 @@ pub fn levels(pen: &mut Pen, [x, y]: [f32; 2], scenery: &Scenery) {
 
 /// Text cut with an ellipsis if it is wider than `room`.
 pub fn cut(text: &str, how: Type, room: f32) -> String {
-    if files::pdf::width(text, how) <= room {
+    if ::report::pdf::width(text, how) <= room {
         return text.to_owned();
     }
     let mut kept: String = text.to_owned();
-    while !kept.is_empty() && files::pdf::width(&kept, how) + how.size > room {
+    while !kept.is_empty() && ::report::pdf::width(&kept, how) + how.size > room {
         kept.pop();
     }
     kept + "…"
@@ -166,7 +166,7 @@ pub fn cut(text: &str, how: Type, room: f32) -> String {
 
 /// Lines no wider than `room`, broken at spaces (and inside words that are wider than a line).
 fn wrapped(text: &str, how: Type, room: f32) -> Vec<String> {
-    let fits = |t: &str| files::pdf::width(t, how) <= room;
+    let fits = |t: &str| ::report::pdf::width(t, how) <= room;
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split(' ') {
@@ -197,8 +197,8 @@ mod tests {
     fn text_is_broken_where_it_must_be() {
         let wide = "x".repeat(200);
         let lines = wrapped(&format!("some words and {wide}"), PLAIN, 100.0);
-        assert!(lines.len() > 5 && lines.iter().all(|l| files::pdf::width(l, PLAIN) <= 100.0));
+        assert!(lines.len() > 5 && lines.iter().all(|l| ::report::pdf::width(l, PLAIN) <= 100.0));
         assert_eq!(lines.concat().replace(' ', "").len(), 212);
-        assert!(files::pdf::width(&cut(&wide, PLAIN, 60.0), PLAIN) <= 60.0);
+        assert!(::report::pdf::width(&cut(&wide, PLAIN, 60.0), PLAIN) <= 60.0);
     }
 }

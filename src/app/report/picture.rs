@@ -4,8 +4,8 @@ use crate::state::compare::{DifferenceDisplay, FAILING, Side, difference_colour,
 use crate::state::display::{DoseDisplay, WindowLevel};
 use crate::state::{State, ViewKind};
 use crate::view::framed_mm;
+use ::report::pdf::Image;
 use case::{Dose, Rgb};
-use files::pdf::Image;
 use geometry::{Grid, Mask, Volume};
 use glam::DVec3;
 use std::sync::Arc;

@@ -6,9 +6,9 @@ use super::picture::Subject;
 use super::plan::{BeamFacts, PlanReport};
 use crate::state::ViewKind;
 use crate::state::compare::Side;
+use ::report::pdf::Type;
 use analysis::{Metric, Verdict};
 use case::MlcAxis;
-use files::pdf::Type;
 
 /// Pixels per point of the pictures.
 const FINENESS: f32 = 2.0;

@@ -1,7 +1,7 @@
 //! The picture of the room, drawn on the CPU as `kernels/room.wgsl` draws it on the graphics device.
 
 use crate::render::{RoomLook, RoomOrder, RoomSurface};
-use files::pdf::Image;
+use ::report::pdf::Image;
 use glam::{Mat4, Vec2, Vec3, Vec4, vec2};
 
 /// Samples along each side of a pixel: edges are smooth.

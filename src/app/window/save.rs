@@ -12,7 +12,6 @@ use crate::state::unsaved::Work;
 use crate::workspace::room;
 use crate::{panel, report};
 use ::open::paths_of;
-use analysis::machine_fit::write_report;
 use dicom::{Belonging, write_registration};
 use files::{GoalTemplate, Inputs, plan_toml, replace_file, session};
 use registration::spatial_registration;
@@ -201,7 +200,8 @@ impl App {
         };
         self.submit_write(target, move |path| {
             let machine = MachineFit::machine_words(&answer);
-            write_report(path, &machine, answer.outcome.report()).map_err(|e| not_written(path, &e))?;
+            ::report::machine::write(path, &machine, answer.outcome.report())
+                .map_err(|e| not_written(path, &e))?;
             Ok(Answer::Saved(path.to_owned()))
         });
     }

@@ -1,7 +1,7 @@
 //! Measured and computed curves with their differences, drawn as PDF pages.
 
-use super::compare::{CalibrationReport, CurveReport, FactorReport, PointReport, Report, tolerances};
-use files::pdf::{A4, Document, Type};
+use crate::pdf::{A4, Document, Type};
+use analysis::machine_fit::{CalibrationReport, CurveReport, FactorReport, PointReport, Report, tolerances};
 
 const MARGIN: f32 = 40.0;
 /// Plots beside each other and below each other on a page.
@@ -23,7 +23,7 @@ const COMPUTED: [u8; 3] = [30, 80, 160];
 const SMALL: Type = Type { size: 7.0, bold: false, colour: INK };
 
 /// The pages of a comparison.
-pub fn report_pdf(title: &str, report: &Report) -> Vec<u8> {
+pub fn draw(title: &str, report: &Report) -> Vec<u8> {
     let mut pdf = Document::new(title);
     pdf.text(MARGIN, MARGIN, title, Type { size: 13.0, bold: true, colour: INK });
     pdf.text(MARGIN, MARGIN + 14.0, "Not for clinical use. Tolerances:", SMALL);
@@ -61,7 +61,7 @@ pub fn report_pdf(title: &str, report: &Report) -> Vec<u8> {
         let tall = (A4[1] - 2.0 * MARGIN) / ROWS as f32;
         let corner =
             [MARGIN + (slot % COLUMNS) as f32 * wide + 20.0, MARGIN + (slot / COLUMNS) as f32 * tall];
-        draw(&mut pdf, curve, corner, wide - 30.0);
+        plot(&mut pdf, curve, corner, wide - 30.0);
     }
     pdf.finish()
 }
@@ -93,7 +93,7 @@ impl Axes {
     }
 }
 
-fn draw(pdf: &mut Document, curve: &CurveReport, [left, top]: [f32; 2], wide: f32) {
+fn plot(pdf: &mut Document, curve: &CurveReport, [left, top]: [f32; 2], wide: f32) {
     let (Some(first), Some(last)) = (curve.points.first(), curve.points.last()) else { return };
     let x = [first.position_mm, last.position_mm];
     let greatest =

@@ -1,7 +1,8 @@
-//! Every point of a comparison as a table, and the files of a comparison.
+//! The report of a machine beside measured water-tank data: its curves drawn (`machine/pages.rs`), or every point as a table.
 
-use super::Report;
-use super::plot::report_pdf;
+mod pages;
+
+use analysis::machine_fit::Report;
 use files::{csv_cell, replace_file};
 use std::io;
 use std::path::Path;
@@ -10,9 +11,9 @@ use std::path::Path;
 ///
 /// # Errors
 /// Those of writing.
-pub fn write_report(path: &Path, machine: &str, report: &Report) -> io::Result<()> {
+pub fn write(path: &Path, machine: &str, report: &Report) -> io::Result<()> {
     if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("pdf")) {
-        let pdf = report_pdf(&format!("{machine} and measured data"), report);
+        let pdf = pages::draw(&format!("{machine} and measured data"), report);
         return replace_file(path, |file| io::Write::write_all(file, &pdf));
     }
     replace_file(path, |file| points(file, report))
