@@ -6,10 +6,13 @@ mod beam_ray;
 mod body;
 mod clearance;
 mod clusters;
+mod colour_scales;
 mod compare;
 pub mod contouring;
 mod couch;
+mod difference;
 mod dvh;
+mod dvh_pair;
 mod dvh_table;
 mod figures;
 mod gamma_report;
@@ -45,12 +48,17 @@ pub use clearance::{
     Closest, CouchTop, HEAD_FACE_MM, HEAD_RADIUS_MM, HeadPath, LEAST_CLEARANCE_MM, head_clearance_mm,
 };
 pub use clusters::{Cluster, clusters};
+pub use colour_scales::{
+    DIVERGING, FAILING, GAMMA_COLOURS, difference_colour, gamma_colour, signed_gamma_colour,
+};
 pub use compare::{PairError, check_pair, combined, unit_remark};
 pub use couch::{
     COUCH_MM, Couch, CouchError, CtCouchError, SHELL_MM, couch_densities, couch_from_ct, couch_parts,
     couch_place,
 };
+pub use difference::{DifferenceDisplay, DifferenceUnit, LOCAL_FROM, Side};
 pub use dvh::{Dvh, DvhError, DvhPlanes, Isodoses, Sampling};
+pub use dvh_pair::{DvhPair, changed_most_first};
 pub use dvh_table::{dvh_csv, dvhs_of};
 pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use gamma_report::{

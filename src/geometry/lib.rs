@@ -1,5 +1,6 @@
 //! Grids, volumes, rays, the voxel walks, and the frames of IEC 61217 and the DICOM patient.
 
+mod anatomical_plane;
 mod beside;
 mod bits;
 mod body;
@@ -26,6 +27,7 @@ mod stroke;
 mod volume;
 pub mod walk;
 
+pub use anatomical_plane::AnatomicalPlane;
 pub use beside::{MatterBeside, matter_beside};
 pub use body::{BodyOutline, LeftOut, body_contours};
 pub use cut::cut_across;

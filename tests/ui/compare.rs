@@ -2,11 +2,12 @@
 //! refused.
 
 use crate::harness::{Window, cube_case, folder, said, until, window};
+use beamsight::analysis::Side;
 use beamsight::app::command::Command;
 use beamsight::app::render::Isolines;
 use beamsight::app::report::gather;
 use beamsight::app::state::Workspace;
-use beamsight::app::state::compare::{GammaNorm, Layout, Side, Source};
+use beamsight::app::state::compare::{GammaNorm, Layout, Source};
 use beamsight::app::state::display::DoseReference;
 use beamsight::app::state::results::Freshness;
 use beamsight::app::{App, CompareOptions, DoseWord, Options, Picked};

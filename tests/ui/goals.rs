@@ -1,11 +1,11 @@
 //! Goals while planning: the scorecard beside the DVHs, changed from lists, and the same goals in Compare.
 
 use crate::harness::{Window, folder, small_case, until, window};
-use beamsight::analysis::{GoalRow, Verdict};
+use beamsight::analysis::{GoalRow, Side, Verdict};
 use beamsight::app::App;
 use beamsight::app::command::{Command, GoalAction};
 use beamsight::app::state::Workspace;
-use beamsight::app::state::compare::{Side, Source};
+use beamsight::app::state::compare::Source;
 use beamsight::case::{Edit, Goal};
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;

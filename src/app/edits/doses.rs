@@ -1,12 +1,12 @@
 //! Doses, the body and the HU table, read or made for the case.
 
 use crate::jobs::{Answer, Requests, open};
-use crate::state::compare::{Side, Source};
+use crate::state::compare::Source;
 use crate::state::opening::StrangeDose;
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, Selection};
 use ::open::{DoseFile, NotOfCase, read_dose};
-use analysis::combined;
+use analysis::{Side, combined};
 use case::{Case, Dose, Edit, Remark, Severity, Structure};
 use physics::HuTable;
 use std::path::PathBuf;

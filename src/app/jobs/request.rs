@@ -3,10 +3,10 @@
 use super::texture::TextureOf;
 use super::{Answer, Requests, Worker};
 use crate::state::Workspace;
-use crate::state::compare::Side;
 use crate::state::register::Search;
 use crate::state::results::{DISPLAYED, of_side};
 use crate::state::slot::Slot;
+use analysis::Side;
 use results::{
     At, AttenuationOf, ClearanceOf, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma,
     FiguresOfGamma, GammaOfPair, Grade, IsodoseOf, IsodosesOf, MachineOf, MaskOf, MetricAtPose, MetricOf,

@@ -1,9 +1,9 @@
 //! The status line: values under the pointer.
 
 use super::worth_chip;
-use crate::state::compare::{Side, Unit};
 use crate::state::results::{Certainty, Freshness};
 use crate::state::{State, Workspace};
+use analysis::{DifferenceUnit, Side};
 use case::DoseStatus;
 use egui::{RichText, Ui};
 use glam::DVec3;
@@ -118,10 +118,10 @@ fn compared(ui: &mut Ui, state: &State, at_mm: DVec3, digits: impl Fn(&mut Ui, f
         ui.weak("B - A");
         digits(ui, 70.0, format!("{:+.3} Gy", b - a));
         let d = &state.compare.difference;
-        if d.unit != Unit::Gy
+        if d.unit != DifferenceUnit::Gy
             && let Some(value) = d.value(a, b, reference.map(|(gy, _)| gy))
         {
-            let of = if d.unit == Unit::Percent { "%" } else { "% of A" };
+            let of = if d.unit == DifferenceUnit::Percent { "%" } else { "% of A" };
             digits(ui, 72.0, format!("{value:+.1} {of}"));
         }
         if let Some((result, _, freshness)) = state.results.gamma() {

@@ -10,11 +10,11 @@ mod plan_pages;
 mod room;
 mod tables;
 
-use crate::panel::compare::{Row, metrics, rows, unjudged_words};
+use crate::panel::compare::unjudged_words;
 use crate::state::State;
-use crate::state::compare::{GammaSettings, Side};
+use crate::state::compare::GammaSettings;
 use crate::state::results::Freshness;
-use analysis::{GoalRow, Metric};
+use analysis::{DvhPair, GoalRow, Metric, Side};
 use case::{Dose, DoseStatus, Receipt, Rgb, StructureKind};
 use dicom::date_time;
 use files::replace_file;
@@ -202,7 +202,7 @@ pub fn gather(state: &State) -> Result<Report, String> {
     let gamma = gamma.map(|g| g.ok_or("gamma is still being computed")).transpose()?;
     let reference = state.compare_reference();
     let case = state.case();
-    let rows = rows(state);
+    let rows = state.dvh_pairs();
     Ok(Report {
         program: format!("Beamsight {}", env!("CARGO_PKG_VERSION")),
         written: utc(SystemTime::now()),
@@ -300,9 +300,9 @@ fn cluster_facts(state: &State) -> Vec<ClusterFacts> {
     facts.collect()
 }
 
-fn structure_facts(state: &State, row: &Row<'_>, reference_gy: Option<f64>) -> StructureFacts {
+fn structure_facts(state: &State, row: &DvhPair<'_>, reference_gy: Option<f64>) -> StructureFacts {
     let metric = |metric: Metric| {
-        let [a, b] = row.dvhs.map(|dvh| dvh.metric(metric, reference_gy).ok());
+        let [a, b] = row.values(metric, reference_gy);
         MetricFacts {
             metric: metric.to_string(),
             unit: metric.unit().symbol(),
@@ -317,7 +317,7 @@ fn structure_facts(state: &State, row: &Row<'_>, reference_gy: Option<f64>) -> S
     StructureFacts {
         name: row.structure.name.clone(),
         volume_cm3: row.dvhs[0].volume_cm3(),
-        metrics: metrics(reference_gy).into_iter().map(metric).collect(),
+        metrics: DvhPair::metrics(reference_gy).into_iter().map(metric).collect(),
         gamma_points: inside.map(|(_, i)| i.points),
         gamma_pass_rate_percent: inside.and_then(|(_, i)| i.pass_rate_percent),
         gamma_not_judged: inside.map(|(_, i)| i.not_judged),
@@ -342,10 +342,10 @@ fn goal_facts(state: &State) -> Vec<GoalFacts> {
     a.iter().zip(&b).map(facts).collect()
 }
 
-fn curves(rows: &[Row<'_>]) -> Vec<Curve> {
-    let mut order: Vec<&Row<'_>> = rows.iter().collect();
+fn curves(rows: &[DvhPair<'_>]) -> Vec<Curve> {
+    let mut order: Vec<&DvhPair<'_>> = rows.iter().collect();
     order.sort_by_key(|r| r.structure.kind.min(StructureKind::Organ));
-    let of = |row: &Row<'_>| Curve {
+    let of = |row: &DvhPair<'_>| Curve {
         name: row.structure.name.clone(),
         colour: row.structure.colour,
         points: row.dvhs.map(|dvh| dvh.cumulative()),

@@ -3,9 +3,8 @@
 use super::pen::{BLUE, HAIR, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, cut, letters, levels};
 use super::picture::Subject;
 use super::{CriterionFacts, Curve, DoseFacts, Report};
-use crate::state::compare::{Side, difference_colour, gamma_colour};
 use ::report::pdf::Type;
-use analysis::{digits_apart, rate_text};
+use analysis::{Side, difference_colour, digits_apart, gamma_colour, rate_text};
 use case::Rgb;
 
 /// Pixels per point of the pictures.

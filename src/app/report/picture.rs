@@ -1,10 +1,10 @@
 //! The pictures of a report, drawn on the CPU: independent of a graphics device and the same on every machine.
 
-use crate::state::compare::{DifferenceDisplay, FAILING, Side, difference_colour, gamma_colour};
 use crate::state::display::{DoseDisplay, WindowLevel};
 use crate::state::{State, ViewKind};
 use crate::view::framed_mm;
 use ::report::pdf::Image;
+use analysis::{DifferenceDisplay, FAILING, Side, difference_colour, gamma_colour};
 use case::{Dose, Rgb};
 use geometry::{Grid, Mask, Volume};
 use glam::DVec3;

@@ -5,9 +5,8 @@ use super::pen::{HAIR, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, c
 use super::picture::Subject;
 use super::plan::{BeamFacts, PlanReport};
 use crate::state::ViewKind;
-use crate::state::compare::Side;
 use ::report::pdf::Type;
-use analysis::{Metric, Verdict};
+use analysis::{Metric, Side, Verdict};
 use case::MlcAxis;
 
 /// Pixels per point of the pictures.

@@ -2,7 +2,8 @@
 
 use super::ViewKind;
 use crate::render::Isolines;
-use case::{Case, Goal, Rgb};
+use analysis::{DifferenceDisplay, Side};
+use case::{Case, Goal};
 use engine::gamma::Criterion;
 use results::MOST_GAMMA;
 use serde::{Deserialize, Serialize};
@@ -16,28 +17,6 @@ pub enum Source {
     Beam(u32),
     /// A dose of the case (from a file, or made here), by index.
     Dose(usize),
-}
-
-/// A or B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    A,
-    B,
-}
-
-impl Side {
-    pub const BOTH: [Self; 2] = [Self::A, Self::B];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::A => "A",
-            Self::B => "B",
-        }
-    }
-
-    pub fn index(self) -> usize {
-        self as usize
-    }
 }
 
 /// Arrangement of the two doses in the middle of the window.
@@ -90,143 +69,6 @@ impl Layout {
             Self::Gamma => "Gamma: blue passes, white is 1, orange fails",
         }
     }
-}
-
-/// Unit of a difference.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Unit {
-    #[default]
-    Gy,
-    /// Percent of the reference dose that is 100 %.
-    Percent,
-    /// Percent of the dose of A at the same position.
-    LocalPercent,
-}
-
-impl Unit {
-    pub const ALL: [Self; 3] = [Self::Gy, Self::Percent, Self::LocalPercent];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gy => "Gy",
-            Self::Percent => "% of 100 %",
-            Self::LocalPercent => "% of A (local)",
-        }
-    }
-
-    /// Suffix of a number.
-    pub fn symbol(self) -> &'static str {
-        match self {
-            Self::Gy => "Gy",
-            Self::Percent | Self::LocalPercent => "%",
-        }
-    }
-}
-
-/// Display of B - A; the scale is symmetric about 0.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DifferenceDisplay {
-    pub unit: Unit,
-    /// Smaller differences are not drawn, in the unit, on either side.
-    pub dead_band: f64,
-    /// End of the scale, in the unit, on either side.
-    pub end: f64,
-    /// 0 to 1.
-    pub opacity: f64,
-}
-
-impl DifferenceDisplay {
-    /// Defaults for a unit, with 100 % in Gy.
-    pub fn of(unit: Unit, reference_gy: f64) -> Self {
-        let [dead_band, end] = match unit {
-            Unit::Gy => [rounded(0.01 * reference_gy), rounded(0.1 * reference_gy)],
-            Unit::Percent | Unit::LocalPercent => [1.0, 10.0],
-        };
-        Self { unit, dead_band, end, opacity: 0.75 }
-    }
-
-    /// B - A at a position in the unit; `None` if undefined: without a 100 %, or local where A is too low.
-    pub fn value(&self, a_gy: f64, b_gy: f64, reference_gy: Option<f64>) -> Option<f64> {
-        let gy = b_gy - a_gy;
-        match self.unit {
-            Unit::Gy => Some(gy),
-            Unit::Percent => Some(100.0 * gy / reference_gy?),
-            Unit::LocalPercent => {
-                (a_gy > 0.0 && a_gy >= LOCAL_FROM * reference_gy?).then(|| 100.0 * gy / a_gy)
-            }
-        }
-    }
-
-    /// Marks of the legend, from the top; symmetric about 0.
-    pub fn marks(&self) -> [f64; 5] {
-        [self.end, 0.5 * self.end, 0.0, -0.5 * self.end, -self.end]
-    }
-}
-
-impl Default for DifferenceDisplay {
-    fn default() -> Self {
-        Self::of(Unit::Percent, 1.0)
-    }
-}
-
-/// Local percent are defined where A is at least this share of 100 %.
-pub const LOCAL_FROM: f64 = 0.1;
-
-/// Rounds down to 1, 2 or 5 times a power of ten.
-fn rounded(gy: f64) -> f64 {
-    let power = 10.0_f64.powf(gy.max(1e-6).log10().floor());
-    power * [5.0, 2.0, 1.0].into_iter().find(|m| m * power <= gy * 1.000_001).unwrap_or(1.0)
-}
-
-/// Colours of a difference from the most negative to the most positive (ColorBrewer's RdBu without its middle):
-/// distinguishable with all kinds of colour vision, palest near zero.
-pub const DIVERGING: [Rgb; 6] = [
-    Rgb([33, 102, 172]),
-    Rgb([67, 147, 195]),
-    Rgb([166, 206, 227]),
-    Rgb([251, 206, 180]),
-    Rgb([224, 106, 85]),
-    Rgb([188, 24, 43]),
-];
-
-/// Colours of gamma at 0, 1 and the end of the scale.
-pub const GAMMA_COLOURS: [Rgb; 3] = [Rgb([24, 78, 168]), Rgb([250, 250, 250]), Rgb([240, 120, 10])];
-
-/// Rim of the failing voxels.
-pub const FAILING: Rgb = Rgb([255, 60, 0]);
-
-/// Colour of a difference at a share -1 to 1 of the scale, as in `kernels/compare.wgsl`.
-pub fn difference_colour(share: f64) -> Rgb {
-    let t = share.abs().min(1.0) * 2.0;
-    let n = (t.floor() as usize).min(1);
-    let [from, to] = if share > 0.0 { [3 + n, 4 + n] } else { [2 - n, 1 - n] };
-    mixed(DIVERGING[from], DIVERGING[to], t - n as f64)
-}
-
-/// Colour of a gamma on a scale that ends at `end`, as in `kernels/compare.wgsl`.
-pub fn gamma_colour(gamma: f64, end: f64) -> Rgb {
-    let [zero, one, most] = GAMMA_COLOURS;
-    if gamma <= 1.0 {
-        return mixed(zero, one, gamma.max(0.0));
-    }
-    // A gamma just above 1 is already orange enough to differ from white.
-    let t = ((gamma - 1.0) / (end - 1.0).max(1e-6)).clamp(0.0, 1.0);
-    mixed(one, most, 0.35 + 0.65 * t)
-}
-
-/// Colour of a signed gamma on a scale that ends at `end` on either side, as in `kernels/compare.wgsl`: pale up to 1,
-/// darker from there on.
-pub fn signed_gamma_colour(gamma: f64, end: f64) -> Rgb {
-    let size = gamma.abs();
-    let share = match size {
-        s if s <= 1.0 => 0.3 * s,
-        s => 0.5 + 0.5 * ((s - 1.0) / (end - 1.0).max(1e-6)).min(1.0),
-    };
-    difference_colour(share.copysign(gamma))
-}
-
-fn mixed(Rgb(a): Rgb, Rgb(b): Rgb, t: f64) -> Rgb {
-    Rgb([0, 1, 2].map(|n| (f64::from(a[n]) + (f64::from(b[n]) - f64::from(a[n])) * t).round() as u8))
 }
 
 /// Normalisation of gamma's percent.
@@ -405,53 +247,6 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn differences_are_b_less_a_in_each_unit() {
-        let of = |unit| DifferenceDisplay::of(unit, 50.0);
-        assert_eq!(of(Unit::Gy).value(20.0, 19.0, Some(50.0)), Some(-1.0));
-        assert_eq!(of(Unit::Percent).value(20.0, 19.0, Some(50.0)), Some(-2.0));
-        assert_eq!(of(Unit::LocalPercent).value(20.0, 19.0, Some(50.0)), Some(-5.0));
-        assert_eq!(
-            of(Unit::LocalPercent).value(4.9, 19.0, Some(50.0)),
-            None,
-            "A is too low for local percent"
-        );
-        assert_eq!(of(Unit::Percent).value(20.0, 19.0, None), None, "no 100 %, no percent");
-    }
-
-    #[test]
-    fn the_legend_reaches_as_far_down_as_up() {
-        for unit in Unit::ALL {
-            let marks = DifferenceDisplay::of(unit, 37.0).marks();
-            for (up, down) in marks.iter().zip(marks.iter().rev()) {
-                assert_eq!(*up, -*down);
-            }
-            assert!(marks[0] > 0.0);
-        }
-    }
-
-    #[test]
-    fn colours_are_as_far_from_white_down_as_up_and_gamma_is_white_at_one() {
-        let blue = |Rgb([r, _, b]): Rgb| i32::from(b) - i32::from(r);
-        for share in [0.05, 0.3, 0.5, 0.8, 1.0, 3.0] {
-            assert!(blue(difference_colour(-share)) > 40, "lower is blue");
-            assert!(blue(difference_colour(share)) < -40, "higher is red");
-        }
-        assert_eq!(gamma_colour(1.0, 2.0), GAMMA_COLOURS[1]);
-        assert_eq!([gamma_colour(0.0, 2.0), gamma_colour(5.0, 2.0)], [GAMMA_COLOURS[0], GAMMA_COLOURS[2]]);
-        assert!(blue(gamma_colour(1.001, 2.0)) < -20, "what just fails is not white");
-    }
-
-    #[test]
-    fn a_signed_gamma_is_pale_where_it_passes() {
-        let paleness = |Rgb(c): Rgb| c.into_iter().map(i32::from).sum::<i32>();
-        for sign in [-1.0, 1.0] {
-            let [passes, fails, worst] =
-                [1.0, 1.01, 2.0].map(|g| paleness(signed_gamma_colour(sign * g, 2.0)));
-            assert!(passes > fails + 60 && fails > worst, "{passes} {fails} {worst}");
-        }
-    }
-
-    #[test]
     fn what_a_session_kept_is_restored_where_it_makes_sense() {
         let case = files::demo::build("tg119").unwrap();
         let mut set = Compare { sides: [Some(Source::Plan(0)), Some(Source::Dose(7))], ..Compare::default() };
@@ -494,12 +289,5 @@ mod tests {
         assert_eq!(Compare::for_case(&case, |plan| plan == 0), [one, Some(Source::Plan(0))]);
         case.doses.truncate(2);
         assert_eq!(Compare::for_case(&case, |_| false), [one, none]);
-    }
-
-    #[test]
-    fn a_scale_in_gy_is_round() {
-        for (gy, want) in [(6.0, 5.0), (0.19, 0.1), (0.2, 0.2), (1.0, 1.0), (74.0, 50.0)] {
-            assert!((rounded(gy) - want).abs() < 1e-9 * want, "{gy}");
-        }
     }
 }

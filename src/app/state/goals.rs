@@ -1,10 +1,10 @@
 //! The clinical goals of the case, their scorecards, and the goal being edited.
 
 use super::State;
-use super::compare::{Side, Source};
+use super::compare::Source;
 use super::display::DoseReference;
 use super::results::{CaseResults, DISPLAYED, Shown, of_side};
-use analysis::{Dvh, GoalRow, Unanswered, scorecard, target_of, unsettled};
+use analysis::{Dvh, GoalRow, Side, Unanswered, scorecard, target_of, unsettled};
 use case::{Dose, DoseStatus, Goal, Structure, StructureKind};
 use results::DvhOf;
 use std::sync::Arc;

@@ -1,8 +1,7 @@
 //! Rulers, dose points and the profile line: positions only. Their readings are those of the dose on show.
 
-use super::compare::Side;
 use super::{State, Workspace};
-use analysis::value_at;
+use analysis::{Side, value_at};
 use case::{Dose, DoseStatus};
 use glam::DVec3;
 use std::sync::Arc;

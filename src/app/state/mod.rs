@@ -36,6 +36,7 @@ use display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
 use drawing::Drawing;
 use export::ExportChoice;
 use files::Target;
+use geometry::AnatomicalPlane;
 use glam::DVec3;
 use goals::GoalEditor;
 use hu_draft::HuDraft;
@@ -304,10 +305,17 @@ impl ViewKind {
     /// Name on the screen and for screen readers.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Axial => "Axial",
-            Self::Sagittal => "Sagittal",
-            Self::Coronal => "Coronal",
             Self::Bev => "Beam's eye",
+            Self::Axial | Self::Sagittal | Self::Coronal => self.plane().name(),
+        }
+    }
+
+    /// The plane that a view pages through. A beam's-eye view crosses all planes and pages as a coronal one.
+    pub fn plane(self) -> AnatomicalPlane {
+        match self {
+            Self::Axial => AnatomicalPlane::Axial,
+            Self::Sagittal => AnatomicalPlane::Sagittal,
+            Self::Coronal | Self::Bev => AnatomicalPlane::Coronal,
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Cases to be opened, and the origin of the current one.
 
-use super::compare::Side;
 use super::record::Record;
-use analysis::BodyChoice;
+use analysis::{BodyChoice, Side};
 use case::{Case, PatientInfo, StructureSet};
 use dicom::{Catalogue, Choice, Entry, Tree};
 use open::{CaseWord, DoseFile};

@@ -2,15 +2,15 @@
 //! they show the same position at the same zoom.
 
 use super::overlay;
+use analysis::{
+    DIVERGING, DifferenceDisplay, DifferenceUnit, FAILING, GAMMA_COLOURS, LOCAL_FROM, difference_colour,
+    gamma_colour, signed_gamma_colour,
+};
 
 use super::overlay::{Anchor, MARGIN, SMALL, display_rgb, text};
 use super::shape::Lens;
 use super::{Scene, ViewEvent, ViewPlane, ViewState, drag, measure, navigate, slice, structure};
 use crate::render::{Blend, CompareLook, DifferenceLook, GammaLook, Isolines};
-use crate::state::compare::{
-    DIVERGING, DifferenceDisplay, FAILING, GAMMA_COLOURS, LOCAL_FROM, Unit, difference_colour, gamma_colour,
-    signed_gamma_colour,
-};
 use crate::state::display::DoseDisplay;
 use crate::state::measure::ReadDose;
 use crate::theme;
@@ -325,7 +325,7 @@ fn title(painter: &Painter, plane: &ViewPlane, state: &ViewState, compare: &Comp
 fn reference(painter: &Painter, rect: Rect, compare: &CompareScene, pane: Pane) {
     let what = match (pane, compare.reference) {
         (Pane::Gamma, _) => return,
-        (Pane::Difference, _) if compare.difference.unit == Unit::Gy => return,
+        (Pane::Difference, _) if compare.difference.unit == DifferenceUnit::Gy => return,
         (_, Some((gy, name))) => format!("100 % = {gy:.2} Gy ({name})"),
         (_, None) => "no reference dose: no percent".to_owned(),
     };
@@ -343,7 +343,7 @@ fn difference_bar(painter: &Painter, rect: Rect, display: &DifferenceDisplay) ->
     let marks = display.marks().map(|v| (v, signed(v)));
     let colour = move |v: f64| (v.abs() > dead).then(|| difference_colour(v / end));
     let heading = format!("B - A ({symbol})");
-    let local = (display.unit == Unit::LocalPercent).then_some("of A there");
+    let local = (display.unit == DifferenceUnit::LocalPercent).then_some("of A there");
     bar(painter, rect, [-end, end], &marks, colour, [Some(&heading), local], ["B higher", "B lower"])
 }
 

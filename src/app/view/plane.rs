@@ -19,23 +19,14 @@ pub struct ViewPlane {
 }
 
 impl ViewKind {
-    /// Screen directions in patient LPS: right and down. The patient's left is on the right, anterior is up in axial
-    /// views and to the left in sagittal ones, head is up.
+    /// Screen directions in patient LPS: right and down.
     pub fn axes(self) -> [DVec3; 2] {
-        match self {
-            Self::Axial => [DVec3::X, DVec3::Y],
-            Self::Sagittal => [DVec3::Y, DVec3::NEG_Z],
-            Self::Coronal | Self::Bev => [DVec3::X, DVec3::NEG_Z],
-        }
+        self.plane().axes()
     }
 
     /// The axis of patient LPS (0 x, 1 y, 2 z) that the view pages along.
     pub fn normal_axis(self) -> usize {
-        match self {
-            Self::Axial => 2,
-            Self::Sagittal => 0,
-            Self::Coronal | Self::Bev => 1,
-        }
+        self.plane().normal_axis()
     }
 }
 

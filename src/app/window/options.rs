@@ -1,13 +1,13 @@
 //! Start options of a window: the words of the command line, applied as the case opens.
 
 use super::App;
-use crate::state::compare::{Layout, Side, Source};
+use crate::state::compare::{Layout, Source};
 use crate::state::display::WashOf;
 use crate::state::files::FileAction;
 use crate::state::register::{Mode, Pair};
 use crate::state::results::EngineChoice;
 use crate::state::{NoticeKind, ViewKind, Workspace};
-use analysis::BodyWord;
+use analysis::{BodyWord, Side};
 use case::{Case, Placement, Pose};
 use engine::DeviceChoice;
 use files::ThemeChoice;

@@ -3,12 +3,13 @@
 use super::plan;
 use crate::command::{Command, Commands, MeasureAction};
 use crate::render::Gpu;
-use crate::state::compare::{Compare, Layout, Side};
+use crate::state::compare::{Compare, Layout};
 use crate::state::display::WindowLevel;
 use crate::state::results::Freshness;
 use crate::state::{State, ViewKind};
 use crate::theme;
 use crate::view::{CompareScene, DoseLayer, Pane, ViewEvent, ViewState, show_pane};
+use analysis::Side;
 use egui::{Button, Key, Rect, Ui, UiBuilder, pos2, vec2};
 use geometry::Volume;
 use std::sync::Arc;

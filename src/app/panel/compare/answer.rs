@@ -1,14 +1,14 @@
 //! The answer of the comparison: pass rate, worst clusters, structures.
 
-use super::dvh::{CHANGES, change_gy, difference, rows};
 use crate::command::{Command, Commands};
 use crate::panel::section;
-use crate::state::compare::{Side, gamma_colour};
 use crate::state::results::{Freshness, GammaByStructure};
 use crate::state::{Selection, State};
 use crate::theme::{self, Palette};
 use analysis::second_check::Level;
-use analysis::{Cluster, GammaHistogram, Metric, digits_apart, rate_text, unjudged_text};
+use analysis::{
+    Cluster, DvhPair, GammaHistogram, Metric, Side, digits_apart, gamma_colour, rate_text, unjudged_text,
+};
 use case::Structure;
 use egui::{Align2, Color32, FontId, Label, Rect, RichText, Sense, Stroke, Ui, pos2, vec2};
 use engine::gamma::Counts;
@@ -174,19 +174,20 @@ pub fn grouped(n: usize) -> String {
 /// The structures with the largest dose changes, in words.
 fn changed(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Changed most");
-    let rows = rows(state);
+    let rows = state.dvh_pairs();
     if rows.is_empty() {
         ui.weak("no structure with a DVH in both");
     }
     for row in rows.iter().take(3) {
         // Of the three metrics, the one with the largest change.
-        let change = |m: &Metric| difference(*m, row, None).unwrap_or(0.0);
-        let Some(metric) = CHANGES.iter().max_by(|a, b| change(a).abs().total_cmp(&change(b).abs())) else {
+        let change = |m: &Metric| row.change(*m, None).unwrap_or(0.0);
+        let Some(metric) = DvhPair::CHANGES.iter().max_by(|a, b| change(a).abs().total_cmp(&change(b).abs()))
+        else {
             continue;
         };
         let [a, b] = row.dvhs.map(|dvh| dvh.metric(*metric, None).unwrap_or_default());
         let detail = format!("{metric}  {a:.1} to {b:.1} Gy  ({:+.2})", b - a);
-        let weak = change_gy(row) < 0.01 * state.compare_reference().map_or(10.0, |(gy, _)| gy);
+        let weak = row.change_gy() < 0.01 * state.compare_reference().map_or(10.0, |(gy, _)| gy);
         if line(ui, Some(row.structure), &row.structure.name, &detail, weak).clicked() {
             commands.push(Command::Select(Selection::Structure(row.structure.number)));
         }

@@ -3,9 +3,10 @@
 use crate::command::{Command, Commands};
 use crate::panel::{number, section, worth_chip};
 use crate::state::State;
-use crate::state::compare::{Compare, Side};
+use crate::state::compare::Compare;
 use crate::state::files::FileAction;
 use crate::theme;
+use analysis::Side;
 use case::{Dose, DoseStatus};
 use egui::{Button, ComboBox, Label, RichText, Ui};
 

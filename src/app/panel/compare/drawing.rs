@@ -4,9 +4,10 @@ use crate::command::{Command, Commands};
 use crate::panel::{number, section};
 use crate::render::Isolines;
 use crate::state::State;
-use crate::state::compare::{Compare, DifferenceDisplay, Unit};
+use crate::state::compare::Compare;
 use crate::state::display::DoseReference;
 use crate::theme;
+use analysis::{DifferenceDisplay, DifferenceUnit};
 use egui::{Button, ComboBox, RichText, Slider, Ui};
 
 pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands) {
@@ -78,7 +79,7 @@ fn difference(ui: &mut Ui, state: &State, next: &mut Compare) {
     let d = &mut next.difference;
     ui.horizontal(|ui| {
         ui.weak("in");
-        for unit in Unit::ALL {
+        for unit in DifferenceUnit::ALL {
             let button = Button::selectable(d.unit == unit, unit.name());
             if ui.add(button).accessible_name(format!("Difference in {}", unit.name())).clicked() {
                 *d = DifferenceDisplay { opacity: d.opacity, ..DifferenceDisplay::of(unit, reference_gy) };
@@ -86,7 +87,7 @@ fn difference(ui: &mut Ui, state: &State, next: &mut Compare) {
         }
     });
     let symbol = format!(" {}", d.unit.symbol());
-    let speed = if d.unit == Unit::Gy { 0.02 } else { 0.1 };
+    let speed = if d.unit == DifferenceUnit::Gy { 0.02 } else { 0.1 };
     ui.horizontal(|ui| {
         ui.weak("nothing up to");
         let most = d.end;
@@ -99,7 +100,7 @@ fn difference(ui: &mut Ui, state: &State, next: &mut Compare) {
             .range(least..=1000.0)
             .show(ui);
     });
-    if state.compare_reference().is_none() && d.unit != Unit::Gy {
+    if state.compare_reference().is_none() && d.unit != DifferenceUnit::Gy {
         let text = "no percent: there is no 100 %. Choose another reference, or Gy.";
         ui.label(RichText::new(text).small().color(theme::of(ui).warning));
     }

@@ -4,49 +4,14 @@ use crate::command::{Command, Commands};
 use crate::panel::dvh::{Axes, Curve, axes_choice, plot};
 use crate::panel::goals::verdict_text;
 use crate::panel::status_chip;
-use crate::state::compare::{Side, difference_colour};
 use crate::state::{Selection, State};
 use crate::theme::{self, Palette};
-use analysis::{Dvh, Metric, MetricUnit, met_text};
+use analysis::{DvhPair, MetricUnit, Side, difference_colour, met_text};
 use case::{DoseStatus, Structure, StructureKind};
 use egui::{Grid, Label, RichText, ScrollArea, Sense, Ui, vec2};
 
-/// A structure with its DVHs in A and B.
-pub struct Row<'a> {
-    pub structure: &'a Structure,
-    pub dvhs: [&'a Dvh; 2],
-}
-
-/// Visible structures that have DVHs in both doses; those with the largest change first.
-pub fn rows(state: &State) -> Vec<Row<'_>> {
-    let results = &state.results;
-    let shown = state.case().structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
-    let row = |structure: &'_ Structure| {
-        let [a, b] = Side::BOTH.map(|side| results.side_dvh(side, structure.number));
-        Some([a?.as_ref(), b?.as_ref()])
-    };
-    let mut rows: Vec<Row<'_>> =
-        shown.filter_map(|structure| Some(Row { structure, dvhs: row(structure)? })).collect();
-    rows.sort_by(|x, y| change_gy(y).total_cmp(&change_gy(x)));
-    rows
-}
-
-/// Metrics that measure a structure's dose change. The maximum is that of one voxel and left out.
-pub const CHANGES: [Metric; 3] = [Metric::MEAN, Metric::D95, Metric::D2];
-
-/// Dose change of a structure: the largest of its [`CHANGES`], Gy.
-pub fn change_gy(row: &Row<'_>) -> f64 {
-    CHANGES.into_iter().filter_map(|m| difference(m, row, None).map(f64::abs)).fold(0.0, f64::max)
-}
-
-/// Change of a metric from A to B, in its own unit.
-pub fn difference(metric: Metric, row: &Row<'_>, reference_gy: Option<f64>) -> Option<f64> {
-    let [a, b] = row.dvhs;
-    Some(b.metric(metric, reference_gy).ok()? - a.metric(metric, reference_gy).ok()?)
-}
-
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let rows = rows(state);
+    let rows = state.dvh_pairs();
     ui.horizontal(|ui| {
         ui.label(RichText::new("DVH").strong().size(12.0).color(theme::of(ui).weak));
         ui.label(RichText::new("A solid, B dashed").small());
@@ -97,18 +62,9 @@ fn difference_text(colours: &Palette, value: f64, matters_from: f64, digits: usi
     text.color(colours.legible(theme::colour(difference_colour(value.signum() * 0.45)))).strong()
 }
 
-/// The metrics of the table.
-pub fn metrics(reference_gy: Option<f64>) -> Vec<Metric> {
-    let mut metrics = vec![Metric::MEAN, Metric::D95, Metric::D2, Metric::MAX];
-    if reference_gy.is_some() {
-        metrics.push(Metric::V95);
-    }
-    metrics
-}
-
-fn table(ui: &mut Ui, state: &State, rows: &[Row<'_>], commands: &mut Commands) {
+fn table(ui: &mut Ui, state: &State, rows: &[DvhPair<'_>], commands: &mut Commands) {
     let reference_gy = state.compare_reference().map(|(gy, _)| gy);
-    let metrics = metrics(reference_gy);
+    let metrics = DvhPair::metrics(reference_gy);
     ui.spacing_mut().interact_size.y = 15.0;
     let colours = theme::of(ui);
     let weak = |text: &str| small(text).color(colours.weak);
@@ -123,7 +79,7 @@ fn table(ui: &mut Ui, state: &State, rows: &[Row<'_>], commands: &mut Commands) 
         for row in rows {
             name(ui, state, row.structure, commands);
             for metric in &metrics {
-                let [a, b] = row.dvhs.map(|dvh| dvh.metric(*metric, reference_gy).ok());
+                let [a, b] = row.values(*metric, reference_gy);
                 for value in [a, b] {
                     ui.label(small(value.map_or("-".to_owned(), |v| format!("{v:.2}"))));
                 }

@@ -9,7 +9,6 @@ mod dvh;
 mod report;
 
 pub use answer::unjudged_words;
-pub use dvh::{Row, metrics, rows};
 
 use crate::command::{Command, Commands};
 use crate::panel::held;

@@ -3,9 +3,9 @@
 use super::CaseResults;
 use super::needed::of_side;
 use super::standing::OnView;
-use crate::state::compare::{Side, Source};
+use crate::state::compare::Source;
 use crate::state::{State, Workspace};
-use analysis::{Dvh, is_computed};
+use analysis::{Dvh, DvhPair, Side, changed_most_first, is_computed};
 use case::{Case, Dose, DoseStatus};
 use results::{Certainty, DoseOfPlan, DvhOf};
 use std::sync::Arc;
@@ -106,6 +106,15 @@ impl CaseResults {
 }
 
 impl State {
+    /// Visible structures that have DVHs in both doses; those with the largest change first.
+    pub fn dvh_pairs(&self) -> Vec<DvhPair<'_>> {
+        let shown = self.case().structures.structures.iter().filter(|s| !self.hidden.contains(&s.number));
+        changed_most_first(shown.filter_map(|structure| {
+            let [a, b] = Side::BOTH.map(|side| self.results.side_dvh(side, structure.number));
+            Some(DvhPair { structure, dvhs: [a?, b?] })
+        }))
+    }
+
     /// 100 % of the comparison in Gy, and its name: shared by A and B, from the prescription of A's plan or the maximum
     /// of A.
     pub fn compare_reference(&self) -> Option<(f64, &'static str)> {

@@ -4,8 +4,8 @@
 use super::CaseResults;
 use super::needed::ONLY;
 use crate::state::State;
-use crate::state::compare::{GammaNorm, Side};
-use analysis::{GammaVerdict, Judged, not_final};
+use crate::state::compare::GammaNorm;
+use analysis::{GammaVerdict, Judged, Side, not_final};
 use engine::gamma::GammaResult;
 use results::{EstimateOfGamma, FiguresOfGamma, GammaByStructure, GammaEstimate, GammaOfPair, Standing};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Results that the current case needs: the single list of all results in the window.
 
 use super::CaseResults;
-use crate::state::compare::{GammaNorm, Side, Source};
+use crate::state::compare::{GammaNorm, Source};
 use crate::state::{State, ViewKind, Workspace};
-use analysis::{beam_of_point, is_computed, is_modelled};
+use analysis::{Side, beam_of_point, is_computed, is_modelled};
 use case::{Case, Plan, StructureKind};
 use engine::gamma::Normalisation;
 use results::{

@@ -4,8 +4,8 @@
 use super::CaseResults;
 use super::needed::{DISPLAYED, ONLY, of_side};
 use crate::state::State;
-use crate::state::compare::{Side, Source};
-use analysis::{beam_of_point, check_pair, is_computed};
+use crate::state::compare::Source;
+use analysis::{Side, beam_of_point, check_pair, is_computed};
 use case::Dose;
 use results::{At, DoseOfPlan, Node, Shown, Standing, percent_words};
 use std::sync::Arc;
