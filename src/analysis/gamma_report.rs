@@ -3,6 +3,7 @@
 //! it.
 
 use super::gamma_verdict::{Judged, loosened, rate_text};
+use super::unjudged::unjudged_text;
 use case::Receipt;
 use engine::gamma::{
     Criterion, GammaMap, GammaRequest, GammaResult, OUTSIDE, Surface, UNDEFINED, near_maximum,
@@ -369,8 +370,7 @@ impl fmt::Display for GammaFigures {
             rate_text(rate),
             self.points,
             self.failing,
-            unjudged_text(self.points, self.not_judged, |n| n.to_string())
-                .map_or(String::new(), |text| text + "; "),
+            unjudged_text(self.points, self.not_judged).map_or(String::new(), |text| text + "; "),
             more = self.more_than(),
         )?;
         match self.beyond_max_gamma {
@@ -378,14 +378,6 @@ impl fmt::Display for GammaFigures {
             n => write!(f, " ({n} points are farther than was searched for)"),
         }
     }
-}
-
-/// `67240 of 68921 points (97.6 %) NOT judged`, where points have no gamma; `number` writes a count.
-pub fn unjudged_text(judged: usize, unjudged: usize, number: impl Fn(usize) -> String) -> Option<String> {
-    let all = judged + unjudged;
-    let percent = 100.0 * unjudged as f64 / all.max(1) as f64;
-    (unjudged > 0)
-        .then(|| format!("{} of {} points ({percent:.1} %) NOT judged", number(unjudged), number(all)))
 }
 
 #[cfg(test)]

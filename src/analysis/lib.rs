@@ -31,6 +31,7 @@ mod remarks;
 mod sampler;
 pub mod second_check;
 mod spread;
+mod unjudged;
 
 pub use aperture::{
     ApertureError, AperturePart, FitSettings, JawRule, LEAST_OPENING_MM, LeafEdge, REACH_MM, aperture_faults,
@@ -62,7 +63,7 @@ pub use dvh_pair::{DvhPair, changed_most_first};
 pub use dvh_table::{dvh_csv, dvhs_of};
 pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use gamma_report::{
-    CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter, unjudged_text,
+    CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter,
 };
 pub use gamma_verdict::{
     GammaVerdict, Judged, MOST_UNJUDGED_PERCENT, digits_apart, loosened, not_final, rate_text,
@@ -81,3 +82,4 @@ pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};
 pub use remarks::{MOST_MU, beam_caveats, beam_remarks, hu_remarks, most_mu_remark};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread};
+pub use unjudged::{grouped, unjudged_text, unjudged_words};

@@ -67,7 +67,7 @@ fn a_uniform_offset_is_reported_and_written() {
     assert_eq!(counts, points);
     assert!(said.contains("100.00 %") && said.contains("outside") && said.contains("3 %/2 mm"), "{said}");
     assert!(
-        said.contains("100.00 % of 968 points pass, 0 fail; 242 of 1210 points (20.0 %) NOT judged"),
+        said.contains("100.00 % of 968 points pass, 0 fail; 242 of 1 210 points (20.0 %) NOT judged"),
         "{said}"
     );
     assert!(!said.contains("within tolerance") && said.contains("no verdict: "), "{said}");

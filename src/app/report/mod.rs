@@ -10,11 +10,10 @@ mod plan_pages;
 mod room;
 mod tables;
 
-use crate::panel::compare::unjudged_words;
 use crate::state::State;
 use crate::state::compare::GammaSettings;
 use crate::state::results::Freshness;
-use analysis::{DvhPair, GoalRow, Metric, Side};
+use analysis::{DvhPair, GoalRow, Metric, Side, unjudged_words};
 use case::{Dose, DoseStatus, Receipt, Rgb, StructureKind};
 use dicom::date_time;
 use files::replace_file;

@@ -7,7 +7,8 @@ use crate::state::{Selection, State};
 use crate::theme::{self, Palette};
 use analysis::second_check::Level;
 use analysis::{
-    Cluster, DvhPair, GammaHistogram, Metric, Side, digits_apart, gamma_colour, rate_text, unjudged_text,
+    Cluster, DvhPair, GammaHistogram, Metric, Side, digits_apart, gamma_colour, grouped, rate_text,
+    unjudged_words,
 };
 use case::Structure;
 use egui::{Align2, Color32, FontId, Label, Rect, RichText, Sense, Stroke, Ui, pos2, vec2};
@@ -126,16 +127,6 @@ fn pass_rate(ui: &mut Ui, state: &State) {
     }
 }
 
-/// Points without gamma, in words with why; `None` where all have one.
-pub fn unjudged_words(counts: &Counts, evaluated: Side) -> Option<String> {
-    let parts =
-        [(counts.outside, format!("outside {}", evaluated.name())), (counts.undefined, "of 0 Gy".to_owned())];
-    let parts = parts.into_iter().filter(|(n, _)| *n > 0);
-    let parts: Vec<String> = parts.map(|(n, words)| format!("{} {words}", grouped(n))).collect();
-    let text = unjudged_text(counts.analysed, counts.unjudged(), grouped)?;
-    Some(format!("{text}: {}", parts.join(", ")))
-}
-
 /// The statistical uncertainty of A and B, where it is known: `A: Monte Carlo, ± 1.0 %`.
 fn uncertainties(state: &State) -> impl Iterator<Item = String> + '_ {
     Side::BOTH.into_iter().filter_map(|side| {
@@ -156,19 +147,6 @@ fn criterion_line(ui: &mut Ui, state: &State, normalisation_gy: Option<f64>) {
         g.dose_percent, g.dta_mm, g.threshold_percent
     );
     ui.add(Label::new(small(text).color(theme::of(ui).weak)).wrap());
-}
-
-/// A count with separated thousands.
-pub fn grouped(n: usize) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(c);
-    }
-    out
 }
 
 /// The structures with the largest dose changes, in words.
@@ -317,26 +295,5 @@ fn bars(ui: &mut Ui, state: &State, GammaHistogram { bin, counts, above }: &Gamm
         (end, format!("{end} and more"), Align2::RIGHT_TOP),
     ] {
         painter.text(pos2(at(gamma), plot.bottom() + 2.0), align, text, font.clone(), theme::of(ui).weak);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_read_in_thousands() {
-        assert_eq!(
-            [grouped(0), grouped(999), grouped(1000), grouped(12_345_678)].join("|"),
-            "0|999|1 000|12 345 678"
-        );
-    }
-
-    #[test]
-    fn points_without_gamma_are_counted() {
-        let counts = Counts { analysed: 1681, passing: 1681, outside: 67_240, undefined: 0 };
-        let words = unjudged_words(&counts, Side::B).unwrap();
-        assert_eq!(words, "67 240 of 68 921 points (97.6 %) NOT judged: 67 240 outside B");
-        assert_eq!(unjudged_words(&Counts { outside: 0, ..counts }, Side::B), None);
     }
 }

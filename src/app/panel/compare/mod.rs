@@ -8,8 +8,6 @@ mod drawing;
 mod dvh;
 mod report;
 
-pub use answer::unjudged_words;
-
 use crate::command::{Command, Commands};
 use crate::panel::held;
 use crate::state::State;
