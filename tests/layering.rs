@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Dependencies (whole names, or prefixes that end in `-`) and the only rooms whose `Cargo.toml` may list them.
-const HOMES: [(&[&str], &[&str]); 6] = [
+const HOMES: [(&[&str], &[&str]); 7] = [
     (&["egui", "egui-", "egui_", "eframe", "winit", "rfd", "zbus"], &["app"]),
     (&["wgpu"], &["app", "engine"]),
     (&["cudarc"], &["engine"]),
     (&["dicom-"], &["dicom", "network"]),
     (&["dicom-ul"], &["network"]),
     (&["clap"], &["cli"]),
+    (&["pdf-writer", "epaint_default_fonts"], &["report"]),
 ];
 
 /// Crates of which one room has parts that may name them, and those parts; a part of `engine` bears the name `wgpu`.

@@ -4,12 +4,12 @@
 pub mod command;
 mod edits;
 pub mod frames;
+pub mod gather;
 pub mod jobs;
 mod keys;
 pub mod panel;
 mod picture;
 pub mod render;
-pub mod report;
 mod run;
 pub mod state;
 pub mod theme;

@@ -8,7 +8,6 @@ use super::{Answer, Failure};
 use analysis::second_check::{SecondCheck, Tolerances, Verdict};
 use analysis::{Engine, MonteCarlo};
 use anyhow::Context as _;
-use app::report;
 use dicom::scan;
 use engine::{DeviceChoice, JobControl};
 use files::{GoalTemplate, replace_file, state_folder};

@@ -10,7 +10,6 @@ use app::state::ViewKind;
 use app::state::Workspace;
 use app::state::compare::Layout;
 use app::state::display::WashOf;
-use app::state::files::REPORT_ENDINGS;
 use app::state::register::{Mode, Pair};
 use app::state::results::{EndsAt, EngineChoice};
 use app::{CompareOptions, Compared, DoseWord, OneView, Options, RegisterOptions, picture};
@@ -357,7 +356,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     }
     if let Some(report) = &args.compare.report {
         let of_plan = args.workspace == Workspace::Plan;
-        words::ending_of(report, if of_plan { &["pdf"] } else { &REPORT_ENDINGS }, "--report")?;
+        words::ending_of(report, if of_plan { &["pdf"] } else { &report::comparison::ENDINGS }, "--report")?;
     }
     let outputs = outputs(args);
     outputs.check()?;

@@ -4,8 +4,8 @@
 use crate::harness::{Window, cube_case, folder, said, until, window};
 use beamsight::analysis::Side;
 use beamsight::app::command::Command;
+use beamsight::app::gather::comparison;
 use beamsight::app::render::Isolines;
-use beamsight::app::report::gather;
 use beamsight::app::state::Workspace;
 use beamsight::app::state::compare::{GammaNorm, Layout, Source};
 use beamsight::app::state::display::DoseReference;
@@ -174,7 +174,7 @@ fn a_verdict_is_given_of_a_measured_and_a_final_dose() {
     w.get_by_label("Reference was measured").click();
     w.run_steps(2);
     assert!(words(&w).contains("TG-218: below the action limit (90 %)"), "{}", words(&w));
-    assert!(gather(&w.state().state).is_ok_and(|report| {
+    assert!(comparison(&w.state().state).is_ok_and(|report| {
         report.gamma.is_some_and(|gamma| gamma.verdict == words(&w) && gamma.normalisation.contains("D2%"))
     }));
     // The maximum is there to be chosen: 3 % of 32 Gy let all pass, and there is no verdict on that.
@@ -433,10 +433,10 @@ fn the_report_says_what_the_window_shows() {
     let row = csv.lines().find(|l| l.starts_with("Dmean,BODY,Gy,")).expect("a row");
     assert_eq!(row, "Dmean,BODY,Gy,10.0000,10.5000,0.5000");
     // A report never holds stale results: the present ones belong to the previous sides.
-    assert!(gather(&w.state().state).is_ok());
+    assert!(comparison(&w.state().state).is_ok());
     w.state_mut().state.compare.sides.swap(0, 1);
     w.run_steps(1);
-    assert!(gather(&w.state().state).is_err());
+    assert!(comparison(&w.state().state).is_err());
 }
 
 /// A small golden image of two computed doses: letters, colours, statuses.

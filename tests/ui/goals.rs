@@ -262,7 +262,7 @@ fn the_report_of_the_plan_has_its_pictures_and_says_on_every_page_what_is_not_fi
     let mut w = planned("goals_report");
     let goal = format!("{}: Dmean <= 100 Gy", body(w.state()));
     set(&mut w, &[&goal]);
-    let report = beamsight::app::report::plan::gather(&w.state().state).expect("a report");
+    let report = beamsight::app::gather::plan(&w.state().state).expect("a report");
     assert_eq!(report.reservation, None, "the dose is final");
     assert_eq!((report.met().as_str(), report.beams.len()), ("1 of 1 met", 1));
     assert_eq!(report.beams[0].start.jaws.x, [-10.0, 10.0]);
@@ -279,14 +279,14 @@ fn the_report_of_the_plan_has_its_pictures_and_says_on_every_page_what_is_not_fi
     assert!(pdf.starts_with(b"%PDF-") && count(b"/Subtype /Image") == 4, "axial, sagittal, coronal, room");
     // In the frame of a change the report is not of the plan as it stands.
     w.state_mut().command(Command::Gantry { beam: 0, gantry_deg: 45.0, gesture: None });
-    let report = beamsight::app::report::plan::gather(&w.state().state).expect("a report");
+    let report = beamsight::app::gather::plan(&w.state().state).expect("a report");
     let why = report.reservation.expect("a reservation");
     assert!(why.contains("STALE") || why.contains("PREVIEW"), "{why}");
     let mut plan = (**w.state().state.plan().expect("a plan")).clone();
     plan.machine = "no-such-machine".to_owned();
     w.state_mut().command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }, gesture: None });
     until(&mut w, "failure", |app| app.is_settled() && app.state.results.shown_failure().is_some());
-    let report = beamsight::app::report::plan::gather(&w.state().state).expect("a report");
+    let report = beamsight::app::gather::plan(&w.state().state).expect("a report");
     assert!(
         report.reservation.as_deref().is_some_and(|why| why.contains("no dose")) && report.dose.is_none()
     );

@@ -6,8 +6,8 @@ use crate::command::{Command, Commands};
 use crate::state::files::FileAction;
 use crate::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State, Workspace};
 use crate::theme;
-use analysis::{Dvh, Metric, dvh_csv, value_at};
-use case::{DoseStatus, Structure, StructureKind, status_text};
+use analysis::{Dvh, Metric, value_at};
+use case::{DoseStatus, Structure};
 use egui::{Button, Color32, RichText, Ui};
 use egui_plot::{AxisHints, HPlacement, LineStyle, Plot, PlotPoint, VLine};
 
@@ -46,12 +46,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// The visible structures that have a DVH, in the order of the tree.
 fn curves(state: &State) -> Vec<Curve<'_>> {
-    let shown = state.case().structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
-    let curve =
-        |structure| Some(Curve { structure, dvh: state.results.dvh(structure.number)?, dashed: false });
-    let mut curves: Vec<Curve<'_>> = shown.filter_map(curve).collect();
-    curves.sort_by_key(|c| c.structure.kind.min(StructureKind::Organ));
-    curves
+    let curve = |(structure, dvh)| Curve { structure, dvh, dashed: false };
+    state.shown_dvhs().into_iter().map(curve).collect()
 }
 
 /// A structure with its DVH.
@@ -96,22 +92,6 @@ fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
         }
         axes_choice(ui, state, commands);
     });
-}
-
-/// The displayed curves as CSV.
-///
-/// # Errors
-/// Why there are no curves, in words: stale curves are not written.
-pub fn csv(state: &State) -> Result<String, String> {
-    let dose = state.results.shown_dose().ok_or("there is no dose on show")?;
-    let curves = curves(state);
-    if curves.is_empty() {
-        return Err("no structure on show has a DVH in this dose yet".to_owned());
-    }
-    let status = state.results.dvh_status().filter(|status| *status < DoseStatus::Stale);
-    let status = status.ok_or("the DVHs are of an earlier state")?;
-    let named: Vec<(&str, &Dvh)> = curves.iter().map(|c| (c.structure.name.as_str(), c.dvh)).collect();
-    Ok(dvh_csv(&status_text(status, &dose.caveats), &named))
 }
 
 /// The choice of axes, at the right edge if there is room.

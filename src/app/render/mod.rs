@@ -23,7 +23,6 @@ pub use drr::DrrView;
 pub use frame::PlaneFrame;
 pub use outline::OutlineLook;
 pub use radiograph::{Overlay, RadiographFrame, RadiographLook, Texels};
-pub use room::{Order as RoomOrder, RoomFrame, RoomLines, RoomLook, RoomSurface};
 pub use slice::{DoseLook, DoseStyle, Isodose, SliceLook};
 
 use bev::{BevPipeline, Layer};
@@ -269,7 +268,11 @@ impl Gpu {
     }
 
     /// The draw call of the room: drawn anew only if its camera or contents have changed. `None` without a device.
-    pub fn room_callback(&self, rect: egui::Rect, look: RoomLook) -> Option<egui::PaintCallback> {
+    pub fn room_callback(
+        &self,
+        rect: egui::Rect,
+        look: report::room::RoomLook,
+    ) -> Option<egui::PaintCallback> {
         let parts = self.parts.as_ref()?;
         let paint = parts.room.lock().paint(&parts.device, &parts.queue, look)?;
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))

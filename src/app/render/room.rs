@@ -6,6 +6,7 @@ use bytemuck::{Pod, Zeroable};
 use egui_wgpu::wgpu;
 use egui_wgpu::wgpu::util::DeviceExt as _;
 use geometry::{Mesh, MeshVertex};
+use report::room::{RoomLines, RoomLook, RoomOrder, RoomSurface};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
@@ -17,54 +18,6 @@ const COLOUR: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 const DEPTH: wgpu::TextureFormat = wgpu::TextureFormat::Depth32Float;
 /// Samples a pixel: every device draws four.
 const SAMPLES: u32 = 4;
-/// Surfaces of at most so many triangles are compared one by one.
-const SMALL: usize = 20_000;
-
-/// The camera of the room.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RoomFrame {
-    /// Columns of the matrix from patient LPS, mm, to clip space.
-    pub clip_from_patient: [[f32; 4]; 4],
-    /// Patient LPS, mm.
-    pub eye_mm: [f32; 3],
-    pub size_px: [u32; 2],
-}
-
-/// A surface in the room.
-#[derive(Clone, Debug)]
-pub struct RoomSurface {
-    pub surface: Arc<Mesh>,
-    /// Display colour and opacity, 0 to 1.
-    pub colour: [f32; 4],
-    /// More opaque at its rim, like glass.
-    pub rim: bool,
-}
-
-impl PartialEq for RoomSurface {
-    fn eq(&self, other: &Self) -> bool {
-        let (a, b) = (&self.surface, &other.surface);
-        let small = a.triangles.len() <= SMALL && a.triangles.len() == b.triangles.len();
-        self.colour == other.colour && self.rim == other.rim && (Arc::ptr_eq(a, b) || small && a == b)
-    }
-}
-
-/// Lines in the room, from end to end; patient LPS, mm.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RoomLines {
-    pub ends_mm: Vec<[[f32; 3]; 2]>,
-    /// Display colour and opacity, 0 to 1.
-    pub colour: [f32; 4],
-}
-
-/// All that a picture of the room shows.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RoomLook {
-    pub frame: RoomFrame,
-    pub surfaces: Vec<RoomSurface>,
-    pub lines: Vec<RoomLines>,
-    /// Display colour behind all, 0 to 1.
-    pub background: [f32; 3],
-}
 
 /// `struct Room` of the shader.
 #[repr(C)]
@@ -215,7 +168,7 @@ impl RoomPipeline {
             let mut pass = begin(&mut encoder, target, look.background);
             let uniforms = (!blocks.is_empty()).then(|| self.blocks.upload(device, &blocks));
             if let Some(uniforms) = &uniforms {
-                let order = Order::of(&surfaces, |s| self.size_mm(s));
+                let order = RoomOrder::of(&surfaces, |s| self.size_mm(s));
                 let draw = |pass: &mut wgpu::RenderPass<'_>, n: usize| {
                     let Some(placed) = self.placed(surfaces[n]) else { return };
                     pass.set_bind_group(0, uniforms, &[self.blocks.offset(n)]);
@@ -246,22 +199,6 @@ impl RoomPipeline {
 
     fn size_mm(&self, surface: &RoomSurface) -> f64 {
         self.placed(surface).map_or(0.0, |placed| placed.size_mm)
-    }
-}
-
-/// The order of drawing: solid surfaces, then see-through ones, the largest first. One surface lies within another as
-/// a rule, so far sides are drawn from the outermost in, and near sides from the innermost out.
-pub struct Order {
-    pub opaque: Vec<usize>,
-    pub clear: Vec<usize>,
-}
-
-impl Order {
-    pub fn of(surfaces: &[&RoomSurface], size_mm: impl Fn(&RoomSurface) -> f64) -> Self {
-        let (opaque, mut clear): (Vec<usize>, Vec<usize>) =
-            (0..surfaces.len()).partition(|n| surfaces[*n].colour[3] >= 1.0);
-        clear.sort_by(|a, b| size_mm(surfaces[*b]).total_cmp(&size_mm(surfaces[*a])));
-        Self { opaque, clear }
     }
 }
 

@@ -106,7 +106,7 @@ impl FileAction {
             Self::OpenCheckModel => Some(("Machine", &["toml"])),
             Self::SaveSession => Some(("Session", &["json"])),
             Self::SaveDvhs => Some(("CSV", &["csv"])),
-            Self::SaveReport => Some(("Report", &REPORT_ENDINGS)),
+            Self::SaveReport => Some(("Report", &report::comparison::ENDINGS)),
             Self::SavePlanReport | Self::SaveCheckReport => Some(("Report", &["pdf"])),
             Self::SaveRegistration => Some(("DICOM", &["dcm"])),
         }
@@ -124,9 +124,6 @@ impl FileAction {
         name.into()
     }
 }
-
-/// Extensions of a report's file.
-pub const REPORT_ENDINGS: [&str; 3] = ["pdf", "csv", "json"];
 
 /// A file to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,14 +3,11 @@
 use super::App;
 use crate::jobs::Answer;
 use crate::jobs::check::CheckInputs;
-use crate::report;
 use crate::state::NoticeKind;
 use crate::state::check::{CheckAction, CheckGoals, CheckPhase, Checked, ModelsAsk};
 use crate::state::files::{FileAction, Target};
 use crate::state::slot::Slot;
 use analysis::second_check::MachineUse;
-use files::replace_file;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use worker::{Lane, Task};
@@ -142,9 +139,7 @@ impl App {
         };
         let bytes = report::check::draw(&[&answer.check], &[]);
         self.submit_write(target, move |path: &Path| {
-            replace_file(path, |file| file.write_all(&bytes)).map_err(|e| {
-                format!("cannot write {}: {e}; choose a folder you may write to", path.display())
-            })?;
+            report::save(path, &bytes)?;
             Ok(Answer::Saved(path.to_owned()))
         });
     }

@@ -2,6 +2,7 @@
 //! if the user has confirmed it.
 
 use super::App;
+use crate::gather;
 use crate::jobs::{Answer, MachineFitAnswer, open};
 use crate::state::NoticeKind;
 use crate::state::files::{FileAction, Target};
@@ -10,7 +11,6 @@ use crate::state::record::Record;
 use crate::state::slot::Slot;
 use crate::state::unsaved::Work;
 use crate::workspace::room;
-use crate::{panel, report};
 use ::open::paths_of;
 use dicom::{Belonging, write_registration};
 use files::{GoalTemplate, Inputs, plan_toml, replace_file, session};
@@ -66,7 +66,7 @@ impl App {
 
     /// Writes the displayed DVHs; refuses stale ones.
     fn save_dvhs(&mut self, target: Target) {
-        match panel::dvh::csv(&self.state) {
+        match gather::dvh_table(&self.state) {
             Ok(text) => self.submit_write(target, move |path| {
                 replace_file(path, |file| file.write_all(text.as_bytes()))
                     .map_err(|e| not_written(path, &e))?;
@@ -200,7 +200,7 @@ impl App {
         };
         self.submit_write(target, move |path| {
             let machine = MachineFit::machine_words(&answer);
-            ::report::machine::write(path, &machine, answer.outcome.report())
+            report::machine::write(path, &machine, answer.outcome.report())
                 .map_err(|e| not_written(path, &e))?;
             Ok(Answer::Saved(path.to_owned()))
         });
@@ -244,10 +244,10 @@ impl App {
             return;
         }
         let Some(target) = self.state.report_waits.take() else { return };
-        let report = match report::plan::gather(&self.state) {
+        let report = match gather::plan(&self.state) {
             Ok(report) => {
                 let look = room::look(&self.state, &self.gpu, report::plan::ROOM_PX);
-                report.with_room(look, &self.state)
+                gather::with_room(report, look, &self.state)
             }
             Err(why) => {
                 self.state.notices.add(NoticeKind::Error, format!("No report is written: {why}."));
@@ -261,7 +261,7 @@ impl App {
 
     /// Writes the report of the displayed comparison; refuses stale results.
     fn save_report(&mut self, target: Target) {
-        let report = match report::gather(&self.state) {
+        let report = match gather::comparison(&self.state) {
             Ok(report) => report,
             Err(why) => {
                 self.state.notices.add(NoticeKind::Error, format!("No report is written: {why}."));
@@ -269,7 +269,7 @@ impl App {
             }
         };
         self.submit_write(target, move |path| {
-            report::write(&report, path).map(|()| Answer::Saved(path.to_owned()))
+            report::comparison::write(&report, path).map(|()| Answer::Saved(path.to_owned()))
         });
     }
 }

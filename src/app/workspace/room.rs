@@ -2,13 +2,14 @@
 
 use crate::command::{Command, Commands};
 use crate::panel;
-use crate::render::{Gpu, RoomLook};
+use crate::render::Gpu;
 use crate::state::room::Room;
 use crate::state::{State, ViewKind};
 use crate::view::{self, Preset, RoomScene, RoomStructure, Scene, ViewEvent, ViewState};
 use analysis::CouchTop;
 use case::StructureKind;
 use egui::{Align, Layout, Rect, Response, Ui, UiBuilder, pos2};
+use report::room::RoomLook;
 use std::sync::Arc;
 
 /// Height of the switch, points; it ends left of the button that maximises.

@@ -23,7 +23,7 @@ pub use stated::Stated;
 use super::State;
 use super::slot::Slot;
 use analysis::{Dvh, Ready, beams_left_out, caveats_of, is_computed};
-use case::{Case, DoseStatus, Plan};
+use case::{Case, DoseStatus, Plan, Structure, StructureKind};
 use compare::SideState;
 use geometry::Mask;
 use needed::ONLY;
@@ -302,6 +302,15 @@ impl CaseResults {
 }
 
 impl State {
+    /// The visible structures that have a DVH in the displayed dose, in the order of the tree.
+    pub fn shown_dvhs(&self) -> Vec<(&Structure, &Dvh)> {
+        let shown = self.case().structures.structures.iter().filter(|s| !self.hidden.contains(&s.number));
+        let mut dvhs: Vec<(&Structure, &Dvh)> =
+            shown.filter_map(|s| Some((s, &**self.results.dvh(s.number)?))).collect();
+        dvhs.sort_by_key(|(s, _)| s.kind.min(StructureKind::Organ));
+        dvhs
+    }
+
     /// The normalisation of the displayed dose in words, where it is one of the plan as it is: "Normalised: D95% of 'PTV'
     /// is 57.00 Gy".
     pub fn shown_normalisation(&self) -> Option<String> {

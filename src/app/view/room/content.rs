@@ -2,7 +2,6 @@
 
 use super::shapes::{Ends, Field, couch, head};
 use super::{Camera, RoomScene};
-use crate::render::{RoomFrame, RoomLines, RoomLook, RoomSurface};
 use crate::theme;
 use crate::view::BeamLayer;
 use crate::view::overlay::{display_rgb, on_image};
@@ -11,6 +10,7 @@ use case::{Rgb, StructureKind};
 use egui::Color32;
 use geometry::Mesh;
 use glam::DVec3;
+use report::room::{RoomFrame, RoomLines, RoomLook, RoomSurface};
 use std::sync::Arc;
 
 const HEAD: Color32 = Color32::from_rgb(196, 204, 214);

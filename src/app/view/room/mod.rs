@@ -12,7 +12,6 @@ pub use content::RoomStructure;
 
 use super::overlay::{self, Anchor, MARGIN, SMALL, text};
 use super::{BeamLayer, Scene, ViewEvent, ViewState};
-use crate::render::RoomLook;
 use crate::state::results::{IsodoseSurface, NearHead};
 use crate::state::room::Room;
 use crate::theme;
@@ -21,6 +20,7 @@ use case::DoseStatus;
 use egui::{Painter, Rect, Response, Role, Sense, Ui, WidgetInfo, pos2, vec2};
 use geometry::PatientPosition;
 use glam::DVec3;
+use report::room::RoomLook;
 
 /// Name for screen readers; the switch to it has the shorter one.
 pub const ROOM_VIEW: &str = "Room view";

@@ -1,31 +1,37 @@
 //! The pictures of a report, drawn on the CPU: independent of a graphics device and the same on every machine.
 
-use crate::state::display::{DoseDisplay, WindowLevel};
-use crate::state::{State, ViewKind};
-use crate::view::framed_mm;
-use ::report::pdf::Image;
+use super::pdf::Image;
 use analysis::{DifferenceDisplay, FAILING, Side, difference_colour, gamma_colour};
 use case::{Dose, Rgb};
-use geometry::{Grid, Mask, Volume};
+use geometry::{AnatomicalPlane, Mask, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
-/// Input of the pictures.
+/// Contents of the pictures: volumes, and how they are drawn.
 #[derive(Clone)]
-pub struct Scenery {
-    ct: Option<Arc<Volume<f32>>>,
-    window: WindowLevel,
-    doses: [Option<Arc<Dose>>; 2],
-    gamma: Option<Arc<Volume<f32>>>,
+pub struct Pictures {
+    pub ct: Option<Arc<Volume<f32>>>,
+    /// Grey-scale window, HU: from black to white, and its middle.
+    pub window_width_hu: f32,
+    pub window_level_hu: f32,
+    /// A and B; A alone where one dose is shown.
+    pub doses: [Option<Arc<Dose>>; 2],
+    pub gamma: Option<Arc<Volume<f32>>>,
+    /// End of gamma's colour scale.
     pub gamma_end: f64,
-    pub plane: ViewKind,
+    pub plane: AnatomicalPlane,
+    /// Patient LPS, mm.
     pub crosshair_mm: DVec3,
-    outlines: Vec<(Arc<Mask>, Rgb)>,
-    display: DoseDisplay,
+    pub outlines: Vec<(Arc<Mask>, Rgb)>,
+    /// Isodose levels, percent, highest first.
+    pub isodoses: Vec<(f32, Rgb)>,
+    /// Opacity of the colourwash, 0 to 1; `None` without one.
+    pub wash_opacity: Option<f32>,
     pub difference: DifferenceDisplay,
-    reference_gy: Option<f64>,
+    /// 100 %, Gy.
+    pub reference_gy: Option<f64>,
     /// Lowest and highest corner of the displayed box, mm.
-    shown_mm: Option<[DVec3; 2]>,
+    pub shown_mm: Option<[DVec3; 2]>,
 }
 
 /// Subject of a picture.
@@ -36,57 +42,15 @@ pub enum Subject {
     Gamma,
 }
 
-impl Scenery {
-    pub fn of(state: &State) -> Self {
-        let case = state.case();
-        let doses = Side::BOTH.map(|side| state.results.side(side).cloned());
-        let grid: Option<&Arc<Grid>> = case
-            .ct
-            .as_ref()
-            .map(|ct| ct.hu.grid())
-            .or_else(|| doses.iter().flatten().next().map(|d| d.gy.grid()));
-        let shown = case.structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
-        let gamma = state.results.gamma().filter(|_| state.results.gamma_failure().is_none());
-        Self {
-            ct: case.ct.as_ref().map(|ct| ct.hu.clone()),
-            window: state.window,
-            gamma: gamma.and_then(|(result, ..)| result.maps.first().map(|m| m.gamma.clone())),
-            gamma_end: state.compare.gamma.max_gamma,
-            plane: state.compare.plane,
-            crosshair_mm: state.crosshair_mm,
-            outlines: shown.filter_map(|s| Some((state.results.mask(s.number)?.clone(), s.colour))).collect(),
-            display: state.dose_display.clone(),
-            difference: state.compare.difference,
-            reference_gy: state.compare_reference().map(|(gy, _)| gy),
-            shown_mm: grid.map(|grid| framed_mm(grid, &case.structures)),
-            doses,
-        }
-    }
-
-    /// Input of pictures of the displayed dose, which takes the place of A.
-    pub fn of_displayed(state: &State) -> Self {
-        let compared = Self::of(state);
-        let case = state.case();
-        let dose = state.results.shown_dose().cloned();
-        let grid = case.ct.as_ref().map(|ct| ct.hu.grid()).or_else(|| dose.as_ref().map(|d| d.gy.grid()));
-        Self {
-            shown_mm: grid.map(|grid| framed_mm(grid, &case.structures)),
-            doses: [dose, None],
-            gamma: None,
-            reference_gy: state.reference().map(|(gy, _)| gy),
-            ..compared
-        }
-    }
-
+impl Pictures {
     /// On another plane through the crosshair.
-    pub fn on(&self, plane: ViewKind) -> Self {
+    pub fn on(&self, plane: AnatomicalPlane) -> Self {
         Self { plane, ..self.clone() }
     }
 
     /// The isodose levels shown, percent, highest first.
     pub fn levels(&self) -> Vec<(f32, Rgb)> {
-        let shown = self.display.levels.iter().filter(|l| l.shown);
-        if self.reference_gy.is_some() { shown.map(|l| (l.percent, l.colour)).collect() } else { Vec::new() }
+        if self.reference_gy.is_some() { self.isodoses.clone() } else { Vec::new() }
     }
 
     /// A picture of the given pixels, fitted to the displayed box.
@@ -117,9 +81,9 @@ impl Scenery {
     }
 
     fn pixel(&self, subject: Subject, here: DVec3, beside: [DVec3; 2], dash: bool) -> [u8; 3] {
-        let low = self.window.level_hu - 0.5 * self.window.width_hu;
+        let low = self.window_level_hu - 0.5 * self.window_width_hu;
         let hu = self.ct.as_ref().and_then(|ct| ct.trilinear(here));
-        let grey = hu.map_or(0.0, |hu| ((hu - low) / self.window.width_hu.max(1e-3)).clamp(0.0, 1.0));
+        let grey = hu.map_or(0.0, |hu| ((hu - low) / self.window_width_hu.max(1e-3)).clamp(0.0, 1.0));
         let mut colour = [(grey * 255.0) as u8; 3];
         match subject {
             Subject::Dose(side) => {
@@ -165,24 +129,24 @@ impl Scenery {
         let percent =
             |at| gy.trilinear(at).filter(|v| v.is_finite()).map(|v| 100.0 * f64::from(v) / reference_gy);
         let Some(own) = percent(here) else { return };
-        let levels: Vec<_> = self.display.levels.iter().filter(|l| l.shown).collect();
-        let reached = |p: f64| levels.iter().filter(|l| p >= f64::from(l.percent)).count();
+        let levels = &self.isodoses;
+        let reached = |p: f64| levels.iter().filter(|(percent, _)| p >= f64::from(*percent)).count();
         let top = levels
             .iter()
-            .filter(|l| own >= f64::from(l.percent))
-            .max_by(|a, b| a.percent.total_cmp(&b.percent));
-        if let (Some(level), true) = (top, self.display.wash) {
-            mix(colour, level.colour, f64::from(self.display.wash_opacity));
+            .filter(|(percent, _)| own >= f64::from(*percent))
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        if let (Some((_, wash)), Some(opacity)) = (top, self.wash_opacity) {
+            mix(colour, *wash, f64::from(opacity));
         }
         for other in beside.into_iter().filter_map(percent) {
             if line && reached(other) != reached(own) {
                 // The line of the highest level between the two.
-                let crossed = levels.iter().filter(|l| {
-                    let p = f64::from(l.percent);
+                let crossed = levels.iter().filter(|(percent, _)| {
+                    let p = f64::from(*percent);
                     (own >= p) != (other >= p)
                 });
-                if let Some(level) = crossed.max_by(|a, b| a.percent.total_cmp(&b.percent)) {
-                    mix(colour, level.colour, 1.0);
+                if let Some((_, line)) = crossed.max_by(|a, b| a.0.total_cmp(&b.0)) {
+                    mix(colour, *line, 1.0);
                 }
             }
         }

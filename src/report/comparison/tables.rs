@@ -1,6 +1,7 @@
 //! The report as JSON, and as CSV for spreadsheets.
 
 use super::Report;
+use crate::DoseFacts;
 use files::csv_cell;
 
 /// One object, indented.
@@ -23,7 +24,7 @@ pub fn csv(report: &Report) -> String {
     line(["written by".into(), none(), none(), report.program.clone(), report.written.clone(), none()]);
     line(["dose".into(), none(), none(), a.label.clone(), b.label.clone(), none()]);
     line(["status".into(), none(), none(), a.status_text(), b.status_text(), none()]);
-    let receipt = |d: &super::DoseFacts| {
+    let receipt = |d: &DoseFacts| {
         let text = d.receipt.as_ref().map(|r| format!("{} on {}, inputs {}", r.job, r.device, r.digest));
         text.unwrap_or_else(|| "from a file".to_owned())
     };

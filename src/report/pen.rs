@@ -1,10 +1,10 @@
 //! The lines, tables and captions of a report's pages.
 
-use super::DoseFacts;
-use super::picture::Scenery;
-use crate::state::ViewKind;
-use ::report::pdf::{A4, Document, Type};
+use super::pdf::{A4, Document, Type, width};
+use super::picture::Pictures;
+use super::{Curve, DoseFacts};
 use case::Rgb;
+use geometry::AnatomicalPlane;
 
 pub const LEFT: f32 = 42.0;
 pub const RIGHT: f32 = A4[0] - 42.0;
@@ -127,7 +127,7 @@ impl Pen {
 }
 
 /// The patient's directions at the rims of a picture.
-pub fn letters(pen: &mut Pen, [x, y]: [f32; 2], [width, height]: [f32; 2], plane: ViewKind) {
+pub fn letters(pen: &mut Pen, [x, y]: [f32; 2], [width, height]: [f32; 2], plane: AnatomicalPlane) {
     let white = Type { size: 9.0, bold: true, colour: [235, 238, 242] };
     let [right, down] = plane.axes();
     let of = |v: glam::DVec3| {
@@ -141,9 +141,9 @@ pub fn letters(pen: &mut Pen, [x, y]: [f32; 2], [width, height]: [f32; 2], plane
 }
 
 /// The isodose levels in a row.
-pub fn levels(pen: &mut Pen, [x, y]: [f32; 2], scenery: &Scenery) {
+pub fn levels(pen: &mut Pen, [x, y]: [f32; 2], pictures: &Pictures) {
     let mut at = x;
-    for (percent, Rgb(colour)) in scenery.levels() {
+    for (percent, Rgb(colour)) in pictures.levels() {
         // A rim in grey: white and yellow are to be seen on paper.
         pen.document.fill([at - 0.5, y - 4.5], [10.0, 4.5], HAIR);
         pen.document.fill([at, y - 4.0], [9.0, 3.5], colour);
@@ -154,11 +154,11 @@ pub fn levels(pen: &mut Pen, [x, y]: [f32; 2], scenery: &Scenery) {
 
 /// Text cut with an ellipsis if it is wider than `room`.
 pub fn cut(text: &str, how: Type, room: f32) -> String {
-    if ::report::pdf::width(text, how) <= room {
+    if width(text, how) <= room {
         return text.to_owned();
     }
     let mut kept: String = text.to_owned();
-    while !kept.is_empty() && ::report::pdf::width(&kept, how) + how.size > room {
+    while !kept.is_empty() && width(&kept, how) + how.size > room {
         kept.pop();
     }
     kept + "…"
@@ -166,7 +166,7 @@ pub fn cut(text: &str, how: Type, room: f32) -> String {
 
 /// Lines no wider than `room`, broken at spaces (and inside words that are wider than a line).
 fn wrapped(text: &str, how: Type, room: f32) -> Vec<String> {
-    let fits = |t: &str| ::report::pdf::width(t, how) <= room;
+    let fits = |t: &str| width(t, how) <= room;
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split(' ') {
@@ -189,6 +189,54 @@ fn wrapped(text: &str, how: Type, room: f32) -> Vec<String> {
     lines
 }
 
+/// Cumulative DVHs, the second of each dashed.
+pub fn curves(pen: &mut Pen, heading: &str, all: &[Curve]) {
+    if all.is_empty() {
+        return;
+    }
+    pen.room(230.0);
+    pen.heading(heading);
+    let (left, top, width, height) = (LEFT + 26.0, pen.y + 10.0, 350.0, 160.0);
+    let points = || all.iter().flat_map(|c| c.points.iter().flatten());
+    let most = points().map(|p| p[0]).fold(1e-6, f64::max) * 1.02;
+    let at = |[gy, percent]: [f64; 2]| {
+        [left + (gy / most) as f32 * width, top + height * (1.0 - (percent / 100.0) as f32)]
+    };
+    for n in 0..=5 {
+        let percent = f64::from(n) * 20.0;
+        let [x, y] = at([0.0, percent]);
+        pen.document.line([x, y], [left + width, y], 0.4, HAIR);
+        pen.document.text_right(x - 4.0, y + 2.5, &format!("{percent:.0}"), SMALL);
+        let gy = most / 5.0 * f64::from(n);
+        let [x, y] = at([gy, 0.0]);
+        pen.document.line([x, top], [x, y], 0.4, HAIR);
+        pen.document.text(x - 6.0, y + 10.0, &format!("{gy:.1}"), SMALL);
+    }
+    pen.document.text(left, top - 4.0, "volume, %", SMALL);
+    pen.document.text_right(left + width, top + height + 20.0, "dose, Gy", SMALL);
+    for (n, curve) in all.iter().enumerate() {
+        // Pale colours are invisible on paper.
+        let Rgb(colour) = curve.colour;
+        let colour = colour.map(|c| (f32::from(c) * 0.82) as u8);
+        for (side, points) in curve.points.iter().enumerate() {
+            let thinned: Vec<[f32; 2]> =
+                points.iter().step_by(points.len() / 240 + 1).map(|p| at(*p)).collect();
+            pen.document.path(&thinned, 1.0, colour, side == 1);
+        }
+        let y = top + 6.0 + 10.0 * n as f32;
+        if y < top + height + 10.0 {
+            pen.document.line([left + width + 12.0, y - 2.5], [left + width + 26.0, y - 2.5], 2.0, colour);
+            pen.document.text(
+                left + width + 30.0,
+                y,
+                &cut(&curve.name, SMALL, RIGHT - left - width - 32.0),
+                SMALL,
+            );
+        }
+    }
+    pen.y = top + height + 26.0;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,8 +245,8 @@ mod tests {
     fn text_is_broken_where_it_must_be() {
         let wide = "x".repeat(200);
         let lines = wrapped(&format!("some words and {wide}"), PLAIN, 100.0);
-        assert!(lines.len() > 5 && lines.iter().all(|l| ::report::pdf::width(l, PLAIN) <= 100.0));
+        assert!(lines.len() > 5 && lines.iter().all(|l| width(l, PLAIN) <= 100.0));
         assert_eq!(lines.concat().replace(' ', "").len(), 212);
-        assert!(::report::pdf::width(&cut(&wide, PLAIN, 60.0), PLAIN) <= 60.0);
+        assert!(width(&cut(&wide, PLAIN, 60.0), PLAIN) <= 60.0);
     }
 }

@@ -1,18 +1,17 @@
 //! The report of a second check as PDF pages.
 
+use super::pdf::Type;
 use super::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG};
-use super::utc;
-use ::report::pdf::Type;
+use super::{PROGRAM, written_now};
 use analysis::rate_text;
 use analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict, capital};
-use std::time::SystemTime;
 
 const TITLE: &str = "Second check of a plan";
 
 /// The bytes of a file with the checks of some plans, each from a new page on; before them the folders and plans without one,
 /// each with the reason.
 pub fn draw(checks: &[&SecondCheck], failed: &[(&str, &str)]) -> Vec<u8> {
-    let written = utc(SystemTime::now());
+    let written = written_now();
     let stamp = match checks {
         [one] if failed.is_empty() => {
             format!("{}, plan {}: {}", one.patient, one.plan, one.judgement.words())
@@ -46,7 +45,7 @@ fn head(pen: &mut Pen, check: &SecondCheck, written: &str) {
     pen.title(&format!("{TITLE}: {}", check.plan));
     pen.fact("Patient", &format!("{}   {}", check.patient, check.patient_id));
     pen.fact("Files", &check.case);
-    pen.fact("Written", &format!("{written} by Beamsight {}", env!("CARGO_PKG_VERSION")));
+    pen.fact("Written", &format!("{written} by {PROGRAM}"));
     let prescribed = check.prescription_gy.map_or("no prescription".to_owned(), |gy| format!("{gy:.2} Gy"));
     pen.fact("Prescription", &format!("{prescribed}, {} fraction(s)", check.fractions));
     for of in &check.machines {

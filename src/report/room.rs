@@ -1,13 +1,80 @@
-//! The picture of the room, drawn on the CPU as `kernels/room.wgsl` draws it on the graphics device.
+//! The room as a value, and its picture: drawn here on the CPU as `kernels/room.wgsl` draws it in the window, for a report has
+//! no graphics device.
 
-use crate::render::{RoomLook, RoomOrder, RoomSurface};
-use ::report::pdf::Image;
+use super::pdf::Image;
+use geometry::Mesh;
 use glam::{Mat4, Vec2, Vec3, Vec4, vec2};
+use std::sync::Arc;
 
 /// Samples along each side of a pixel: edges are smooth.
 const FINENESS: usize = 2;
 /// Half the width of lines, samples.
 const HALF_LINE: f32 = 0.75;
+
+/// Surfaces of at most so many triangles are compared one by one.
+const SMALL: usize = 20_000;
+
+/// The camera of the room.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoomFrame {
+    /// Columns of the matrix from patient LPS, mm, to clip space.
+    pub clip_from_patient: [[f32; 4]; 4],
+    /// Patient LPS, mm.
+    pub eye_mm: [f32; 3],
+    pub size_px: [u32; 2],
+}
+
+/// A surface in the room.
+#[derive(Clone, Debug)]
+pub struct RoomSurface {
+    pub surface: Arc<Mesh>,
+    /// Display colour and opacity, 0 to 1.
+    pub colour: [f32; 4],
+    /// More opaque at its rim, like glass.
+    pub rim: bool,
+}
+
+impl PartialEq for RoomSurface {
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (&self.surface, &other.surface);
+        let small = a.triangles.len() <= SMALL && a.triangles.len() == b.triangles.len();
+        self.colour == other.colour && self.rim == other.rim && (Arc::ptr_eq(a, b) || small && a == b)
+    }
+}
+
+/// Lines in the room, from end to end; patient LPS, mm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoomLines {
+    pub ends_mm: Vec<[[f32; 3]; 2]>,
+    /// Display colour and opacity, 0 to 1.
+    pub colour: [f32; 4],
+}
+
+/// All that a picture of the room shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoomLook {
+    pub frame: RoomFrame,
+    pub surfaces: Vec<RoomSurface>,
+    pub lines: Vec<RoomLines>,
+    /// Display colour behind all, 0 to 1.
+    pub background: [f32; 3],
+}
+
+/// The order of drawing: solid surfaces, then see-through ones, the largest first. One surface lies within another as
+/// a rule, so far sides are drawn from the outermost in, and near sides from the innermost out.
+pub struct RoomOrder {
+    pub opaque: Vec<usize>,
+    pub clear: Vec<usize>,
+}
+
+impl RoomOrder {
+    pub fn of(surfaces: &[&RoomSurface], size_mm: impl Fn(&RoomSurface) -> f64) -> Self {
+        let (opaque, mut clear): (Vec<usize>, Vec<usize>) =
+            (0..surfaces.len()).partition(|n| surfaces[*n].colour[3] >= 1.0);
+        clear.sort_by(|a, b| size_mm(surfaces[*b]).total_cmp(&size_mm(surfaces[*a])));
+        Self { opaque, clear }
+    }
+}
 
 /// Which sides of a surface's triangles are drawn.
 #[derive(Clone, Copy, PartialEq)]
@@ -184,25 +251,24 @@ fn shade(surface: &RoomSurface, at_mm: Vec3, normal: Vec3, eye_mm: Vec3) -> (Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::{RoomFrame, RoomLines};
-    use crate::view::Camera;
-    use geometry::Mesh;
     use glam::DVec3;
     use std::f64::consts::{PI, TAU};
-    use std::sync::Arc;
 
     const EYE_MM: f32 = 1000.0;
 
     /// Seen from +z at a distance of a metre; 200 mm across at z = 0, y up.
     fn look(surfaces: Vec<RoomSurface>, lines: Vec<RoomLines>) -> RoomLook {
-        let camera = Camera {
-            target_mm: DVec3::ZERO,
-            axes: [DVec3::X, DVec3::Y, DVec3::Z],
-            height_mm: 200.0,
-            eye_mm: Some(f64::from(EYE_MM)),
-        };
+        let (focal, near, far) = (EYE_MM / 100.0, 20.0, EYE_MM + 3000.0);
+        let depth = far / (near - far);
+        let lens = Mat4::from_cols(
+            Vec4::new(focal, 0.0, 0.0, 0.0),
+            Vec4::new(0.0, focal, 0.0, 0.0),
+            Vec4::new(0.0, 0.0, depth, -1.0),
+            Vec4::new(0.0, 0.0, near * depth, 0.0),
+        );
         let frame = RoomFrame {
-            clip_from_patient: camera.clip_from_patient(1.0).as_mat4().to_cols_array_2d(),
+            clip_from_patient: (lens * Mat4::from_translation(Vec3::new(0.0, 0.0, -EYE_MM)))
+                .to_cols_array_2d(),
             eye_mm: [0.0, 0.0, EYE_MM],
             size_px: [100, 100],
         };

@@ -1,9 +1,12 @@
 //! The report as PDF pages.
 
-use super::pen::{BLUE, HAIR, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, cut, letters, levels};
-use super::picture::Subject;
-use super::{CriterionFacts, Curve, DoseFacts, Report};
-use ::report::pdf::Type;
+use super::{CriterionFacts, Report};
+use crate::DoseFacts;
+use crate::pdf::{self, Type};
+use crate::pen::{
+    BLUE, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut, letters, levels,
+};
+use crate::picture::Subject;
 use analysis::{Side, difference_colour, digits_apart, gamma_colour, rate_text};
 use case::Rgb;
 
@@ -97,20 +100,20 @@ fn gamma(pen: &mut Pen, report: &Report) {
 
 /// A, B, their difference and gamma on the displayed plane, with their scales.
 fn pictures(pen: &mut Pen, report: &Report) {
-    let scenery = &report.scenery;
-    let axis = scenery.plane.normal_axis();
+    let pictures = &report.pictures;
+    let axis = pictures.plane.normal_axis();
     let place = format!(
         "Pictures: {} plane at {} {:.1} mm",
-        scenery.plane.name().to_lowercase(),
+        pictures.plane.name().to_lowercase(),
         ['x', 'y', 'z'][axis],
-        scenery.crosshair_mm[axis]
+        pictures.crosshair_mm[axis]
     );
     let gap = 10.0;
     let size = [(RIGHT - LEFT - gap) / 2.0, 190.0];
     pen.room(2.0 * size[1] + 100.0);
     pen.heading(&place);
     let [a, b] = &report.doses;
-    let d = &scenery.difference;
+    let d = &pictures.difference;
     let subjects = [
         (Subject::Dose(Side::A), format!("A: {}, {} (lines solid)", a.label, a.status_text())),
         (Subject::Dose(Side::B), format!("B: {}, {} (lines dashed)", b.label, b.status_text())),
@@ -121,11 +124,11 @@ fn pictures(pen: &mut Pen, report: &Report) {
     for (n, (subject, caption)) in subjects.into_iter().enumerate() {
         let x = LEFT + (n % 2) as f32 * (size[0] + gap);
         let y = top + (n / 2) as f32 * (size[1] + 30.0);
-        let image = scenery.draw(subject, size.map(|s| (s * FINENESS) as u32));
+        let image = pictures.draw(subject, size.map(|s| (s * FINENESS) as u32));
         pen.document.text(x, y + 7.0, &cut(&caption, SMALL, size[0]), SMALL);
         pen.document.image([x, y + 11.0], size, image);
         let under = y + 11.0 + size[1] + 3.0;
-        letters(pen, [x, y + 11.0], size, scenery.plane);
+        letters(pen, [x, y + 11.0], size, pictures.plane);
         match subject {
             Subject::Difference => {
                 let marks = d.marks().map(|v| (v, if v == 0.0 { "0".to_owned() } else { format!("{v:+}") }));
@@ -133,12 +136,12 @@ fn pictures(pen: &mut Pen, report: &Report) {
                 scale(pen, [x, under], size[0], [-d.end, d.end], &marks, colour);
             }
             Subject::Gamma => {
-                let end = scenery.gamma_end;
+                let end = pictures.gamma_end;
                 let marks = [(0.0, "0".to_owned()), (1.0, "1".to_owned()), (end, format!("{end} and more"))];
                 scale(pen, [x, under], size[0], [0.0, end], &marks, |v| Some(gamma_colour(v, end)));
             }
             // One legend for both.
-            Subject::Dose(Side::A) => levels(pen, [x, under + 8.0], scenery),
+            Subject::Dose(Side::A) => levels(pen, [x, under + 8.0], pictures),
             Subject::Dose(Side::B) => {}
         }
     }
@@ -164,57 +167,9 @@ fn scale(
     }
     for (value, mark) in marks {
         let share = ((value - low) / (high - low)) as f32;
-        let shift = ::report::pdf::width(mark, SMALL) * share;
+        let shift = pdf::width(mark, SMALL) * share;
         pen.document.text(x + width * share - shift, y + 13.0, mark, SMALL);
     }
-}
-
-/// Cumulative DVHs, the second of each dashed.
-pub(super) fn curves(pen: &mut Pen, heading: &str, all: &[Curve]) {
-    if all.is_empty() {
-        return;
-    }
-    pen.room(230.0);
-    pen.heading(heading);
-    let (left, top, width, height) = (LEFT + 26.0, pen.y + 10.0, 350.0, 160.0);
-    let points = || all.iter().flat_map(|c| c.points.iter().flatten());
-    let most = points().map(|p| p[0]).fold(1e-6, f64::max) * 1.02;
-    let at = |[gy, percent]: [f64; 2]| {
-        [left + (gy / most) as f32 * width, top + height * (1.0 - (percent / 100.0) as f32)]
-    };
-    for n in 0..=5 {
-        let percent = f64::from(n) * 20.0;
-        let [x, y] = at([0.0, percent]);
-        pen.document.line([x, y], [left + width, y], 0.4, HAIR);
-        pen.document.text_right(x - 4.0, y + 2.5, &format!("{percent:.0}"), SMALL);
-        let gy = most / 5.0 * f64::from(n);
-        let [x, y] = at([gy, 0.0]);
-        pen.document.line([x, top], [x, y], 0.4, HAIR);
-        pen.document.text(x - 6.0, y + 10.0, &format!("{gy:.1}"), SMALL);
-    }
-    pen.document.text(left, top - 4.0, "volume, %", SMALL);
-    pen.document.text_right(left + width, top + height + 20.0, "dose, Gy", SMALL);
-    for (n, curve) in all.iter().enumerate() {
-        // Pale colours are invisible on paper.
-        let Rgb(colour) = curve.colour;
-        let colour = colour.map(|c| (f32::from(c) * 0.82) as u8);
-        for (side, points) in curve.points.iter().enumerate() {
-            let thinned: Vec<[f32; 2]> =
-                points.iter().step_by(points.len() / 240 + 1).map(|p| at(*p)).collect();
-            pen.document.path(&thinned, 1.0, colour, side == 1);
-        }
-        let y = top + 6.0 + 10.0 * n as f32;
-        if y < top + height + 10.0 {
-            pen.document.line([left + width + 12.0, y - 2.5], [left + width + 26.0, y - 2.5], 2.0, colour);
-            pen.document.text(
-                left + width + 30.0,
-                y,
-                &cut(&curve.name, SMALL, RIGHT - left - width - 32.0),
-                SMALL,
-            );
-        }
-    }
-    pen.y = top + height + 26.0;
 }
 
 fn structures(pen: &mut Pen, report: &Report) {

@@ -1,13 +1,14 @@
 //! The report of a plan as PDF pages.
 
-use super::pages::curves;
-use super::pen::{HAIR, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, cut, letters, levels};
-use super::picture::Subject;
-use super::plan::{BeamFacts, PlanReport};
-use crate::state::ViewKind;
-use ::report::pdf::Type;
+use super::{BeamFacts, PlanReport};
+use crate::pdf::Type;
+use crate::pen::{
+    HAIR, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut, letters, levels,
+};
+use crate::picture::Subject;
 use analysis::{Metric, Side, Verdict};
 use case::MlcAxis;
+use geometry::AnatomicalPlane;
 
 /// Pixels per point of the pictures.
 const FINENESS: f32 = 2.0;
@@ -176,18 +177,18 @@ fn pictures(pen: &mut Pen, report: &PlanReport) {
     pen.room(size[1] + 70.0);
     pen.heading("Planes through the crosshair");
     let top = pen.y + 8.0;
-    for (n, plane) in [ViewKind::Axial, ViewKind::Sagittal, ViewKind::Coronal].into_iter().enumerate() {
+    for (n, plane) in AnatomicalPlane::ALL.into_iter().enumerate() {
         let x = LEFT + n as f32 * (size[0] + gap);
-        let scenery = report.scenery.on(plane);
+        let pictures = report.pictures.on(plane);
         let axis = plane.normal_axis();
         let caption =
-            format!("{} at {} {:.1} mm", plane.name(), ['x', 'y', 'z'][axis], scenery.crosshair_mm[axis]);
-        let image = scenery.draw(Subject::Dose(Side::A), size.map(|s| (s * FINENESS) as u32));
+            format!("{} at {} {:.1} mm", plane.name(), ['x', 'y', 'z'][axis], pictures.crosshair_mm[axis]);
+        let image = pictures.draw(Subject::Dose(Side::A), size.map(|s| (s * FINENESS) as u32));
         pen.document.text(x, top + 7.0, &cut(&caption, SMALL, size[0]), SMALL);
         pen.document.image([x, top + 11.0], size, image);
         letters(pen, [x, top + 11.0], size, plane);
     }
-    levels(pen, [LEFT, top + size[1] + 22.0], &report.scenery);
+    levels(pen, [LEFT, top + size[1] + 22.0], &report.pictures);
     pen.y = top + size[1] + 28.0;
 }
 
@@ -199,7 +200,7 @@ fn room(pen: &mut Pen, report: &PlanReport) {
     pen.room(size[1] + 50.0);
     pen.heading("Room");
     let top = pen.y + 8.0;
-    pen.document.image([LEFT, top], size, super::room::draw(&room.look));
+    pen.document.image([LEFT, top], size, crate::room::draw(&room.look));
     pen.y = top + size[1];
     pen.line(&room.words, SMALL);
 }

@@ -1,0 +1,11 @@
+//! What reports are made of, gathered from the state in one step so that their contents belong together. Rows, words and
+//! pages are those of [`report`]; the worker draws and writes them.
+
+mod comparison;
+mod dvhs;
+mod pictures;
+mod plan;
+
+pub use comparison::comparison;
+pub use dvhs::dvh_table;
+pub use plan::{plan, with_room};

@@ -1,0 +1,58 @@
+//! The report of the displayed plan.
+
+use super::pictures;
+use crate::state::State;
+use crate::state::results::Shown;
+use analysis::given_words;
+use report::plan::{BeamFacts, PlanReport, PlanStructure, RoomPicture, reservation};
+use report::room::RoomLook;
+use report::{Curve, DoseFacts, PROGRAM, patient_name, written_now};
+
+/// Gathers the report of the displayed plan.
+///
+/// # Errors
+/// Why there is nothing to report, in words.
+pub fn plan(state: &State) -> Result<PlanReport, String> {
+    let plan = state.plan().ok_or("there is no plan")?;
+    let results = &state.results;
+    if let Shown::Beam(_) = results.shown {
+        return Err("the dose on show is that of one beam: show the dose of the plan first".to_owned());
+    }
+    let factor = results.normalisation_factor().filter(|_| plan.normalisation.is_some()).map(|f| f.value);
+    let dose = results.shown_dose();
+    let uncertainty_percent = results.certainty().and_then(|certainty| certainty.uncertainty_percent);
+    let max_gy = results.shown_max_gy().unwrap_or_default();
+    let (case, dvhs) = (state.case(), state.shown_dvhs());
+    let hundred_gy = state.goal_hundred().map(|(gy, _)| gy);
+    Ok(PlanReport {
+        program: PROGRAM.to_owned(),
+        written: written_now(),
+        patient: patient_name(case),
+        patient_id: case.patient.id.clone(),
+        case: case.source.clone(),
+        plan: (**plan).clone(),
+        densities: given_words(&case.structures, Some(plan)),
+        factor,
+        factor_uncertainty: results.factor_uncertainty_words(),
+        dose: dose
+            .filter(|_| results.shown_failure().is_none())
+            .map(|dose| DoseFacts::new(dose, max_gy, uncertainty_percent)),
+        reservation: reservation(results.shown_failure(), dose.map(|dose| &**dose), results.dvh_status()),
+        beams: plan.beams.iter().filter_map(|beam| BeamFacts::new(plan, beam, factor)).collect(),
+        structures: dvhs.iter().map(|(s, dvh)| PlanStructure::new(s, dvh, hundred_gy)).collect(),
+        goals: state.scorecard(),
+        goals_percent_of: state.goal_hundred(),
+        reference: state.reference(),
+        curves: dvhs.iter().map(|(s, dvh)| Curve::new(s, dvh)).collect(),
+        pictures: pictures::of_displayed(state),
+        room: None,
+    })
+}
+
+/// The report with the picture of the room as the state has it.
+#[must_use]
+pub fn with_room(report: PlanReport, look: Option<RoomLook>, state: &State) -> PlanReport {
+    let levels: Vec<f32> = state.isodose_surfaces().iter().map(|surface| surface.percent).collect();
+    let room = look.map(|look| RoomPicture::new(look, &levels, state.results.isodose_status()));
+    PlanReport { room, ..report }
+}

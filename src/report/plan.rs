@@ -1,0 +1,167 @@
+//! The report of a plan: pictures, beams with their apertures, DVHs and goals of a dose, and what that dose is worth.
+
+mod pages;
+
+use super::picture::Pictures;
+use super::room::RoomLook;
+use super::{Curve, DoseFacts, save};
+use analysis::{Dvh, GoalRow, Metric, is_computed, met_text};
+use case::{Beam, ControlPoint, Dose, DoseStatus, Mlc, Plan, Structure};
+use std::path::Path;
+
+/// Contents of the report of a plan.
+#[derive(Clone)]
+pub struct PlanReport {
+    pub program: String,
+    /// UTC.
+    pub written: String,
+    pub patient: String,
+    pub patient_id: String,
+    pub case: String,
+    pub plan: Plan,
+    /// Densities that count in dose in place of the CT's.
+    pub densities: Vec<String>,
+    /// Factor of all monitor units by the normalisation.
+    pub factor: Option<f64>,
+    /// Uncertainty of the monitor units by that of the dose that is normalised to, in words: ` ± 1.0 %`.
+    pub factor_uncertainty: String,
+    pub dose: Option<DoseFacts>,
+    /// Why nothing of the report is final, for every page; `None` for a final dose of the plan.
+    pub reservation: Option<String>,
+    pub beams: Vec<BeamFacts>,
+    pub structures: Vec<PlanStructure>,
+    pub goals: Vec<GoalRow>,
+    /// 100 % of the goals in Gy, and its name.
+    pub goals_percent_of: Option<(f64, &'static str)>,
+    /// 100 % of the isodoses in Gy, and its name.
+    pub reference: Option<(f64, &'static str)>,
+    pub curves: Vec<Curve>,
+    pub pictures: Pictures,
+    pub room: Option<RoomPicture>,
+}
+
+/// The room with the beams.
+#[derive(Clone)]
+pub struct RoomPicture {
+    pub look: RoomLook,
+    /// What it shows.
+    pub words: String,
+}
+
+impl RoomPicture {
+    /// `levels_percent`: isodoses whose surfaces are shown, with the status of their dose.
+    pub fn new(look: RoomLook, levels_percent: &[f32], status: Option<DoseStatus>) -> Self {
+        let mut words =
+            "From the foot end of the couch. Gantry head and couch top have assumed sizes.".to_owned();
+        if let Some(status) = status.filter(|_| !levels_percent.is_empty()) {
+            let percent: Vec<String> = levels_percent.iter().map(|level| format!("{level} %")).collect();
+            words +=
+                &format!(" Surfaces of the isodoses of {} (dose {}).", percent.join(" and "), status.word());
+        }
+        Self { look, words }
+    }
+}
+
+/// Pixels of the picture of the room.
+pub const ROOM_PX: [u32; 2] = [720, 420];
+
+/// A beam as the table has it.
+#[derive(Clone)]
+pub struct BeamFacts {
+    pub name: String,
+    pub number: u32,
+    pub machine: String,
+    pub start: ControlPoint,
+    /// Gantry angle of the last control point, where it turns.
+    pub to_gantry_deg: Option<f64>,
+    pub control_points: usize,
+    pub isocentre_mm: [f64; 3],
+    pub mlc: Option<Mlc>,
+    /// Per fraction, as delivered: after normalisation, where that is known.
+    pub mu: f64,
+    pub is_normalised: bool,
+    /// Why the beam is not in the dose.
+    pub left_out: Option<String>,
+}
+
+impl BeamFacts {
+    /// `None` for a beam without control points. `factor`: of the monitor units by the normalisation, where it is known.
+    pub fn new(plan: &Plan, beam: &Beam, factor: Option<f64>) -> Option<Self> {
+        let start = beam.start()?.clone();
+        let last = beam.control_points.last()?;
+        Some(Self {
+            name: beam.name.clone(),
+            number: beam.number,
+            machine: plan.machine_of(beam).to_owned(),
+            to_gantry_deg: (last.gantry_deg != start.gantry_deg).then_some(last.gantry_deg),
+            start,
+            control_points: beam.control_points.len(),
+            isocentre_mm: beam.isocentre_mm.to_array(),
+            mlc: beam.mlc.clone(),
+            mu: beam.mu * factor.unwrap_or(1.0),
+            is_normalised: plan.normalisation.is_none() || factor.is_some(),
+            left_out: (!is_computed(beam))
+                .then(|| beam.read_only.clone().unwrap_or_else(|| "it is no photon beam".to_owned())),
+        })
+    }
+}
+
+/// Figures of a structure.
+#[derive(Clone)]
+pub struct PlanStructure {
+    pub name: String,
+    pub volume_cm3: f64,
+    /// In the order of [`Metric::REPORTED`].
+    pub values: Vec<Option<f64>>,
+    pub remarks: Vec<String>,
+}
+
+impl PlanStructure {
+    /// `hundred_gy`: 100 % of metrics in percent of a dose.
+    pub fn new(structure: &Structure, dvh: &Dvh, hundred_gy: Option<f64>) -> Self {
+        Self {
+            name: structure.name.clone(),
+            volume_cm3: dvh.volume_cm3(),
+            values: Metric::REPORTED.map(|metric| dvh.metric(metric, hundred_gy).ok()).to_vec(),
+            remarks: dvh.remarks(),
+        }
+    }
+}
+
+/// Why the dose is not the final one of the plan.
+///
+/// `failure`: why the plan has none; `status`: that of the DVHs, which may be of an earlier dose.
+pub fn reservation(failure: Option<&str>, dose: Option<&Dose>, status: Option<DoseStatus>) -> Option<String> {
+    if let Some(why) = failure {
+        return Some(format!("The plan has no dose: {why}"));
+    }
+    let Some(dose) = dose else { return Some("The plan has no dose.".to_owned()) };
+    match status.unwrap_or(dose.status) {
+        DoseStatus::Final if dose.caveats.is_empty() => None,
+        DoseStatus::Final => Some(format!("Reservations about the dose: {}.", dose.caveats.join(", "))),
+        DoseStatus::Imported => {
+            Some(format!("The dose is of a file ({}), not computed from this plan.", dose.label))
+        }
+        status => {
+            let word = status.word().to_uppercase();
+            let caveats = dose.caveats.join(", ");
+            let why = if caveats.is_empty() { word } else { format!("{word} ({caveats})") };
+            Some(format!("{why}: the dose is not final, nothing in this report is."))
+        }
+    }
+}
+
+impl PlanReport {
+    /// "5 of 7 met", and how many are undecided.
+    pub fn met(&self) -> String {
+        met_text(&self.goals)
+    }
+}
+
+/// Writes the report as PDF.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write(report: &PlanReport, path: &Path) -> Result<(), String> {
+    save(path, &pages::draw(report))
+}
