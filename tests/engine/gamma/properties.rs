@@ -128,7 +128,7 @@ fn a_maximum_gamma_caps_and_changes_nothing_below() {
 fn points_given_up_at_once_are_those_that_have_more_gamma_than_the_limit() {
     let a = rough(&grid(), 7, 0.4);
     let fine = even(DVec3::splat(-14.1), DVec3::new(1.3, 0.9, 2.1), [23, 33, 14]);
-    let steep = |on: &Arc<Grid>| dose(on, |p| 1.0 + 0.4 * p.x + 0.1 * p.y - 0.3 * p.z);
+    let steep = |on: &Arc<Grid>| dose(on, |p| (1.0 + 0.4 * p.x + 0.1 * p.y - 0.3 * p.z).max(0.0));
     let high = |on: &Arc<Grid>| scaled(&rough(on, 9, 0.3), 100.0);
     for b in [steep(&grid()), steep(&fine), high(&grid()), high(&fine)] {
         for dims in [Dims::Volume, Dims::Slices] {
