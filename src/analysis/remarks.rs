@@ -94,11 +94,15 @@ pub fn most_mu_remark(beam: &Beam) -> Option<String> {
     (beam.mu > MOST_MU).then(said)
 }
 
+/// The dose of a map is true, and no machine delivers it as it stands.
+const FLUENCE_CAVEAT: &str = "fluence, not deliverable";
+
 /// Features of `beam` that are not computed with `machine`, a few words each: caveats of its dose.
 pub fn beam_caveats(beam: &Beam, machine: &Machine) -> Vec<String> {
     let energy = other_energy_mv(beam, machine).map(|mv| format!("{mv} MV as {} MV", machine.nominal_mv));
     let filter = lacks_filter(beam, machine).then(|| "a filter it does not have".to_owned());
-    beam.not_modelled.iter().cloned().chain(energy).chain(filter).collect()
+    let fluence = beam.fluence.is_some().then(|| FLUENCE_CAVEAT.to_owned());
+    beam.not_modelled.iter().cloned().chain(energy).chain(filter).chain(fluence).collect()
 }
 
 /// The plan's energy where it is not the machine's.

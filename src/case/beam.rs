@@ -1,5 +1,6 @@
 //! A treatment beam: angles, collimation, monitor units; the one check of leaf boundaries.
 
+use super::fluence_map::FluenceMap;
 use super::structure::is_same_name;
 use super::{Structure, StructureKind};
 use glam::DVec3;
@@ -34,6 +35,9 @@ pub struct Beam {
     /// The leaves, if the beam has an MLC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mlc: Option<Mlc>,
+    /// The fluence that is asked for, in place of what the leaves let through; no leaves deliver it yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fluence: Option<FluenceMap>,
     /// At least one; the last has `meterset_weight` 1 (a static beam has one, of weight 1).
     pub control_points: Vec<ControlPoint>,
     /// An imaging or setup field: shown, never delivered, never missing from a sum.
@@ -173,6 +177,7 @@ impl Beam {
             mu,
             isocentre_mm,
             mlc: None,
+            fluence: None,
             control_points: vec![ControlPoint {
                 meterset_weight: 1.0,
                 gantry_deg,

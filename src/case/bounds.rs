@@ -25,6 +25,15 @@ pub const COLLIMATOR_MM: RangeInclusive<f64> = -400.0..=400.0;
 /// Opposing leaf tips overlap by no more than this, mm: rounded positions of closed leaves do.
 pub const LEAF_OVERLAP_MM: f64 = 0.1;
 
+/// Width of beamlets along the leaves' travel, mm at the isocentre plane: below, the focal spot blurs them; above, they shape nothing.
+pub const BEAMLET_MM: RangeInclusive<f64> = 1.0..=50.0;
+
+/// Beamlets of a beam: 400 mm x 400 mm in beamlets of 2.5 mm have 25,600.
+pub const MOST_BEAMLETS: usize = 30_000;
+
+/// Fluence of a beamlet beside the open field's for all monitor units of the beam.
+pub const MOST_FLUENCE: f32 = 1000.0;
+
 /// Coordinates in the patient, mm: single precision of the graphics device resolves 0.01 mm there.
 pub const PLACE_MM: RangeInclusive<f64> = -1e5..=1e5;
 

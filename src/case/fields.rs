@@ -138,6 +138,8 @@ impl Beam {
         let mirrors_y = axis == Some(MlcAxis::Y) && !symmetric;
         let mirrored = |[low, high]: [f64; 2]| [-high, -low];
         let mut value = self.clone();
+        // A map is found for one direction.
+        value.fluence = None;
         for point in &mut value.control_points {
             point.gantry_deg = wrapped_deg(point.gantry_deg + 180.0);
             let from = if mirrors_y { 180.0 } else { 0.0 };

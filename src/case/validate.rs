@@ -3,8 +3,8 @@
 
 use super::bounds;
 use super::{
-    Beam, ControlPoint, Density, Jaws, LeafBoundaryError, Mlc, Normalisation, NormalisationError, Plan,
-    Structure, check_leaf_boundaries,
+    Beam, ControlPoint, Density, FluenceMapError, Jaws, LeafBoundaryError, Mlc, Normalisation,
+    NormalisationError, Plan, Structure, check_leaf_boundaries,
 };
 use glam::DVec3;
 use std::collections::HashSet;
@@ -39,6 +39,12 @@ pub enum Fault {
     LeafCount { tips: usize, pairs: usize },
     #[error("leaf pair {pair} at [{low}, {high}] mm is crossed: give the negative bank first")]
     LeavesCrossed { pair: usize, low: f64, high: f64 },
+    #[error(transparent)]
+    FluenceMap(#[from] FluenceMapError),
+    #[error(
+        "it has a fluence map and moves between control points: a map belongs to a beam that stands still"
+    )]
+    FluenceMapMoves,
     #[error("boundaries_mm of its mlc: {0}")]
     LeafBoundaries(#[from] LeafBoundaryError),
     #[error(
@@ -172,6 +178,10 @@ impl Beam {
         }
         self.mlc.as_ref().map_or(Ok(()), Mlc::check)?;
         let several = self.control_points.len() > 1;
+        if let Some(map) = &self.fluence {
+            must(!several, || Fault::FluenceMapMoves)?;
+            map.check().map_err(Fault::from)?;
+        }
         let at = |n: usize| move |fault| BeamFault { point: several.then_some(n), fault };
         for (n, point) in self.control_points.iter().enumerate() {
             point.check(self.mlc.as_ref()).map_err(at(n))?;

@@ -109,6 +109,7 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
         control_points: walk.points,
         read_only: None,
         name,
+        fluence: None,
         not_modelled,
         without_boluses: Vec::new(),
         setup,

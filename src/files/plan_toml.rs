@@ -4,8 +4,8 @@ mod turns;
 
 use crate::replace_file;
 use case::{
-    Bank, Beam, ControlPoint, Jaws, Mlc, Normalisation, NormalisedAt, NormalisedDose, Plan, PlanFault,
-    Radiation, bounds,
+    Bank, Beam, ControlPoint, FluenceMap, Jaws, Mlc, MlcAxis, Normalisation, NormalisedAt, NormalisedDose,
+    Plan, PlanFault, Radiation, bounds,
 };
 use geometry::{PatientPosition, wrapped_deg};
 use glam::DVec3;
@@ -80,6 +80,7 @@ struct BeamFile {
     mu: f64,
     jaws_mm: Jaws,
     mlc: Option<Mlc>,
+    fluence: Option<FluenceMap>,
     #[serde(default)]
     leaves_mm: Vec<Bank>,
     gantry_direction: Option<Direction>,
@@ -232,6 +233,7 @@ fn beam_from(
         mu: file.mu,
         isocentre_mm: DVec3::from(isocentre),
         mlc,
+        fluence: file.fluence,
         control_points,
         read_only: None,
         not_modelled: file.not_modelled,
@@ -330,11 +332,11 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
     writeln!(out, "mu = {:?}", beam.mu)?;
     setting_text(out, start)?;
     if let Some(mlc) = &beam.mlc {
-        let axis = match mlc.axis {
-            case::MlcAxis::X => "x",
-            case::MlcAxis::Y => "y",
-        };
+        let axis = axis_word(mlc.axis);
         writeln!(out, "mlc = {{ axis = \"{axis}\", boundaries_mm = {:?} }}", mlc.boundaries_mm)?;
+    }
+    if let Some(map) = &beam.fluence {
+        fluence_text(out, map)?;
     }
     if beam.control_points.len() > 1 {
         let directions = turns::to_state(&beam.control_points);
@@ -344,6 +346,26 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
             out.push_str(&words);
         }
     }
+    Ok(())
+}
+
+fn axis_word(axis: MlcAxis) -> &'static str {
+    match axis {
+        MlcAxis::X => "x",
+        MlcAxis::Y => "y",
+    }
+}
+
+/// A map, a row of beamlets a line.
+fn fluence_text(out: &mut String, map: &FluenceMap) -> std::fmt::Result {
+    writeln!(out, "[beam.fluence]\naxis = \"{}\"\nrows_mm = {:?}", axis_word(map.axis), map.rows_mm)?;
+    writeln!(out, "first_mm = {:?}\nstep_mm = {:?}\ncolumns = {}", map.first_mm, map.step_mm, map.columns)?;
+    out.push_str("values = [\n");
+    for row in map.values.chunks(map.columns.max(1)) {
+        let row: Vec<String> = row.iter().map(|value| format!("{value:?}")).collect();
+        writeln!(out, "  {},", row.join(", "))?;
+    }
+    out.push_str("]\n");
     Ok(())
 }
 
@@ -403,6 +425,30 @@ jaws_mm = { x = [-50.0, 50.0], y = [-50.0, 50.0] }
             want.uid = None;
             want.name = "two \"words\"\n".to_owned();
             assert_eq!(plan(&to_text(&want).unwrap()).unwrap(), want);
+        }
+    }
+
+    #[test]
+    fn fluence_maps_come_back_to_the_last_bit() {
+        let mut want = plan(AP).unwrap();
+        let values = (0..6).map(|n| (n as f32 / 7.0).powi(5)).collect();
+        want.beams[0].fluence = Some(FluenceMap {
+            axis: MlcAxis::Y,
+            rows_mm: vec![-5.0, 0.1, 5.0],
+            first_mm: -3.75,
+            step_mm: 2.5,
+            columns: 3,
+            values,
+        });
+        assert_eq!(plan(&to_text(&want).unwrap()).unwrap(), want);
+        let text = to_text(&want).unwrap();
+        for (from, to, word) in [
+            ("columns = 3", "columns = 4", "6 values"),
+            ("step_mm = 2.5", "step_mm = 0.0", "wide"),
+            ("columns = 3", "columns = 3\nleaves = 2", "leaves"),
+        ] {
+            let why = plan(&text.replace(from, to)).unwrap_err();
+            assert!(why.contains(word), "{why}");
         }
     }
 

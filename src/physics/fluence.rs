@@ -3,6 +3,7 @@
 //! Two-source models: Ahnesjo, Med. Phys. 21, 225 (1994); Yang et al., Med. Phys. 29, 1900 (2002); numbers:
 //! `assets/PHYSICS.md`. Positions are in the beam limiting device frame, scaled to the isocentre plane.
 
+mod map;
 mod opening;
 mod tables;
 
@@ -13,7 +14,8 @@ use super::focal::{MeanMap, blur, shade};
 use super::normal::mean_cumulative;
 use super::scatter::{Head, ScatterMap, Shutter, on_source};
 use super::{Calibration, Curve, Electrons, Exposure, ExtraFocal, Leaves, Machine, Segment};
-use case::{Beam, LeafBoundaryError, Mlc, MlcAxis, check_leaf_boundaries};
+use case::{Beam, FluenceMap, FluenceMapError, LeafBoundaryError, Mlc, MlcAxis, check_leaf_boundaries};
+use map::map_picture;
 use opening::{Opening, jaws_of, motion_of, openings, parts, raster_over};
 use thiserror::Error;
 
@@ -26,12 +28,16 @@ pub enum FluenceError {
     Nothing { beam: String },
     #[error("beam '{beam}', control point {point}: {what} is not a finite number; correct the plan")]
     NotFinite { beam: String, point: usize, what: &'static str },
-    #[error("beam '{beam}' has leaves but the machine '{machine}' has none: choose a machine with an MLC")]
+    #[error(
+        "beam '{beam}' has leaves or a fluence map but the machine '{machine}' has none: choose a machine with an MLC"
+    )]
     NoLeaves { beam: String, machine: String },
     #[error(
         "beam '{beam}', control point {point} has {found} leaf pairs where its leaf sides ask for {want}"
     )]
     LeafCount { beam: String, point: usize, found: usize, want: usize },
+    #[error("beam '{beam}': {why}")]
+    Map { beam: String, why: FluenceMapError },
     #[error("beam '{beam}': {why}")]
     LeafBoundaries { beam: String, why: LeafBoundaryError },
     #[error(
@@ -97,6 +103,37 @@ struct ThroughLeaves {
     electrons: Option<MeanMap>,
 }
 
+/// What shapes the field within the jaws.
+#[derive(Clone, Copy)]
+enum Shape<'a> {
+    Leaves(&'a Mlc),
+    /// Ideal leaves, as far from the target as those of the machine: nothing passes where the map is 0.
+    Map(&'a FluenceMap),
+}
+
+impl<'a> Shape<'a> {
+    /// A map stands in place of the leaves, where a beam has both.
+    fn of(beam: &'a Beam) -> Option<Self> {
+        let map = beam.fluence.as_ref().map(Self::Map);
+        map.or_else(|| beam.mlc.as_ref().map(Self::Leaves))
+    }
+
+    fn axis(self) -> MlcAxis {
+        match self {
+            Self::Leaves(mlc) => mlc.axis,
+            Self::Map(map) => map.axis,
+        }
+    }
+
+    /// Transmission, averaged over the motion of the leaves.
+    fn picture(self, leaves: &Leaves, sad_mm: f64, motions: &[Motion], r: &Raster) -> Vec<f32> {
+        match self {
+            Self::Leaves(mlc) => leaf_transmission(leaves, &mlc.boundaries_mm, sad_mm, motions, r),
+            Self::Map(map) => map_picture(map, r),
+        }
+    }
+}
+
 impl Fluence {
     /// How far from the axis the widest jaw opening reaches, mm at the isocentre plane.
     pub fn widest_mm(&self) -> f64 {
@@ -120,17 +157,19 @@ impl Fluence {
         let [focal, scattered] = optics.open(&[reference], [0.0, 0.0], optics.sad_mm, 0.0);
         let scale = 1.0 / (focal + scattered);
         let electron_scale = 1.0 / optics.electrons(&[reference], [0.0, 0.0]).max(f64::MIN_POSITIVE);
-        let through_leaves = match (&beam.mlc, &machine.leaves) {
-            (None, _) => None,
-            (Some(_), None) => {
-                return Err(FluenceError::NoLeaves {
-                    beam: beam.name.clone(),
-                    machine: machine.name.clone(),
-                });
-            }
-            (Some(mlc), Some(leaves)) => {
-                check_joints(beam, mlc, machine, leaves)?;
-                Some(optics.through_leaves(mlc, leaves, &segments, &openings))
+        let through_leaves = match Shape::of(beam) {
+            None => None,
+            Some(shape) => {
+                let Some(leaves) = &machine.leaves else {
+                    return Err(FluenceError::NoLeaves {
+                        beam: beam.name.clone(),
+                        machine: machine.name.clone(),
+                    });
+                };
+                if let Shape::Leaves(mlc) = shape {
+                    check_joints(beam, mlc, machine, leaves)?;
+                }
+                Some(optics.through_leaves(shape, leaves, &segments, &openings))
             }
         };
         Ok(Self { openings, optics, through_leaves, scale, electron_scale })
@@ -182,6 +221,9 @@ impl Machine {
 fn check(beam: &Beam) -> Result<(), FluenceError> {
     let name = || beam.name.clone();
     let sides = beam.mlc.as_ref().map(|mlc| &mlc.boundaries_mm);
+    if let Some(why) = beam.fluence.as_ref().and_then(|map| map.check().err()) {
+        return Err(FluenceError::Map { beam: name(), why });
+    }
     if let Some(sides) = sides {
         check_leaf_boundaries(sides).map_err(|why| FluenceError::LeafBoundaries { beam: name(), why })?;
     }
@@ -343,12 +385,12 @@ impl Optics {
 
     fn through_leaves(
         &self,
-        mlc: &Mlc,
+        shape: Shape<'_>,
         leaves: &Leaves,
         segments: &[Segment<'_>],
         openings: &[Opening],
     ) -> ThroughLeaves {
-        let along_y = mlc.axis == MlcAxis::Y;
+        let along_y = shape.axis() == MlcAxis::Y;
         let order = |xy: [f64; 2]| if along_y { [xy[1], xy[0]] } else { xy };
         let jaw_distance_mm = order(self.jaw_distance_mm);
         let sigma =
@@ -377,8 +419,7 @@ impl Optics {
                 .map(|s| Motion { weight: s.weight / o.weight, ..motion_of(s) })
                 .collect();
             let edges = if along_y { [o.y, o.x] } else { [o.x, o.y] };
-            let picture =
-                |r: &Raster| leaf_transmission(leaves, &mlc.boundaries_mm, self.sad_mm, &motions, r);
+            let picture = |r: &Raster| shape.picture(leaves, self.sad_mm, &motions, r);
             let mut image = picture(&fine);
             shade(&mut image, edges, more, self.jaw_transmission, &fine);
             add(&mut focal, &image, o.weight);

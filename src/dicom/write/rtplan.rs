@@ -30,6 +30,12 @@ pub fn plan_faults(plan: &Plan) -> Vec<String> {
         } else if !beam.not_modelled.is_empty() {
             fault(format!("{}, and cannot be written either", beam.not_modelled.join(", ")));
         }
+        if beam.fluence.is_some() {
+            fault(
+                "its fluence map has no leaves that deliver it, and DICOM has no place for the map"
+                    .to_owned(),
+            );
+        }
         computed_faults(plan, beam).into_iter().for_each(fault);
     }
     if delivered(plan).next().is_none() {

@@ -2,7 +2,7 @@
 
 use super::{Fluence, FluenceError};
 use crate::{Exposure, Machine, exposures};
-use case::{Bank, Beam, ControlPoint, Jaws, Mlc, MlcAxis};
+use case::{Bank, Beam, ControlPoint, FluenceMap, Jaws, Mlc, MlcAxis};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -528,4 +528,66 @@ fn narrow_leaves_that_are_open_add_nothing() {
             assert!((got - want).abs() < 5e-3, "{width} mm at ({x}, {y}): {got} against {want}");
         }
     }
+}
+
+/// A map of 1 everywhere is the field of jaws with leaves wide open, up to the leaves' own leakage and joints.
+#[test]
+fn a_map_of_open_beamlets_is_an_open_field() {
+    let machine = machine("generic-6mv");
+    let jaws = Jaws::symmetric(60.0, 60.0);
+    let open = open(&machine, jaws);
+    let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, jaws, 100.0);
+    beam.fluence = Some(whole_map(1.0));
+    let mapped = fluence_of(&machine, &beam);
+    for at in grid_of_points(40, 8) {
+        let (want, got) = (open.at(at[0], at[1], 1000.0, 2.0), mapped.at(at[0], at[1], 1000.0, 2.0));
+        assert!((want - got).abs() < 0.01, "{at:?}: {got} for {want}");
+    }
+}
+
+fn whole_map(value: f32) -> FluenceMap {
+    let rows_mm: Vec<f64> = (-16..=16).map(|n| 5.0 * f64::from(n)).collect();
+    let values = vec![value; 32 * 32];
+    FluenceMap { axis: MlcAxis::X, rows_mm, first_mm: -80.0, step_mm: 5.0, columns: 32, values }
+}
+
+/// The fluence of a map is the sum of those of its beamlets, and twice the map is twice the fluence.
+#[test]
+fn fluence_is_linear_in_the_map() {
+    let machine = machine("generic-6mv");
+    let fluence = |values: &dyn Fn(usize) -> f32| {
+        let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, Jaws::symmetric(50.0, 50.0), 100.0);
+        let mut map = FluenceMap {
+            axis: MlcAxis::Y,
+            rows_mm: vec![-25.0, -15.0, -5.0, 5.0, 10.0],
+            first_mm: -12.0,
+            step_mm: 6.0,
+            columns: 4,
+            values: vec![0.0; 16],
+        };
+        map.values.iter_mut().enumerate().for_each(|(n, value)| *value = values(n));
+        beam.fluence = Some(map);
+        fluence_of(&machine, &beam)
+    };
+    let wanted = |n: usize| 0.1 + 0.3 * (n % 5) as f32;
+    let whole = fluence(&wanted);
+    let twice = fluence(&|n| 2.0 * wanted(n));
+    let beamlets: Vec<Fluence> = (0..16).map(|b| fluence(&|n| f32::from(u8::from(n == b)))).collect();
+    for at in grid_of_points(36, 6) {
+        for distance_mm in [900.0, 1000.0, 1150.0] {
+            let of = |f: &Fluence| f.at(at[0], at[1], distance_mm, 2.5);
+            let sum: f64 = beamlets.iter().enumerate().map(|(n, f)| f64::from(wanted(n)) * of(f)).sum();
+            assert!((of(&whole) - sum).abs() < 1e-5, "{at:?} at {distance_mm}: {} for {sum}", of(&whole));
+            assert!((of(&twice) - 2.0 * of(&whole)).abs() < 1e-5, "{at:?}");
+        }
+    }
+}
+
+#[test]
+fn a_map_asks_for_a_machine_with_leaves() {
+    let machine = machine("point-6mv");
+    let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, Jaws::symmetric(60.0, 60.0), 100.0);
+    beam.fluence = Some(whole_map(1.0));
+    let made = Fluence::new(&machine, &beam, &exposures(&beam, 2.0)[0]);
+    assert!(matches!(made, Err(FluenceError::NoLeaves { .. })), "{machine:?}");
 }

@@ -3,7 +3,7 @@
 use super::DoseRequest;
 use crate::JobControl;
 use crate::cache::Weighed;
-use case::{ControlPoint, Mlc};
+use case::{ControlPoint, FluenceMap, Mlc};
 use physics::{Exposure, Fluence, FluenceError, Machine};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,6 +17,7 @@ const FLUENCE_BYTES: usize = 2 << 20;
 struct Aperture {
     machine: Arc<Machine>,
     mlc: Option<Mlc>,
+    fluence: Option<FluenceMap>,
     /// Both ends of each segment, without their angles and meterset weights; its span and its weight.
     segments: Vec<([ControlPoint; 2], [f64; 2], f64)>,
 }
@@ -34,6 +35,7 @@ impl Aperture {
         Self {
             machine: Arc::clone(&request.machine),
             mlc: request.beam.mlc.clone(),
+            fluence: request.beam.fluence.clone(),
             segments: segments.collect(),
         }
     }

@@ -65,6 +65,10 @@ fn check_spectrum(machine: &Machine) -> Result<(), DoseError> {
 }
 
 fn check_leaves(beam: &Beam) -> Result<(), DoseError> {
+    if beam.fluence.is_some() {
+        let why = "Monte Carlo has no histories through a fluence map: compute it by collapsed cone";
+        return Err(refusal(&beam.name, why));
+    }
     if let Some(mlc) = &beam.mlc {
         let want = mlc.boundaries_mm.len().saturating_sub(1);
         let short = beam.control_points.iter().position(|point| point.leaves_mm.len() != want);
