@@ -22,6 +22,7 @@ pub use engine;
 pub use files;
 pub use geometry;
 pub use input;
+pub use inverse;
 pub use network;
 pub use open;
 pub use physics;

@@ -101,6 +101,11 @@ impl Ready {
         &self.caveats
     }
 
+    /// The body, where there is one.
+    pub fn body(&self) -> Option<&Arc<Mask>> {
+        self.outside.as_ref().map(|outside| &outside.body)
+    }
+
     pub(super) fn outside(&self) -> Option<&Outside> {
         self.outside.as_ref()
     }

@@ -16,6 +16,7 @@ mod find;
 mod gamma;
 mod info;
 mod machine;
+mod optimise;
 mod outputs;
 mod path;
 mod peer;
@@ -100,6 +101,8 @@ enum Verb {
     Path(path::Args),
     /// Compute the dose of a plan, its figures and DVHs
     Dose(dose::Args),
+    /// Find fluence maps whose dose meets goals
+    Optimise(Box<optimise::Args>),
     /// Read metrics and curves off the DVHs of structures in a dose
     Dvh(Box<dvh::Args>),
     /// Check a plan from elsewhere: its dose recomputed for its own monitor units, and a verdict
@@ -251,6 +254,7 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
         Some(Verb::Register(args)) => register::run(&args, common.device),
         Some(Verb::Gamma(args)) => gamma::run(&args, common.device),
         Some(Verb::Machine(args)) => machine::run(&args, common.device),
+        Some(Verb::Optimise(args)) => optimise::run(&args, common.device),
         Some(Verb::Render(args)) => render::run(&args, common.device),
         Some(Verb::Receive(args)) => receive::run(&args),
         Some(Verb::Send(args)) => send::run(&args),

@@ -13,6 +13,7 @@ mod dvh;
 mod export;
 mod gamma;
 mod machine;
+mod optimise;
 mod outputs;
 mod refused_plans;
 mod register;

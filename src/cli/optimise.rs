@@ -1,0 +1,177 @@
+//! `beamsight optimise`: fluence maps of a plan's beams, by the goals of its structures.
+
+use super::outputs::{OutputArgs, Outputs};
+use super::plan_args::PlanArgs;
+use super::scorecard::{Scorecard, goals_of};
+use super::words::{self, CaseArgs};
+use super::{Answer, Failure};
+use analysis::Engine;
+use anyhow::Context as _;
+use case::Structure;
+use engine::{DeviceChoice, JobControl};
+use files::{plan_toml, replace_file, stop_in_order};
+use inverse::{Progress, write_matrix};
+use results::{OptimiseJob, optimise_plan};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The beams of the plan keep their angles and isocentres; each gets a map of fluence that its leaves would have to \
+deliver, and no leaves yet: the dose of the maps is true and not deliverable, and leaves as a plan.toml alone.\n\n\
+Examples:\n  \
+beamsight optimise demo:tg119 --goals goals.toml --out optimised.toml\n  \
+beamsight optimise ~/ct/patient-7 --plan nine-fields.toml --goals quantec-pelvis --out optimised.toml --matrix matrix.npz"
+)]
+pub struct Args {
+    #[command(flatten)]
+    case: CaseArgs,
+
+    #[command(flatten)]
+    plan: PlanArgs,
+
+    /// Template of goals: a shipped name or a file; left out: the goals of the case
+    #[arg(long, value_name = "GOALS")]
+    goals: Option<String>,
+
+    /// Width of a beamlet along the leaves' travel, mm
+    #[arg(long, value_name = "MM", default_value_t = 5.0, value_parser = words::within(1.0, 20.0))]
+    beamlets: f64,
+
+    /// Spacing of the voxels that objectives are asked of, mm
+    #[arg(long, value_name = "MM", default_value_t = 5.0, value_parser = words::grid)]
+    rows: f64,
+
+    /// Plan to write, with maps (.toml)
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+
+    /// What was minimised, for others to check: a numpy archive (.npz)
+    #[arg(long, value_name = "FILE")]
+    matrix: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// The files that it writes and reads.
+fn outputs(args: &Args) -> Outputs {
+    let mut outputs = Outputs::new(args.output);
+    outputs.file("--out", [&args.out]);
+    outputs.file("--matrix", &args.matrix);
+    outputs.reads_case(&args.case.case);
+    args.goals.iter().for_each(|word| outputs.reads_word("the goals", word));
+    args.plan.reads(&mut outputs);
+    outputs
+}
+
+/// Lines of progress at most so often.
+const TELL_EVERY: Duration = Duration::from_secs(2);
+
+/// # Errors
+/// Those of opening, of the optimisation, of the true dose and of writing.
+pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+    words::ending(&args.out, &["toml"])?;
+    if let Some(matrix) = &args.matrix {
+        words::ending_of(matrix, &["npz"], "--matrix")?;
+    }
+    let outputs = outputs(args);
+    outputs.check()?;
+    args.plan.check()?;
+    let case = args.case.open()?;
+    let plan = args.plan.plan(&case)?;
+    let matched = goals_of(&case, args.goals.as_deref())?;
+    let goals = matched.as_ref().map(|matched| matched.goals.clone()).unwrap_or_default();
+    let settings = args.plan.settings(&case, device)?;
+    let job = OptimiseJob {
+        case: &case,
+        plan: &plan,
+        goals: &goals,
+        settings: &settings,
+        rows_mm: args.rows,
+        beamlet_mm: args.beamlets,
+    };
+    let start = Instant::now();
+    let control = JobControl::new();
+    let asked = stop_in_order();
+    let mut told = Instant::now();
+    let mut tell = |progress: Progress| {
+        if asked.load(Ordering::Relaxed) {
+            control.cancel();
+        }
+        match progress {
+            Progress::Columns { done, of } => {
+                super::tell(&format!("influence of beamlets: {done} of {of} beams"))
+            }
+            Progress::TrueDose { moved_percent } => {
+                super::tell(&format!(
+                    "true dose: moved by {moved_percent:.2} % of the reference dose in the targets"
+                ));
+            }
+            Progress::Iteration { objective, evaluations } if told.elapsed() >= TELL_EVERY => {
+                told = Instant::now();
+                super::tell(&format!("{evaluations} evaluations, objective {objective:.6}"));
+            }
+            Progress::Iteration { .. } => {}
+        }
+    };
+    let found = optimise_plan(&job, &control, &mut tell)?;
+    let answer = &found.answer;
+    let seconds = start.elapsed().as_secs_f64();
+    super::tell("true dose of the maps");
+    let result = args.plan.compute(&case, answer.plan.clone(), Engine::Cccs, device)?;
+    let dvhs: Vec<(&Structure, _)> = result.dvhs.iter().map(|(s, dvh)| (s, Ok((**dvh).clone()))).collect();
+    let scorecard =
+        matched.map(|matched| Scorecard::of(&case, matched, result.dose.status, &dvhs, plan.prescription_gy));
+    outputs.write(|| {
+        plan_toml::write(&args.out, &answer.plan)?;
+        if let Some(path) = &args.matrix {
+            replace_file(path, |out| write_matrix(std::io::BufWriter::new(out), answer))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
+    })?;
+    let mut text = format!(
+        "{}: {} beamlets of {} beams, {} voxels\n",
+        answer.plan.name,
+        answer.fluences.len(),
+        answer.plan.beams.iter().filter(|beam| beam.fluence.is_some()).count(),
+        answer.rows.voxels.len()
+    );
+    let end = if answer.stopped { "stopped before it came to rest" } else { "at rest" };
+    let _ = writeln!(
+        text,
+        "  objective {:.6} after {} evaluations, {end}; true dose within {:.2} % in the targets; {seconds:.1} s",
+        answer.objective, answer.evaluations, answer.moved_percent
+    );
+    let _ = writeln!(text, "{}", result.figures);
+    for (goal, why) in &found.only_judged {
+        let _ = writeln!(text, "  not optimised: {goal}: {why}");
+    }
+    if let Some(scorecard) = &scorecard {
+        text.push_str(&scorecard.text());
+    }
+    let _ = writeln!(text, "written to {} (fluence, not deliverable)", args.out.display());
+    let json = json!({
+        "case": case.source,
+        "plan": answer.plan.name,
+        "objective": answer.objective,
+        "evaluations": answer.evaluations,
+        "stopped": answer.stopped,
+        "true_dose_moved_percent": answer.moved_percent,
+        "beamlets": answer.fluences.len(),
+        "rows": answer.rows.voxels.len(),
+        "seconds": seconds,
+        "status": result.dose.status,
+        "caveats": result.dose.caveats,
+        "figures": result.figures,
+        "not_optimised": found.only_judged.iter().map(|(goal, why)| json!({"goal": goal, "why": why})).collect::<Vec<_>>(),
+        "goals": scorecard.as_ref().map(Scorecard::json),
+        "out": args.out,
+        "matrix": args.matrix,
+    });
+    Ok(Answer { json, text })
+}

@@ -1,0 +1,152 @@
+//! Beamlets of a beam: those that see the target, laid out as leaves could deliver them.
+
+use case::{Beam, ControlPoint, FluenceMap, Jaws, MlcAxis, bounds, turn_deg};
+use geometry::{BeamFrame, PatientPosition};
+use glam::DVec3;
+use physics::Machine;
+use thiserror::Error;
+
+/// Beamlets reach so far beyond the target's projection, mm at the isocentre plane: the penumbra falls off within it.
+const MARGIN_MM: f64 = 5.0;
+
+/// A beam with an empty map, and the beamlets of the map that see the target.
+#[derive(Clone, Debug)]
+pub struct Beamlets {
+    /// Jaws round the map; no fluence yet.
+    pub beam: Beam,
+    /// Indices into the values of the map, ascending. All others stay at 0.
+    pub active: Vec<usize>,
+}
+
+/// Why a beam has no beamlets.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum BeamletError {
+    #[error("beam '{beam}' turns while it delivers: a fluence map belongs to a beam from one direction")]
+    Moves { beam: String },
+    #[error("beam '{beam}' is on the machine '{machine}', which has no leaves: choose a machine with an MLC")]
+    NoLeaves { beam: String, machine: String },
+    #[error(
+        "no part of a target lies in the field that the leaves of beam '{beam}' can open: move its isocentre"
+    )]
+    NoTarget { beam: String },
+    #[error("beam '{beam}' would have {beamlets} beamlets, more than {most}: choose wider ones", most = bounds::MOST_BEAMLETS)]
+    TooMany { beam: String, beamlets: usize },
+}
+
+/// The first control point of a beam from one direction; its collimators may move, a map replaces them.
+fn stands_still(beam: &Beam) -> Option<&ControlPoint> {
+    let first = beam.start()?;
+    let angles = |p: &ControlPoint| [p.gantry_deg, p.collimator_deg, p.couch_deg];
+    let same = |p: &ControlPoint| {
+        angles(p).iter().zip(angles(first)).all(|(a, b)| turn_deg(*a, b).abs() < bounds::SAME_DEG)
+    };
+    beam.control_points.iter().all(same).then_some(first)
+}
+
+impl Beamlets {
+    /// The beamlets of a beam that come within 5 mm of the projection of a target's voxels, `target_mm` (patient LPS). Rows are
+    /// the machine's leaves, columns `step_mm` wide from the axis on.
+    ///
+    /// # Errors
+    /// [`BeamletError`].
+    pub fn of(
+        beam: &Beam,
+        machine: &Machine,
+        position: PatientPosition,
+        target_mm: &[DVec3],
+        step_mm: f64,
+    ) -> Result<Self, BeamletError> {
+        let name = || beam.name.clone();
+        let point = stands_still(beam).ok_or_else(|| BeamletError::Moves { beam: name() })?;
+        let Some(leaves) = &machine.leaves else {
+            return Err(BeamletError::NoLeaves { beam: name(), machine: machine.name.clone() });
+        };
+        let mlc = beam.mlc.clone().unwrap_or_else(|| leaves.to_case());
+        let frame = BeamFrame::new(
+            position,
+            point.gantry_deg,
+            point.collimator_deg,
+            point.couch_deg,
+            beam.isocentre_mm,
+            machine.sad_mm,
+        );
+        let sides = &mlc.boundaries_mm;
+        let mut seen = std::collections::BTreeSet::new();
+        for (at, _) in target_mm.iter().filter_map(|mm| frame.project(*mm)) {
+            let [u, v] = if mlc.axis == MlcAxis::X { at } else { [at[1], at[0]] };
+            let first = sides.partition_point(|side| *side <= v - MARGIN_MM).saturating_sub(1);
+            let rows = (first..sides.len() - 1).take_while(|row| sides[*row] < v + MARGIN_MM);
+            let columns =
+                ((u - MARGIN_MM) / step_mm).floor() as i64..((u + MARGIN_MM) / step_mm).ceil() as i64;
+            for row in rows.filter(|row| sides[row + 1] > v - MARGIN_MM) {
+                seen.extend(columns.clone().map(|column| (row, column)));
+            }
+        }
+        seen.retain(|(_, column)| {
+            let ends = [*column, column + 1].map(|edge| edge as f64 * step_mm);
+            ends.iter().all(|mm| bounds::COLLIMATOR_MM.contains(mm))
+        });
+        let Some((first_row, last_row)) =
+            Some((seen.first(), seen.last())).and_then(|(first, last)| Some((first?.0, last?.0)))
+        else {
+            return Err(BeamletError::NoTarget { beam: name() });
+        };
+        let of_columns = || seen.iter().map(|(_, column)| *column);
+        let (low, high) = (of_columns().min().unwrap_or_default(), of_columns().max().unwrap_or_default());
+        let columns = (high - low + 1) as usize;
+        let beamlets = columns * (last_row + 1 - first_row);
+        if beamlets > bounds::MOST_BEAMLETS {
+            return Err(BeamletError::TooMany { beam: name(), beamlets });
+        }
+        let active = seen.iter().map(|(row, column)| (row - first_row) * columns + (column - low) as usize);
+        let active: Vec<usize> = active.collect();
+        let map = FluenceMap {
+            axis: mlc.axis,
+            rows_mm: sides[first_row..=last_row + 1].to_vec(),
+            first_mm: low as f64 * step_mm,
+            step_mm,
+            columns,
+            values: vec![0.0; beamlets],
+        };
+        let [u, v] = map.reach_mm();
+        let mut beam = beam.clone();
+        let jaws = if mlc.axis == MlcAxis::X { Jaws { x: u, y: v } } else { Jaws { x: v, y: u } };
+        beam.control_points.truncate(1);
+        beam.control_points.iter_mut().for_each(|point| (point.jaws, point.meterset_weight) = (jaws, 1.0));
+        beam.fluence = Some(map);
+        Ok(Self { beam, active })
+    }
+
+    /// The beam with fluences of the active beamlets.
+    #[must_use]
+    pub fn with(&self, fluences: &[f64]) -> Beam {
+        let mut beam = self.beam.clone();
+        if let Some(map) = &mut beam.fluence {
+            self.active.iter().zip(fluences).for_each(|(at, value)| map.values[*at] = *value as f32);
+        }
+        beam
+    }
+
+    /// Fluences of the active beamlets in another map, by place: what is carried over when a beam is optimised again.
+    pub fn carried(&self, from: &FluenceMap) -> Vec<f64> {
+        let Some(map) = &self.beam.fluence else { return Vec::new() };
+        let place = |at: usize| map.sides_mm(at).map(|[low, high]| 0.5 * (low + high));
+        let value = |[u, v]: [f64; 2]| {
+            let column = ((u - from.first_mm) / from.step_mm).floor();
+            let row = from.rows_mm.windows(2).position(|side| side[0] <= v && v < side[1])?;
+            let inside = column >= 0.0 && column < from.columns as f64;
+            inside.then(|| f64::from(from.values[row * from.columns + column as usize]))
+        };
+        self.active.iter().map(|at| value(place(*at)).unwrap_or_default()).collect()
+    }
+
+    /// Pairs of active beamlets, by their index among them, that lie beside each other along the leaf's travel.
+    pub fn neighbours(&self) -> Vec<[usize; 2]> {
+        let columns = self.beam.fluence.as_ref().map_or(1, |map| map.columns);
+        let pairs = self.active.windows(2).enumerate();
+        pairs
+            .filter(|(_, pair)| pair[1] == pair[0] + 1 && pair[1] % columns != 0)
+            .map(|(n, _)| [n, n + 1])
+            .collect()
+    }
+}

@@ -1,0 +1,23 @@
+//! Inverse planning: the fluence maps of beams whose true dose meets objectives best.
+//!
+//! Doses of beamlets add up (`physics::Fluence` of a map is linear in it, and the engine in the fluence), so the dose of sampled voxels
+//! is a matrix times the beamlets' fluences. [`Problem`] weighs it by objectives, [`solve`] finds the least, and [`optimise`] holds the
+//! answer to the true dose of the maps, whose difference it adds until that no longer moves.
+
+mod beamlets;
+mod columns;
+mod matrix_file;
+mod objective;
+mod optimise;
+mod problem;
+mod rows;
+mod solve;
+
+pub use beamlets::{BeamletError, Beamlets};
+pub use columns::{ColumnError, Columns};
+pub use matrix_file::write_matrix;
+pub use objective::{Aim, Objective, of_goal};
+pub use optimise::{Inputs, OptimiseError, Optimised, Progress, optimise};
+pub use problem::Problem;
+pub use rows::{RowSet, Rows, RowsError};
+pub use solve::{Solved, Stop, solve};

@@ -1,0 +1,138 @@
+//! The least of a problem: L-BFGS-B of the crate `basin` (Byrd, Lu, Nocedal and Zhu, SIAM J. Sci. Comput. 16 (1995) 1190), on variables
+//! scaled by their curvature.
+
+use super::problem::Problem;
+use basin::{
+    BoxBounds, ConstraintDescription, ConstraintSet, Constraints, CostFunction, Executor, FirstOrderState,
+    Gradient, GradientState, Lbfgsb, State, StepOutcome,
+};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+
+/// Pairs of the solver's memory.
+const MEMORY: usize = 20;
+
+/// Evaluations over which the objective must still fall by [`LEAST_GAIN`].
+const PATIENCE: u64 = 20;
+
+/// The end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// No direction gains any more, or less than was asked in 20 evaluations.
+    Converged,
+    Evaluations,
+    /// Whoever watched asked for it.
+    Asked,
+}
+
+/// Fluences found, all of 0 and more.
+#[derive(Clone, Debug)]
+pub struct Solved {
+    pub fluences: Vec<f64>,
+    pub objective: f64,
+    pub evaluations: u64,
+    pub stop: Stop,
+}
+
+struct Scaled<'a> {
+    problem: &'a Problem<'a>,
+    /// Fluence of one unit of each variable.
+    units: Vec<f64>,
+    low: Vec<f64>,
+    high: Vec<f64>,
+}
+
+impl Scaled<'_> {
+    fn fluences(&self, values: &[f64]) -> Vec<f64> {
+        values.iter().zip(&self.units).map(|(value, unit)| (value * unit).max(0.0)).collect()
+    }
+
+    fn evaluate(&self, values: &[f64]) -> (f64, Vec<f64>) {
+        let mut gradient = Vec::new();
+        let value = self.problem.evaluate(&self.fluences(values), &mut gradient);
+        gradient.iter_mut().zip(&self.units).for_each(|(slope, unit)| *slope *= unit);
+        (value, gradient)
+    }
+}
+
+impl Constraints for &Scaled<'_> {
+    type Set = ConstraintSet<BoxBounds<Vec<f64>>>;
+
+    fn constraints(&self) -> <Self::Set as ConstraintDescription>::Borrowed<'_> {
+        ConstraintSet::new().with_bounds(BoxBounds::new(Some(&self.low), Some(&self.high)))
+    }
+}
+
+impl CostFunction for &Scaled<'_> {
+    type Param = Vec<f64>;
+    type Output = f64;
+    type Error = Infallible;
+
+    fn cost(&self, values: &Vec<f64>) -> Result<f64, Infallible> {
+        Ok(self.evaluate(values).0)
+    }
+}
+
+impl Gradient for &Scaled<'_> {
+    type Gradient = Vec<f64>;
+
+    fn gradient(&self, values: &Vec<f64>) -> Result<Vec<f64>, Infallible> {
+        Ok(self.evaluate(values).1)
+    }
+
+    fn cost_and_gradient(&self, values: &Vec<f64>) -> Result<(f64, Vec<f64>), Infallible> {
+        Ok(self.evaluate(values))
+    }
+}
+
+/// Goes from `start` towards the least. `least_gain` is the part of the objective that 20 evaluations must gain. `watch` hears the
+/// objective and the evaluations after each iteration and says whether to go on. Equal inputs give equal answers.
+///
+/// # Errors
+/// The solver's words where it cannot begin.
+pub fn solve(
+    problem: &Problem<'_>,
+    start: &[f64],
+    most_evaluations: u64,
+    least_gain: f64,
+    watch: &mut dyn FnMut(f64, u64) -> bool,
+) -> Result<Solved, String> {
+    let curvatures = problem.curvatures();
+    let largest = curvatures.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    // A beamlet that no objective sees has no scale of its own.
+    let units: Vec<f64> = curvatures.iter().map(|c| c.max(1e-6 * largest).sqrt().recip()).collect();
+    let values = start.iter().zip(&units).map(|(fluence, unit)| fluence.max(0.0) / unit).collect();
+    let high = units.iter().map(|unit| f64::from(case::bounds::MOST_FLUENCE) / unit).collect();
+    let scaled = Scaled { problem, units, low: vec![0.0; start.len()], high };
+    let solver = Lbfgsb::new().with_m_capacity(MEMORY);
+    let executor = Executor::new(&scaled, solver, FirstOrderState::new(values)).max_iter(u64::MAX);
+    let mut stepper = executor.into_stepper().map_err(|e| e.to_string())?;
+    let mut past: VecDeque<(u64, f64)> = VecDeque::new();
+    let stop = loop {
+        let outcome = stepper.step().map_err(|e| e.to_string())?;
+        let (objective, evaluations) = (stepper.state().cost(), stepper.state().gradient_evals());
+        past.push_back((evaluations, objective));
+        while past.len() > 1 && past[1].0 + PATIENCE <= evaluations {
+            past.pop_front();
+        }
+        let (since, before) = past[0];
+        if !watch(objective, evaluations) {
+            break Stop::Asked;
+        }
+        if matches!(outcome, StepOutcome::Stopped(_))
+            || (since + PATIENCE <= evaluations && before - objective <= least_gain * before.abs())
+        {
+            break Stop::Converged;
+        }
+        if evaluations >= most_evaluations {
+            break Stop::Evaluations;
+        }
+    };
+    let state = stepper.state();
+    Ok(Solved {
+        fluences: scaled.fluences(state.param()),
+        objective: state.cost(),
+        evaluations: state.gradient_evals(),
+        stop,
+    })
+}

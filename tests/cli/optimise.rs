@@ -1,0 +1,115 @@
+//! `beamsight optimise`: the plan that it writes has the dose that it states, and the matrix is what it minimised.
+
+use crate::program::{beamsight, json_of, refused, scratch, text};
+use beamsight::files::mha;
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+const GOALS: &str = r#"
+name = "Test"
+source = "Chosen"
+
+[[goal]]
+structure = "PTV"
+type = "ptv"
+goal = "D95% >= 98 %"
+
+[[goal]]
+structure = "PTV"
+type = "ptv"
+goal = "D5% <= 106 %"
+
+[[goal]]
+structure = "PTV"
+type = "ptv"
+goal = "CI >= 0.5"
+"#;
+
+/// Numbers of a numpy archive of stored arrays of one kind, read by the places of its headers.
+fn arrays(path: &Path) -> HashMap<String, Vec<u8>> {
+    let bytes = fs::read(path).unwrap();
+    let number = |at: usize, size: usize| {
+        bytes[at..at + size].iter().rev().fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte))
+    };
+    let (mut at, mut found) = (0, HashMap::new());
+    while &bytes[at..at + 4] == b"PK\x03\x04" {
+        let (length, name) = (number(at + 18, 4), number(at + 26, 2));
+        let data = at + 30 + name;
+        let header = 10 + number(data + 8, 2);
+        let key = String::from_utf8(bytes[at + 30..data].to_vec()).unwrap();
+        found.insert(key.trim_end_matches(".npy").to_owned(), bytes[data + header..data + length].to_vec());
+        at = data + length;
+    }
+    // The directory at the end names as many.
+    assert_eq!(number(bytes.len() - 12, 2), found.len());
+    assert_eq!(number(bytes.len() - 6, 4), at);
+    found
+}
+
+fn doubles(bytes: &[u8]) -> Vec<f64> {
+    bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect()
+}
+
+#[test]
+fn the_plan_has_the_dose_that_the_matrix_states() {
+    let folder = scratch("optimise");
+    let [goals, plan, matrix, dose] =
+        ["goals.toml", "optimised.toml", "matrix.npz", "dose.mha"].map(|name| folder.join(name));
+    fs::write(&goals, GOALS).unwrap();
+    let computed = ["demo:water", "--grid", "8", "--quality", "standard", "--device", "cpu"];
+    let asked = ["--goals", text(&goals), "--rows", "8", "--beamlets", "10", "--out", text(&plan)];
+    let output =
+        beamsight(&[&["optimise", "--json", "--matrix", text(&matrix)][..], &computed, &asked].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let json = json_of(&output);
+    assert_eq!(json["status"], "partial");
+    assert!(json["caveats"].to_string().contains("fluence, not deliverable"), "{json}");
+    assert!(json["not_optimised"].to_string().contains("CI"), "{json}");
+    assert!(json["true_dose_moved_percent"].as_f64().unwrap() < 0.1, "{json}");
+    // As the archive has it, the dose of the rows is columns times fluence and the offset, and their objective is stated.
+    let found = arrays(&matrix);
+    let (fluence, stated) = (doubles(&found["fluence"]), doubles(&found["dose_gy"]));
+    let rows = stated.len();
+    let columns: Vec<f32> =
+        found["dense"].chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+    assert_eq!(columns.len(), rows * fluence.len());
+    assert!(fluence.iter().all(|x| *x >= 0.0));
+    let mut sums = doubles(&found["offset_gy"]);
+    for (column, x) in columns.chunks_exact(rows).zip(&fluence) {
+        column.iter().zip(&mut sums).for_each(|(gy, sum)| *sum += x * f64::from(*gy));
+    }
+    let most = stated.iter().copied().fold(0.0, f64::max);
+    let prescribed = json["figures"]["prescription_gy"].as_f64().unwrap();
+    assert!(most > prescribed && most < 3.0 * prescribed, "{most} Gy for {prescribed}");
+    for (sum, want) in sums.iter().zip(&stated) {
+        assert!((sum - want).abs() < 1e-4 * most, "{sum} for {want}");
+    }
+    let by_histories =
+        ["dose", "demo:water", "--plan", text(&plan), "--engine", "mccs", "--histories", "1e4"];
+    refused(&by_histories, &["Monte Carlo has no histories through a fluence map"]);
+    // The plan by itself, computed as any other, has that dose.
+    let output = beamsight(&[&["dose", "--plan", text(&plan), "--out", text(&dose)][..], &computed].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("fluence, not deliverable"));
+    let volume = mha::read(&dose).unwrap();
+    let voxels = found["voxel"].chunks_exact(8).map(|b| i64::from_le_bytes(b.try_into().unwrap()) as usize);
+    for (voxel, want) in voxels.zip(&stated) {
+        let got = f64::from(volume.data()[voxel]);
+        assert!((got - want).abs() < 0.005 * most, "voxel {voxel}: {got} for {want}");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_cannot_be_optimised_is_refused_in_words() {
+    let folder = scratch("optimise-refused");
+    let plan = folder.join("out.toml");
+    let optimise = |case: &str, machine: &str, words: &[&str]| {
+        refused(&["optimise", case, "--machine", machine, "--rows", "10", "--out", text(&plan)], words);
+    };
+    optimise("demo:water", "point-6mv", &["which has no leaves: choose a machine with an MLC"]);
+    assert!(!plan.exists());
+    fs::remove_dir_all(folder).unwrap();
+}
