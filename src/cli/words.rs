@@ -61,7 +61,7 @@ impl CaseArgs {
     /// Opens the case.
     ///
     /// # Errors
-    /// As [`open`]; a `--position` that contradicts the files.
+    /// As [`open()`]; a `--position` that contradicts the files.
     pub fn open(&self) -> Result<Case, Failure> {
         let choice = self.choice();
         let case = open(&self.case, OpenOptions { choice, position: self.position }, &|_| true)?;

@@ -1,7 +1,7 @@
 //! Inverse planning: the fluence maps of beams whose true dose meets objectives best.
 //!
 //! Doses of beamlets add up (`physics::Fluence` of a map is linear in it, and the engine in the fluence), so the dose of sampled voxels
-//! is a matrix times the beamlets' fluences. [`Problem`] weighs it by objectives, [`solve`] finds the least, and [`optimise`] holds the
+//! is a matrix times the beamlets' fluences. [`Problem`] weighs it by objectives, [`solve()`] finds the least, and [`optimise()`] holds the
 //! answer to the true dose of the maps, whose difference it adds until that no longer moves.
 
 mod beamlets;

@@ -12,7 +12,7 @@ use std::convert::Infallible;
 /// Pairs of the solver's memory.
 const MEMORY: usize = 20;
 
-/// Evaluations over which the objective must still fall by [`LEAST_GAIN`].
+/// Evaluations over which the objective must still gain what was asked.
 const PATIENCE: u64 = 20;
 
 /// The end of a run.
