@@ -61,7 +61,10 @@ impl Beamlets {
         let Some(leaves) = &machine.leaves else {
             return Err(BeamletError::NoLeaves { beam: name(), machine: machine.name.clone() });
         };
-        let mlc = beam.mlc.clone().unwrap_or_else(|| leaves.to_case());
+        let mut mlc = beam.mlc.clone().unwrap_or_else(|| leaves.to_case());
+        if let Some(map) = &beam.fluence {
+            mlc.axis = map.axis;
+        }
         let frame = BeamFrame::new(
             position,
             point.gantry_deg,
@@ -113,6 +116,9 @@ impl Beamlets {
         let jaws = if mlc.axis == MlcAxis::X { Jaws { x: u, y: v } } else { Jaws { x: v, y: u } };
         beam.control_points.truncate(1);
         beam.control_points.iter_mut().for_each(|point| (point.jaws, point.meterset_weight) = (jaws, 1.0));
+        // Leaves that do not shape the dose would be drawn as if they did.
+        beam.mlc = None;
+        beam.control_points.iter_mut().for_each(|point| point.leaves_mm.clear());
         beam.fluence = Some(map);
         Ok(Self { beam, active })
     }
