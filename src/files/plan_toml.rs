@@ -525,7 +525,7 @@ jaws_mm = { x = [-50.0, 50.0], y = [-50.0, 50.0] }
 
     #[test]
     fn the_shipped_plans_read() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/plans");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/plans");
         let mut seen = 0;
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -295,7 +295,7 @@ mod tests {
                 keeper.write(&work(&format!("{n:07}").repeat(100_000))).unwrap();
             }
         }
-        let name = "files::recovery::tests::a_kill_in_the_middle_of_a_write_leaves_a_whole_file";
+        let name = "recovery::tests::a_kill_in_the_middle_of_a_write_leaves_a_whole_file";
         let folder = folder("killed");
         let mut read = 0;
         for round in 0..20 {
