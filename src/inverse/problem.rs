@@ -206,7 +206,7 @@ mod tests {
         let at = [1.1, 0.4, 2.3, 0.9, 1.7];
         for (aim, limit) in [
             (Aim::Over, 6.0),
-            (Aim::Under, 6.0),
+            (Aim::Under, 8.0),
             (Aim::Deviation, 5.0),
             (Aim::MeanOver, 3.0),
             (Aim::Geud { a: 6.0 }, 4.0),
