@@ -10,8 +10,7 @@ pub use fit::{FitSettings, JawRule, LeafEdge, fitted};
 pub use moves::{AperturePart, brushed, move_part, segment_of, with_leaves};
 pub use shield::shielded;
 
-use case::{Beam, ControlPoint, Jaws, Mlc, MlcAxis};
-use geometry::{BeamFrame, PatientPosition};
+use case::{Beam, Jaws, Mlc, MlcAxis};
 use thiserror::Error;
 
 /// The farthest that jaws and leaf tips go from the axis, mm at the isocentre plane: the 40 cm x 40 cm of the widest
@@ -59,17 +58,6 @@ pub enum ApertureError {
 /// Where in a dynamic beam; the first control point of all is that of static beams and goes unsaid.
 fn at(point: usize) -> String {
     if point == 0 { String::new() } else { format!(" at control point {}", point + 1) }
-}
-
-/// The frame of a beam's control point.
-pub(crate) fn frame_of(
-    beam: &Beam,
-    point: &ControlPoint,
-    position: PatientPosition,
-    sad_mm: f64,
-) -> BeamFrame {
-    let ControlPoint { gantry_deg, collimator_deg, couch_deg, .. } = *point;
-    BeamFrame::new(position, gantry_deg, collimator_deg, couch_deg, beam.isocentre_mm, sad_mm)
 }
 
 /// Axis of leaf travel: 0 for x, 1 for y.

@@ -212,19 +212,7 @@ fn bundles(position: PatientPosition, beam: &Beam, sad_mm: f64) -> Vec<Bundle> {
     let last = points.len().saturating_sub(1);
     let count = points.len().min(MOST_POINTS);
     let picked = (0..count).map(|n| &points[(n * last).div_ceil(count.max(2) - 1)]);
-    picked
-        .map(|point| {
-            let frame = BeamFrame::new(
-                position,
-                point.gantry_deg,
-                point.collimator_deg,
-                point.couch_deg,
-                beam.isocentre_mm,
-                sad_mm,
-            );
-            (frame, open_points(beam, point))
-        })
-        .collect()
+    picked.map(|point| (beam.frame_at(point, position, sad_mm), open_points(beam, point))).collect()
 }
 
 /// Points of the isocentre plane that jaws and leaves leave open; none where the field is closed.

@@ -3,6 +3,7 @@
 use super::fluence_map::FluenceMap;
 use super::structure::is_same_name;
 use super::{Structure, StructureKind};
+use geometry::{BeamFrame, PatientPosition};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -224,6 +225,12 @@ impl Beam {
     /// Whether the beam is meant to be delivered: for treatment, and not switched off.
     pub fn is_switched_on(&self) -> bool {
         !self.setup && !self.off
+    }
+
+    /// The beam limiting device's frame at one of its control points.
+    pub fn frame_at(&self, point: &ControlPoint, position: PatientPosition, sad_mm: f64) -> BeamFrame {
+        let ControlPoint { gantry_deg, collimator_deg, couch_deg, .. } = *point;
+        BeamFrame::new(position, gantry_deg, collimator_deg, couch_deg, self.isocentre_mm, sad_mm)
     }
 
     /// The first control point: the start of the beam, and all of a static one.

@@ -238,7 +238,7 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::Mlc;
-    use geometry::{BeamFrame, PatientPosition};
+    use geometry::PatientPosition;
 
     fn beam(axis: MlcAxis, sides: Vec<f64>, angles: [f64; 3]) -> Beam {
         let mut beam = Beam::fixed(
@@ -259,14 +259,7 @@ mod tests {
     /// Corners of the jaws and of every leaf pair in the isocentre plane, patient LPS, in no order.
     fn corners(beam: &Beam) -> Vec<[i64; 3]> {
         let p = &beam.control_points[0];
-        let frame = BeamFrame::new(
-            PatientPosition::Hfs,
-            p.gantry_deg,
-            p.collimator_deg,
-            p.couch_deg,
-            beam.isocentre_mm,
-            1000.0,
-        );
+        let frame = beam.frame_at(p, PatientPosition::Hfs, 1000.0);
         let mlc = beam.mlc.as_ref().unwrap();
         let mut places: Vec<[f64; 2]> = p.jaws.x.iter().flat_map(|x| p.jaws.y.map(|y| [*x, y])).collect();
         for (side, pair) in mlc.boundaries_mm.windows(2).zip(&p.leaves_mm) {
@@ -298,15 +291,7 @@ mod tests {
                     }
                     let zs = [&one, &other].map(|b| {
                         let p = &b.control_points[0];
-                        BeamFrame::new(
-                            PatientPosition::Hfs,
-                            p.gantry_deg,
-                            p.collimator_deg,
-                            p.couch_deg,
-                            b.isocentre_mm,
-                            1000.0,
-                        )
-                        .axes[2]
+                        b.frame_at(p, PatientPosition::Hfs, 1000.0).axes[2]
                     });
                     assert!((zs[0] + zs[1]).length() < 1e-9, "it comes from the other side");
                     assert!(

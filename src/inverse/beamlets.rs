@@ -1,7 +1,7 @@
 //! Beamlets of a beam: those that see the target, laid out as leaves could deliver them.
 
 use case::{Beam, ControlPoint, FluenceMap, Jaws, MlcAxis, bounds, turn_deg};
-use geometry::{BeamFrame, PatientPosition};
+use geometry::PatientPosition;
 use glam::DVec3;
 use physics::Machine;
 use thiserror::Error;
@@ -65,14 +65,7 @@ impl Beamlets {
         if let Some(map) = &beam.fluence {
             mlc.axis = map.axis;
         }
-        let frame = BeamFrame::new(
-            position,
-            point.gantry_deg,
-            point.collimator_deg,
-            point.couch_deg,
-            beam.isocentre_mm,
-            machine.sad_mm,
-        );
+        let frame = beam.frame_at(point, position, machine.sad_mm);
         let sides = &mlc.boundaries_mm;
         let mut seen = std::collections::BTreeSet::new();
         for (at, _) in target_mm.iter().filter_map(|mm| frame.project(*mm)) {

@@ -1,6 +1,6 @@
 //! Jaws and leaves set to the outline of a structure.
 
-use super::{ApertureError, REACH_MM, along, frame_of, parked, travel_of};
+use super::{ApertureError, REACH_MM, along, parked, travel_of};
 use case::{Beam, Jaws, Mlc};
 use geometry::{Hull, Margin, PatientPosition, Silhouette};
 
@@ -60,7 +60,7 @@ pub fn fitted(
     let mut outline = [[f64::INFINITY, f64::NEG_INFINITY]; 2];
     let mut seen = Vec::with_capacity(beam.control_points.len());
     for (n, point) in beam.control_points.iter().enumerate() {
-        let silhouette = hull.seen(&frame_of(beam, point, position, sad_mm));
+        let silhouette = hull.seen(&beam.frame_at(point, position, sad_mm));
         let extent = silhouette.extent_mm(&how.margin).filter(|_| !silhouette.is_cut);
         let extent = extent.ok_or(ApertureError::BehindSource(n))?;
         within_reach(&extent, n)?;

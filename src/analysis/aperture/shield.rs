@@ -1,6 +1,6 @@
 //! Leaves closed over a structure.
 
-use super::{ApertureError, along, frame_of, parked, travel_of};
+use super::{ApertureError, along, parked, travel_of};
 use case::Beam;
 use geometry::{Hull, Margin, PatientPosition};
 
@@ -29,7 +29,7 @@ pub fn shielded(
             let (pairs, tips) = (sides.len(), point.leaves_mm.len());
             return Err(ApertureError::WrongLeaves { pairs, tips, point: n });
         }
-        let silhouette = hull.seen(&frame_of(beam, point, position, sad_mm));
+        let silhouette = hull.seen(&beam.frame_at(point, position, sad_mm));
         if silhouette.is_cut {
             return Err(ApertureError::BehindSource(n));
         }

@@ -1,5 +1,6 @@
 use super::*;
-use geometry::{Grid, Hull, Margin, sphere_contours};
+use case::ControlPoint;
+use geometry::{Grid, Hull, Margin, PatientPosition, sphere_contours};
 use glam::DVec3;
 use physics::Machine;
 
@@ -61,7 +62,7 @@ fn a_fitted_field_holds_every_projected_point_with_its_margin() {
             before.mlc.as_mut().unwrap().axis = axis;
             let how = FitSettings { margin: Margin::uniform(margin), ..FitSettings::default() };
             let fitted = fit(&before, &hull, &how).unwrap();
-            let frame = frame_of(&fitted, &fitted.control_points[0], PatientPosition::Hfs, SAD_MM);
+            let frame = fitted.frame_at(&fitted.control_points[0], PatientPosition::Hfs, SAD_MM);
             let seen: Vec<[f64; 2]> = points.iter().filter_map(|p| Some(frame.project(*p)?.0)).collect();
             for p in &seen {
                 for n in 0..16 {
@@ -143,7 +144,7 @@ fn a_dynamic_beam_is_fitted_at_every_control_point() {
     let centre = DVec3::new(25.0, 10.0, 0.0);
     let fitted = fit(&arc, &hull(centre, 15.0), &FitSettings::default()).unwrap();
     for (n, point) in fitted.control_points.iter().enumerate() {
-        let frame = frame_of(&fitted, point, PatientPosition::Hfs, SAD_MM);
+        let frame = fitted.frame_at(point, PatientPosition::Hfs, SAD_MM);
         for p in points_of(centre, 14.9) {
             assert!(is_open(&fitted, n, frame.project(p).unwrap().0), "control point {n}");
         }
@@ -159,7 +160,7 @@ fn a_shielded_sphere_is_covered_from_the_near_side() {
     let target = fit(&beam(0.0, 0.0, 0.0), &hull(DVec3::ZERO, 40.0), &FitSettings::default()).unwrap();
     let organ = DVec3::new(25.0, 0.0, 0.0);
     let shielded = shielded(&target, PatientPosition::Hfs, SAD_MM, &hull(organ, 10.0), 3.0).unwrap();
-    let frame = frame_of(&shielded, &shielded.control_points[0], PatientPosition::Hfs, SAD_MM);
+    let frame = shielded.frame_at(&shielded.control_points[0], PatientPosition::Hfs, SAD_MM);
     for p in points_of(organ, 9.95) {
         let at = frame.project(p).unwrap().0;
         // Points just inside the tip along the leaf.

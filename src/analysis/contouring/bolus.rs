@@ -3,7 +3,7 @@
 use super::{ContouringError, Made, Work};
 use case::{Beam, StructureSet};
 use geometry::polygons::{self, Boolean, Ring};
-use geometry::{BeamFrame, Grid, PatientPosition, Plane, Stack};
+use geometry::{Grid, PatientPosition, Plane, Stack};
 use glam::DVec3;
 
 /// A bolus reaches this far beyond the field's edges at the isocentre plane, mm. Chosen: the penumbra lies under it.
@@ -33,8 +33,7 @@ impl EntranceField {
     /// `None` for a beam without control points or with closed jaws. `middle_mm` is the body's.
     pub fn of(beam: &Beam, position: PatientPosition, sad_mm: f64, middle_mm: DVec3) -> Option<Self> {
         let start = beam.start().filter(|start| start.jaws.is_open())?;
-        let [gantry, collimator, couch] = [start.gantry_deg, start.collimator_deg, start.couch_deg];
-        let frame = BeamFrame::new(position, gantry, collimator, couch, beam.isocentre_mm, sad_mm);
+        let frame = beam.frame_at(start, position, sad_mm);
         let [x, y, up] = frame.axes;
         // A ray through x = a of the isocentre plane stays on x / (sad - z) = a / sad.
         let side = |axis: DVec3, edge: f64, sign: f64| {

@@ -3,7 +3,6 @@
 use super::needed::{DISPLAYED, ONLY};
 use super::{CaseResults, State};
 use analysis::CentralRay;
-use geometry::BeamFrame;
 use results::{Densities, Node, RayOfBeam};
 
 impl State {
@@ -14,14 +13,8 @@ impl State {
             self.plan().zip(densities).map_or_else(Vec::new, |(plan, densities)| {
                 let ray = |beam: &case::Beam| {
                     let start = beam.start()?;
-                    let frame = BeamFrame::new(
-                        plan.position,
-                        start.gantry_deg,
-                        start.collimator_deg,
-                        start.couch_deg,
-                        beam.isocentre_mm,
-                        self.results.sad_mm(plan.machine_of(beam)),
-                    );
+                    let sad_mm = self.results.sad_mm(plan.machine_of(beam));
+                    let frame = beam.frame_at(start, plan.position, sad_mm);
                     let densities = densities.met_by(beam);
                     let ray =
                         RayOfBeam { densities, source_mm: frame.source_mm, isocentre_mm: beam.isocentre_mm };
