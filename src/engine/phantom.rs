@@ -19,10 +19,7 @@ pub fn patient(
 ) -> Result<Arc<Patient>, GridError> {
     let extent = spacing_mm * DVec3::from(size.map(|n| n as f64));
     let grid = Arc::new(Grid::axis_aligned(0.5 * (spacing_mm - extent), spacing_mm, size)?);
-    let voxels = (0..grid.len()).map(|i| {
-        let [nx, ny, _] = size;
-        of(grid.centre_mm(i % nx, i / nx % ny, i / (nx * ny)))
-    });
+    let voxels = (0..grid.len()).map(|n| of(grid.centre_of_mm(n)));
     let (density, material): (Vec<f32>, Vec<u8>) = voxels.map(|(d, m)| (d, m as u8)).unzip();
     let density = Arc::new(Volume::new(Arc::clone(&grid), density));
     Ok(Arc::new(Patient {
@@ -67,9 +64,8 @@ pub fn balls() -> Result<Volume<f32>, GridError> {
         (DVec3::new(20.0, 30.0, 15.0), 12.0),
         (DVec3::new(0.0, 20.0, -20.0), 8.0),
     ];
-    let [nx, ny, _] = grid.size();
     let at = |n: usize| {
-        let p = grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny));
+        let p = grid.centre_of_mm(n);
         let sum =
             balls.iter().map(|(m, r)| 0.02 / (1.0 + (((p - *m).length() - r) / 2.0).exp())).sum::<f64>();
         if sum < 1e-4 { 0.0 } else { sum as f32 }

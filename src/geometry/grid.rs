@@ -148,6 +148,12 @@ impl Grid {
         (k * self.size[1] + j) * self.size[0] + i
     }
 
+    /// The voxel of an index into voxel data.
+    pub fn voxel_of(&self, index: usize) -> [usize; 3] {
+        let [nx, ny, _] = self.size;
+        [index % nx, index / nx % ny, index / (nx * ny)]
+    }
+
     /// Voxel boundaries along an axis (0 x, 1 y, 2 z), mm in the grid's own frame (from the centre of voxel
     /// (0,0,0) along the axis): `size + 1` ascending values. Uneven planes meet half-way between their centres;
     /// the outermost reach as far outward as inward.
@@ -228,6 +234,12 @@ impl Grid {
     /// Centre of a voxel, patient LPS, mm.
     pub fn centre_mm(&self, i: usize, j: usize, k: usize) -> DVec3 {
         self.patient_from_local(self.local_centre_mm(i, j, k))
+    }
+
+    /// Centre of the voxel of an index into voxel data, patient LPS, mm.
+    pub fn centre_of_mm(&self, index: usize) -> DVec3 {
+        let [i, j, k] = self.voxel_of(index);
+        self.centre_mm(i, j, k)
     }
 
     /// Centre of a voxel in the grid's own frame, mm.

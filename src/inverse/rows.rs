@@ -90,12 +90,10 @@ impl Rows {
 /// Volume of a mask, on a grid of its own, in each voxel of another grid, cm3: each voxel of the mask counts where its centre lies.
 fn volumes(grid: &Grid, mask: &Mask) -> BTreeMap<usize, f64> {
     let own = mask.grid();
-    let [columns, rows, _] = own.size();
     let mut volumes = BTreeMap::new();
     for (voxel, coverage) in mask.iter() {
-        let (k, within) = (voxel / (columns * rows), voxel % (columns * rows));
-        let centre = own.centre_mm(within % columns, within / columns, k);
-        if let Some([x, y, z]) = grid.voxel_at(centre) {
+        let [i, j, k] = own.voxel_of(voxel);
+        if let Some([x, y, z]) = grid.voxel_at(own.centre_mm(i, j, k)) {
             *volumes.entry(grid.index(x, y, z)).or_insert(0.0) += f64::from(coverage) * own.voxel_cm3(k);
         }
     }

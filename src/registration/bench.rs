@@ -280,11 +280,10 @@ fn near(pose: &Pose, mm: f64, deg: f64, random: &mut Random) -> Pose {
 /// Centre of the voxels of more attenuation than `least`.
 fn middle_of(attenuation: &Volume<f32>, least: f32) -> Option<DVec3> {
     let grid = attenuation.grid();
-    let [nx, ny, _] = grid.size();
     let (mut sum, mut count) = (DVec3::ZERO, 0.0);
     // A subset of the voxels is enough to locate a body.
     for (n, _) in attenuation.data().iter().enumerate().step_by(7).filter(|(_, v)| **v > least) {
-        sum += grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny));
+        sum += grid.centre_of_mm(n);
         count += 1.0;
     }
     (count > 0.0).then(|| sum / count)

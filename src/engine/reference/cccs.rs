@@ -91,8 +91,7 @@ impl<'a> Cones<'a> {
 
     /// TERMA by channel, over the sum of all directions' amplitudes at this voxel's ray: energy is conserved.
     fn terma_at(&self, field: &Field<'_>, n: usize, source: DVec3, distance_cm: f64) -> [f64; CHANNELS] {
-        let [nx, ny, _] = self.size;
-        let at_mm = self.medium.grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny));
+        let at_mm = self.medium.grid.centre_of_mm(n);
         let projected = field.frame.project(at_mm).filter(|_| self.density(n) > 0.0);
         let Some(([x, y], below_mm)) = projected else { return [0.0; CHANNELS] };
         let incident = field.fluence.at(x, y, below_mm, self.medium.grid.spacing_xy_mm()[0]);

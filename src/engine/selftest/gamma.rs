@@ -147,8 +147,7 @@ fn part_against_whole(case: &Case, got: &GammaResult, control: &JobControl) -> (
 }
 
 fn dose(grid: &Arc<Grid>, gy: impl Fn(DVec3) -> f64) -> Arc<Volume<f32>> {
-    let [nx, ny, _] = grid.size();
-    let at = |n: usize| gy(grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny))).max(0.0) as f32;
+    let at = |n: usize| gy(grid.centre_of_mm(n)).max(0.0) as f32;
     Arc::new(Volume::new(Arc::clone(grid), (0..grid.len()).map(at).collect()))
 }
 

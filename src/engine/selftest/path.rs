@@ -127,8 +127,7 @@ fn try_case(case: &Case, device: &Compute, control: &JobControl) -> Result<Vec<R
 
 /// A value for every target, from source and target in patient LPS, mm.
 fn each_target(case: &Case, value: impl Fn(DVec3, DVec3) -> f64 + Sync) -> Vec<f64> {
-    let [nx, ny, _] = case.targets.size();
-    let of = |n: usize| value(case.source_mm, case.targets.centre_mm(n % nx, n / nx % ny, n / (nx * ny)));
+    let of = |n: usize| value(case.source_mm, case.targets.centre_of_mm(n));
     (0..case.targets.len()).into_par_iter().map(of).collect()
 }
 

@@ -64,8 +64,7 @@ impl Job<'_> {
     }
 
     fn place(&self, voxel: usize) -> Option<Place> {
-        let [nx, ny, _] = self.request.reference.grid().size();
-        self.locate.at([voxel % nx, voxel / nx % ny, voxel / (nx * ny)])
+        self.locate.at(self.request.reference.grid().voxel_of(voxel))
     }
 
     /// The voxel of the evaluated dose on which the first of a run lies, where all lie on voxels side by side.

@@ -250,7 +250,7 @@ fn check_dose(dose: &Volume<f32>, role: Role, cache: &Cache) -> Result<Scan, Gam
     }
     let scan = scan(dose, cache);
     if let Some(n) = scan.first_bad {
-        let (at, value) = ([n % nx, n / nx % ny, n / (nx * ny)], dose.data()[n]);
+        let (at, value) = (dose.grid().voxel_of(n), dose.data()[n]);
         return Err(match value.is_finite() {
             true => GammaError::Negative { role, at, value },
             false => GammaError::NotANumber { role, at, value },
