@@ -192,17 +192,21 @@ pub fn optimise(
 
 type Field = (Arc<Machine>, Beamlets);
 
+/// Each field with the fluences of its active beamlets.
+fn by_field<'a>(fields: &'a [Field], fluences: &'a [f64]) -> impl Iterator<Item = (&'a Field, &'a [f64])> {
+    let mut rest = fluences;
+    fields.iter().map(move |field| {
+        let (own, after) = rest.split_at(field.1.active.len());
+        rest = after;
+        (field, own)
+    })
+}
+
 /// Voxel centres of a mask that are covered at least half.
 fn centres(mask: &Mask) -> Vec<DVec3> {
     let grid = mask.grid();
-    let [columns, rows, _] = grid.size();
     let covered = mask.iter().filter(|(_, coverage)| *coverage >= 0.5);
-    covered
-        .map(|(voxel, _)| {
-            let (k, within) = (voxel / (columns * rows), voxel % (columns * rows));
-            grid.centre_mm(within % columns, within / columns, k)
-        })
-        .collect()
+    covered.map(|(voxel, _)| grid.centre_of_mm(voxel)).collect()
 }
 
 fn fields(inputs: &Inputs<'_>, target_mm: &[DVec3]) -> Result<Vec<Field>, OptimiseError> {
@@ -277,10 +281,8 @@ fn distances(grid: &Grid, points_mm: &[DVec3]) -> Vec<f32> {
     voxels.sort_unstable();
     voxels.dedup();
     let at: Vec<DVec3> = voxels.iter().map(|[i, j, k]| grid.centre_mm(*i, *j, *k)).collect();
-    let [columns, rows, _] = grid.size();
     let nearest = |voxel: usize| {
-        let (k, within) = (voxel / (columns * rows), voxel % (columns * rows));
-        let centre = grid.centre_mm(within % columns, within / columns, k);
+        let centre = grid.centre_of_mm(voxel);
         at.iter().map(|mm| mm.distance_squared(centre)).fold(f64::INFINITY, f64::min).sqrt() as f32
     };
     (0..grid.len()).into_par_iter().map(nearest).collect()
@@ -331,10 +333,7 @@ fn places(fields: &[Field]) -> Vec<[f64; 6]> {
 /// The plan with the maps that fluences of all active beamlets make.
 fn with_maps(plan: &Plan, fields: &[Field], fluences: &[f64]) -> Plan {
     let mut plan = plan.clone();
-    let mut first = 0;
-    for (_, beamlets) in fields {
-        let own = &fluences[first..first + beamlets.active.len()];
-        first += own.len();
+    for ((_, beamlets), own) in by_field(fields, fluences) {
         let strongest = own.iter().copied().fold(0.0, f64::max);
         let relative: Vec<f64> =
             own.iter().map(|x| if strongest > 0.0 { x / strongest } else { 0.0 }).collect();
@@ -473,10 +472,7 @@ impl Run<'_> {
         control: &JobControl,
     ) -> Result<f64, OptimiseError> {
         let mut truth = vec![0.0_f32; columns.rows()];
-        let mut first = 0;
-        for (machine, beamlets) in self.fields {
-            let own = &found.fluences[first..first + beamlets.active.len()];
-            first += own.len();
+        for ((machine, beamlets), own) in by_field(self.fields, &found.fluences) {
             let mut beam = beamlets.with(own);
             beam.mu = UNIT_MU;
             let request = request(self.inputs, machine, &beam, self.grid, Quality::Standard);
