@@ -285,6 +285,36 @@ fn files_can_be_held_in_mind() {
     assert!(long.is_empty(), "{}", long.join("\n"));
 }
 
+/// Words that open a doc comment and name nothing: a sentence has a noun of the field as its subject.
+const PRONOUNS: [&str; 11] =
+    ["What", "Where", "Whom", "Who", "Those", "That", "Of", "These", "This", "It", "They"];
+
+/// Doc comments that still open with a pronoun.
+const PRONOUNS_LEFT: usize = 395;
+
+/// Line numbers of the doc comments that open with a pronoun.
+fn pronouns(text: &str) -> Vec<usize> {
+    let is_doc = |line: &str| line.starts_with("///") || line.starts_with("//!");
+    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let opens = |n: &usize| {
+        let first = lines[*n].get(3..).unwrap_or_default().trim_start();
+        is_doc(lines[*n]) && (*n == 0 || !is_doc(lines[*n - 1])) && PRONOUNS.contains(&identifier(first))
+    };
+    (0..lines.len()).filter(opens).map(|n| n + 1).collect()
+}
+
+#[test]
+fn doc_comments_name_their_subject() {
+    assert_eq!(pronouns("/// What\n/// It\nfn a() {}\n    /// A beam.\n    ///\n    /// It\n//! That's"), [1]);
+    assert_eq!(pronouns("//! Whatever.\n\n  /// Of a beam."), [3]);
+    let files = sources();
+    let all: Vec<String> = files
+        .iter()
+        .flat_map(|(file, text)| pronouns(text).into_iter().map(move |line| format!("src/{file}:{line}")))
+        .collect();
+    assert_eq!(all.len(), PRONOUNS_LEFT, "{}", all.join("\n"));
+}
+
 #[test]
 fn the_reader_of_parts_sees_all_forms() {
     let exports =
