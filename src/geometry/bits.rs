@@ -120,7 +120,7 @@ impl BitPlane {
         moved
     }
 
-    /// What is set, grown by a rectangle of `2 reach + 1` pixels a side, one axis after the other.
+    /// The set pixels grown by a rectangle of `2 reach + 1` pixels a side, one axis after the other.
     pub fn grown(&self, reach: [usize; 2]) -> Self {
         let [width, height] = self.size;
         let mut grown = Self::unset(self.size);
@@ -154,8 +154,8 @@ impl BitPlane {
         grown
     }
 
-    /// What is set, shrunk by a rectangle of `2 reach + 1` pixels a side; beyond the plane counts as the pixels at its
-    /// border.
+    /// The set pixels shrunk by a rectangle of `2 reach + 1` pixels a side; beyond the plane counts as the pixels at
+    /// its border.
     pub fn shrunk(self, reach: [usize; 2]) -> Self {
         self.inverted().grown(reach).inverted()
     }

@@ -116,7 +116,7 @@ pub fn body_contours(hu: &Volume<f32>, threshold: f32, progress: Progress<'_>) -
 pub(super) struct Tally {
     pub(super) volume_cm3: f64,
     planes: Option<[usize; 2]>,
-    /// Of the voxel centres, each times its volume, the grid's frame, mm cm3.
+    /// Sum of the voxel centres, each times its volume, the grid's frame, mm cm3.
     moment: DVec3,
 }
 

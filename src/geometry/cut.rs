@@ -1,4 +1,4 @@
-//! Where a plane across a grid's planes cuts a structure, from its contours alone.
+//! The outline that a structure's contours alone leave on a plane across the grid's planes.
 
 use super::Grid;
 use super::slabs::{self, Slab};
@@ -81,14 +81,14 @@ fn contour_crossings(grid: &Grid, contour: &[DVec3], axis: usize, at: f64) -> (f
     (height / contour.len() as f64, ends)
 }
 
-/// Where a side crosses the line.
+/// Crossing of a side with the line.
 fn crossing(a: [f64; 2], b: [f64; 2], axis: usize, at: f64) -> Option<f64> {
     let other = 1 - axis;
     ((a[axis] <= at) != (b[axis] <= at))
         .then(|| a[other] + (b[other] - a[other]) * (at - a[axis]) / (b[axis] - a[axis]))
 }
 
-/// Where the sides of a slab's polygons cross the line at `at` along an axis; ascending.
+/// Crossings of a slab's polygons with the line at `at` along an axis; ascending.
 fn crossings(slab: &Slab, axis: usize, at: f64) -> Vec<f64> {
     let mut all: Vec<f64> = Vec::new();
     for polygon in &slab.polygons {
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// Where no plane is bridged, reading contours one by one gives what their slabs give, to the bit.
+    /// Contours read one by one give the lines of their slabs, to the bit, where no plane is bridged.
     #[test]
     fn contours_read_one_by_one_are_their_slabs() {
         let turn = glam::DMat3::from_euler(glam::EulerRot::XYZ, 0.2, 0.5, -0.7);

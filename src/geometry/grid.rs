@@ -1,4 +1,4 @@
-//! Where the voxels of a volume are: one definition for CT, dose and masks.
+//! Positions of the voxels of a volume: one definition for CT, dose and masks.
 
 use glam::DVec3;
 use thiserror::Error;

@@ -126,8 +126,8 @@ impl BeamFrame {
             + self.axes[2] * device_mm.z
     }
 
-    /// Where the ray from the source through a patient position crosses the isocentre plane (x, y in mm), and the
-    /// distance of the position from the source along the axis, mm. `None` at or behind the source.
+    /// Isocentre plane coordinates (x, y in mm) of the ray from the source through a patient position, and the distance
+    /// of the position from the source along the axis, mm. `None` at or behind the source.
     pub fn project(&self, patient_mm: DVec3) -> Option<([f64; 2], f64)> {
         let p = self.device_from_patient(patient_mm);
         let depth = self.sad_mm - p.z;

@@ -35,12 +35,12 @@ pub struct Mask {
     /// First voxel of the box in the parent grid, and the box's voxels along x, y, z.
     offset: [usize; 3],
     size: [usize; 3],
-    /// Those of the box, from the first on. A mask that is redrawn shares the planes that stay as they are.
+    /// Planes of the box, from the first on. A mask that is redrawn shares the planes that stay as they are.
     planes: Vec<Arc<MaskPlane>>,
     /// Counted once: a list of structures shows the volume in every frame, and DVHs choose their samples by the voxels.
     covered: usize,
     volume_cm3: f64,
-    /// Of the contours, cut off at the grid.
+    /// Volume of the contours, cut off at the grid.
     outside_cm3: f64,
 }
 
@@ -261,7 +261,7 @@ impl Mask {
         self.size
     }
 
-    /// What is kept of row `y` of plane `z` of the box: the place of the first value in the box, and the values, 255 = the voxel
+    /// Row `y` of plane `z` of the box: the place of the first stored value in the box, and the values, 255 = the voxel
     /// lies wholly inside. All other voxels of the row are not covered.
     pub fn row(&self, y: usize, z: usize) -> (usize, &[u8]) {
         let (first, row) = self.planes[z].row(self.offset[1] + y);

@@ -188,7 +188,7 @@ fn near_pairs(rings: &[Ring]) -> Option<BTreeSet<(usize, usize)>> {
     Some(near)
 }
 
-/// Of pairs of rings those whose sides meet, or whose boxes are alike; `None` where there are too many sides.
+/// Pairs of rings whose sides meet, or whose boxes are alike; `None` where there are too many sides.
 fn meeting_pairs(rings: &[Ring], near: &BTreeSet<(usize, usize)>) -> Option<BTreeSet<(usize, usize)>> {
     let boxes: Vec<_> = rings.iter().map(|ring| bounds(ring.iter().copied())).collect();
     let alike = |a: usize, b: usize| {

@@ -28,11 +28,11 @@ pub enum Boolean {
     Intersection,
     /// The first without the second.
     Difference,
-    /// What lies in one of them alone.
+    /// Points of one set alone.
     Xor,
 }
 
-/// What two sets of rings make together. Rings of fewer than three corners, or with one that is no number, are passed over.
+/// Rings of two sets combined. Rings of fewer than three corners, or with one that is no number, are passed over.
 pub fn combine(a: &[Ring], b: &[Ring], how: Boolean) -> Vec<Ring> {
     let (a, b) = (usable(a), usable(b));
     let rule = match how {

@@ -1,4 +1,4 @@
-//! Where a point source and a flat image are: one definition for every radiograph, computed or measured.
+//! Position of a point source and a flat image: one definition for every radiograph, computed or measured.
 
 use super::{BeamFrame, PatientPosition};
 use glam::{DMat3, DVec3};
@@ -127,8 +127,8 @@ impl Projection {
         [rows.x_axis, rows.y_axis, rows.z_axis].map(|r| [r.x, r.y, r.z, -r.dot(self.source_mm)])
     }
 
-    /// Where a patient position is seen, `[column, row]`, pixel centres at whole numbers; also beyond the image's edges.
-    /// `None` at or behind the source.
+    /// Image position of a patient position, `[column, row]`, pixel centres at whole numbers; also beyond the image's
+    /// edges. `None` at or behind the source.
     pub fn project(&self, patient_mm: DVec3) -> Option<[f64; 2]> {
         let normal = self.column_step_mm.cross(self.row_step_mm);
         let to_image = normal.dot(self.origin_mm - self.source_mm);
@@ -208,7 +208,7 @@ pub struct ImagingSetup {
 }
 
 impl ImagingSetup {
-    /// Where source and pixels are.
+    /// Positions of the source and the pixels.
     ///
     /// # Errors
     /// [`ProjectionError`].

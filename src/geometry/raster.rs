@@ -97,7 +97,7 @@ impl Side {
         (low[1] < high[1]).then_some(Self { y: [low[1], high[1]], x: [low[0], high[0]] })
     }
 
-    /// Where it crosses a level line. It holds its lower end and not its upper one, so that a corner counts once.
+    /// Crossing with a level line. A side holds its lower end and not its upper one, so that a corner counts once.
     fn crossing(&self, y: f64) -> Option<f64> {
         (self.y[0] <= y && y < self.y[1])
             .then(|| self.x[0] + (self.x[1] - self.x[0]) * (y - self.y[0]) / (self.y[1] - self.y[0]))

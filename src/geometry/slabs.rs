@@ -58,8 +58,8 @@ pub(super) fn free(contours: &[Vec<DVec3>], thickness_mm: f64) -> Vec<Slab> {
     assemble(reaches(&z, None, thickness_mm), polygons)
 }
 
-/// What contours (patient LPS, mm, parallel to the planes of `grid`) say of a plane of the grid: the polygons of the
-/// slab that it lies in, the grid's frame, mm.
+/// Polygons of contours (patient LPS, mm, parallel to the planes of `grid`) on a plane of the grid: those of the slab
+/// that holds the plane, the grid's frame, mm.
 pub fn section_at(grid: &Grid, contours: &[&[DVec3]], plane: usize) -> Vec<Vec<[f64; 2]>> {
     let closed = contours.iter().filter(|c| c.len() > 2);
     let local: Vec<Vec<DVec3>> =

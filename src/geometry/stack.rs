@@ -27,12 +27,12 @@ pub struct Stack {
     pub(super) ends: Vec<[End; 2]>,
 }
 
-/// What lies beyond a plane on one side.
+/// The structure beyond a plane, on one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum End {
     /// The structure goes on to the next plane.
     Joined,
-    /// It ends this far from the plane, mm.
+    /// The structure ends this far from the plane, mm.
     After(f64),
 }
 

@@ -69,8 +69,8 @@ impl Classes {
         before.without(&self.kept[z])
     }
 
-    /// What `follow` finds on the ways out of the body along an axis, up or down, each from its first voxel to the image's
-    /// border.
+    /// Spans that `follow` finds on the ways out of the body along an axis, up or down, each from its first voxel to
+    /// the image's border.
     fn follow(
         &self,
         axis: usize,

@@ -160,7 +160,7 @@ fn strips(grid: &Grid, axis: usize, pixel: usize, shape: &[[f64; 2]], or_at: Opt
     }
 }
 
-/// Where a level line lies inside a polygon (even-odd), from low to high.
+/// Intervals of a level line inside a polygon (even-odd), from low to high.
 fn spans(polygon: &[[f64; 2]], level: f64) -> Vec<[f64; 2]> {
     let mut crossings: Vec<f64> = Vec::new();
     for (n, a) in polygon.iter().enumerate() {

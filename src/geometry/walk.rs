@@ -64,8 +64,8 @@ impl Planes {
         Self::part_seen_from(grid, start_mm, &grid.size().map(|n| 0..n))
     }
 
-    /// Of a box of its voxels only, which are then numbered within the box. An axis whose range is empty is left out: the
-    /// box is one endless voxel along it.
+    /// The planes of a box of its voxels only, which are then numbered within the box. An axis whose range is empty is
+    /// left out: the box is one endless voxel along it.
     pub fn part_seen_from(grid: &Grid, start_mm: DVec3, part: &[Range<usize>; 3]) -> Self {
         let start = grid.local_from_patient(start_mm);
         let edges = std::array::from_fn(|axis| {
@@ -87,9 +87,9 @@ impl Planes {
 
 /// A walk before its first step: lines 1 to 14 of Algorithm 1.
 struct Start {
-    /// Where the ray is: on entering the grid, or 0 for a source inside it.
+    /// Position of the ray: on entering the grid, or 0 for a source inside it.
     alpha: f64,
-    /// Where it ends: at the target, or on leaving the grid.
+    /// End of the ray: at the target, or on leaving the grid.
     alpha_end: f64,
     /// `alpha` at the next plane along each axis; infinite along an axis that the ray does not move along.
     next: [f64; 3],

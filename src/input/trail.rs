@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-/// Of each path the stamp at its first reading; none before [`keep_trail`].
+/// Stamps of the paths read, each at its first reading; none before [`keep_trail`].
 static TRAIL: Mutex<Option<BTreeMap<PathBuf, String>>> = Mutex::new(None);
 
 /// Keeps a trail from now on.
@@ -15,7 +15,7 @@ pub fn keep_trail() {
     *TRAIL.lock().unwrap_or_else(PoisonError::into_inner) = Some(BTreeMap::new());
 }
 
-/// What has been read since [`keep_trail`], by absolute path.
+/// Stamps of the paths read since [`keep_trail`], by absolute path.
 pub fn trail() -> BTreeMap<PathBuf, String> {
     TRAIL.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
 }

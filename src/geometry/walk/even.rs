@@ -11,10 +11,10 @@ pub struct EvenWalk {
     from: Vec3A,
     /// cm per voxel along each axis.
     inverse: Vec3A,
-    /// Where the next plane across each axis is crossed, and the one after it, cm.
+    /// Crossings of the next plane across each axis, and of the one after it, cm.
     next: Vec3A,
     after: Vec3A,
-    /// That plane after the next, and from plane to plane.
+    /// The plane of `after`, and the step from plane to plane.
     beyond: Vec3A,
     step: Vec3A,
     voxel: usize,
@@ -75,7 +75,7 @@ impl EvenWalk {
         }
     }
 
-    /// Where on its way the walk is, cm from its beginning.
+    /// Position of the walk, cm from its beginning.
     #[inline(always)]
     pub fn at_cm(&self) -> f32 {
         self.at
@@ -100,7 +100,7 @@ impl EvenWalk {
     }
 }
 
-/// Where a line (same units) is within the lattice: from and until, cm; `None` where it misses it or lies behind.
+/// Interval of a line (same units) within the lattice: from and until, cm; `None` where it misses it or lies behind.
 #[inline(always)]
 pub fn within(size: [usize; 3], from: [f32; 3], direction: [f32; 3]) -> Option<[f32; 2]> {
     let (mut begin, mut end) = (0.0_f32, f32::INFINITY);
