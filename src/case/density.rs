@@ -24,7 +24,7 @@ pub enum Density {
     /// Electrons per volume, water = 1.
     #[serde(rename = "relative_electrons")]
     RelativeElectrons(f64),
-    /// That of the CT: a couch or a cushion counts as it was scanned, though it lies outside the body.
+    /// Density of the CT: a couch or a cushion counts as it was scanned, though it lies outside the body.
     #[serde(rename = "as_scanned")]
     AsScanned,
 }

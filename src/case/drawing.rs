@@ -37,7 +37,7 @@ pub struct Drawn {
 struct Touched {
     before: Vec<Ring>,
     stroke: Vec<Ring>,
-    /// What the structure has there so far.
+    /// Area of the structure under the stroke so far.
     area_mm2: f64,
 }
 
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(cut.len(), 3);
     }
 
-    /// Of all steps together only the planes that strokes touched are held more than once.
+    /// Steps hold more than once only the planes that strokes touched.
     #[test]
     fn undo_shares_the_planes_that_strokes_left_alone_and_returns_to_the_bit() {
         let plane = |k: i32| DVec3::Z * (f64::from(k % 31) * 2.0 - 30.0);

@@ -11,7 +11,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MetricUnit {
     Gy,
-    /// Of the 100 % dose, or of the volume that has a dose.
+    /// Percent of the 100 % dose, or of the volume that has a dose.
     Percent,
     Cm3,
     /// A plain number.
@@ -213,7 +213,7 @@ impl Metric {
     pub const D2: Self = Self::known("D#%", 2.0);
     pub const V95: Self = Self::known("V#%", 95.0);
 
-    /// Those of the tables of reports.
+    /// Metrics in the tables of reports.
     pub const REPORTED: [Self; 4] = [Self::MEAN, Self::D95, Self::D2, Self::MAX];
 
     /// The default metrics of a structure.

@@ -17,7 +17,7 @@ pub struct Normalisation {
 /// The part of a plan's dose that is normalised.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NormalisedAt {
-    /// This share of the structure gets at least the dose: its `D95%`, for 95.
+    /// The dose that this share of the structure gets at least: its `D95%`, for 95.
     Volume {
         /// Name of the structure, as plan files write it.
         structure: String,

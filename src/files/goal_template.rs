@@ -56,7 +56,7 @@ pub struct TemplateGoal {
     pub goal: Goal,
     /// Other names of its structure, in the order of preference.
     pub aliases: Vec<String>,
-    /// Where no name matches: the only structure of this type.
+    /// Type of the structure, taken where no name matches and one alone has it.
     pub kind: Option<StructureKind>,
     pub source: String,
 }

@@ -161,7 +161,7 @@ fn place_of(folder: &Path) -> Result<PathBuf, NewFolderError> {
     }
 }
 
-/// What stands in a folder, all of which may go.
+/// Entries of a folder, all of which may be replaced.
 fn check_content(target: &Path, replaces: bool, remedy: &'static str) -> Result<Entries, NewFolderError> {
     let failed = |source| NewFolderError::Io { folder: target.to_owned(), source };
     let all = entries(target).map_err(failed)?;

@@ -66,7 +66,7 @@ pub struct Session {
     pub view: serde_json::Value,
 }
 
-/// What was chosen of a folder's objects; what is not there was chosen automatically.
+/// Objects of a folder that the user chose; an empty entry was chosen automatically.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChosenObjects {

@@ -1,4 +1,5 @@
-//! What a fit to measured data may change of a machine: a few numbers, each relative to the machine it starts from.
+//! Parameters of a machine that a fit to measured data may change: a few numbers, each relative to the machine it
+//! starts from.
 
 use super::kernel::KernelTable;
 use super::{Curve, Machine, Spectrum};
@@ -141,8 +142,8 @@ impl Parameter {
 }
 
 impl Machine {
-    /// This machine with parameters changed; those not given stay. Factors on the off-axis curve that are not given beyond the
-    /// last that is have its value.
+    /// The machine with parameters changed; those not given stay. Factors on the off-axis curve that are not given
+    /// beyond the last that is have its value.
     #[must_use]
     pub fn adjusted(&self, values: &[(Parameter, f64)]) -> Self {
         let value = |wanted: Parameter| values.iter().find(|(p, _)| *p == wanted).map(|(_, v)| *v);

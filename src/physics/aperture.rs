@@ -62,7 +62,7 @@ impl Edge {
         Self { middle_mm: 0.5 * (from_mm + to_mm), travel_mm: to_mm - from_mm }
     }
 
-    /// Where it is after a part of its travel, 0 to 1.
+    /// Position of the edge after a part of its travel, 0 to 1.
     pub fn at(self, part: f64) -> f64 {
         self.middle_mm + (part - 0.5) * self.travel_mm
     }
@@ -205,7 +205,7 @@ fn open_share(end: &LeafEnd, motions: &[Motion], row: usize, also: Option<usize>
 
 /// Part of a motion in which the tips move evenly.
 struct Part {
-    /// Of the motion's monitor units.
+    /// Share of the motion's monitor units.
     share: f64,
     from: Bank,
     to: Bank,

@@ -21,7 +21,7 @@ pub struct BeyondEnd {
     pub farthest_hu: f32,
 }
 
-/// What of a CT lies beyond the ends of a table.
+/// Voxels of a CT beyond the ends of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BeyondTable {
     pub below: Option<BeyondEnd>,
@@ -29,7 +29,7 @@ pub struct BeyondTable {
 }
 
 impl BeyondTable {
-    /// Where [`super::Patient::with`] takes the CT's tissue for half of a voxel or more.
+    /// Counts the voxels of which [`super::Patient::with`] takes at least half from the CT's tissue.
     pub fn of(ct: &Ct, table: &HuTable, body: Option<&Mask>, given: &[Given<'_>]) -> Self {
         let grid = ct.hu.grid();
         let [nx, ny, nz] = grid.size();

@@ -103,7 +103,7 @@ struct ThroughLeaves {
     electrons: Option<MeanMap>,
 }
 
-/// What shapes the field within the jaws.
+/// The device that shapes the field within the jaws.
 #[derive(Clone, Copy)]
 enum Shape<'a> {
     Leaves(&'a Mlc),

@@ -56,7 +56,7 @@ impl HuTable {
     }
 }
 
-/// What fills a voxel: parts of structures with densities of their own, and of the rest the CT's tissue.
+/// Contents of a voxel: parts of structures with densities of their own, and of the rest the CT's tissue.
 pub(super) struct Mixture {
     mass: f32,
     electrons: f32,
@@ -67,7 +67,7 @@ pub(super) struct Mixture {
 }
 
 impl Mixture {
-    /// Of two structures in one place the later one of the list counts.
+    /// Structures in a voxel; of two in one place the later one of the list counts.
     pub(super) fn of(given: &[Given<'_>], [i, j, k]: [usize; 3], in_body: bool) -> Self {
         let mut mixture = Self { mass: 0.0, electrons: 0.0, material: (0.0, Material::Air), left: 1.0 };
         for part in given.iter().rev().filter(|g| in_body || g.is_beside_patient) {

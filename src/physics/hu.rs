@@ -11,7 +11,7 @@ use thiserror::Error;
 pub struct HuTable {
     pub name: String,
     pub description: String,
-    /// Where the numbers come from.
+    /// Source of the numbers.
     pub source: String,
     /// `[HU, mass density in g/cm3, electron density relative to water]`, HU ascending.
     points: Vec<[f64; 3]>,

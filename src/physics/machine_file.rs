@@ -49,7 +49,7 @@ const MACHINES: [(&str, &str); 5] = [
 /// Name and text of each set of leaves that comes with the program.
 const LEAVES: [(&str, &str); 2] = [asset!("mlc/millennium120"), asset!("mlc/hd120")];
 
-/// What stands behind the name of a machine, to be compared with what stood there before.
+/// State of the file behind a machine's name, compared with its state at an earlier time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineContents {
     /// Nothing that can change: the machine comes with the program.
@@ -110,7 +110,7 @@ impl Machine {
         Self::parse(&text, name_or_path).map(Arc::new)
     }
 
-    /// What stands behind a name or path now. Reads the file.
+    /// State of the file behind a name or path. Reads the file.
     pub fn contents(name_or_path: &str) -> MachineContents {
         if Self::is_shipped(name_or_path) {
             return MachineContents::Shipped;

@@ -89,7 +89,7 @@ impl Patient {
     }
 }
 
-/// What fills the voxels of a CT.
+/// Tissue in the voxels of a CT.
 pub(super) struct Filling<'a> {
     body: Option<&'a Mask>,
     given: Vec<Given<'a>>,

@@ -101,7 +101,7 @@ impl ScatterMap {
     }
 }
 
-/// What the cells along u see through each row of the leaves' picture: the same for all points in a line across.
+/// Transmission of each row of the leaves' picture to the cells along u: the same for all points in a line across.
 fn seen_by_row(along: &[Ray], shutter: &Shutter<'_>) -> Vec<f64> {
     let row = |row: &[f32]| -> f64 {
         let through = |u: &Ray| {
@@ -152,7 +152,7 @@ fn rays(
     (0..CELLS).map(cell).filter(|r| r.share > 1e-9).collect()
 }
 
-/// Where the line from a point through a position at `plane_mm` meets the plane of the source.
+/// Position on the plane of the source, mm, of the line from a point through a position at `plane_mm`.
 pub fn on_source(
     source: &ExtraFocal,
     point_mm: f64,

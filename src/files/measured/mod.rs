@@ -87,7 +87,7 @@ pub struct MeasuredCurve {
 }
 
 impl MeasuredCurve {
-    /// What it is, in words: `depth dose 100 x 100 mm, SSD 900`.
+    /// Kind of curve, field and distance in words: `depth dose 100 x 100 mm, SSD 900`.
     pub fn label(&self) -> String {
         let [x, y] = self.field_mm;
         match self.scan {

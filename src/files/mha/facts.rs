@@ -1,10 +1,10 @@
-//! What a volume's header states of it beside its grid: quantity, unit, patient and frame of reference. MetaImage has no
-//! fields for these; other readers pass over ones that they do not know.
+//! Facts in a volume's header beside its grid: quantity, unit, patient and frame of reference. MetaImage has no fields
+//! for these; other readers pass over ones that they do not know.
 
 use case::PatientInfo;
 use std::fmt;
 
-/// What the numbers of a volume are.
+/// Physical quantity of a volume's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     Hu,
@@ -40,7 +40,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// What a header states; empty where it states nothing.
+/// Facts that a header states; an empty one is not stated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     pub comment: String,
