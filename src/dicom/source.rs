@@ -51,7 +51,7 @@ pub struct Source {
     pub class: String,
     pub instance: String,
     pub encoding: Encoding,
-    /// Where in the file the data set begins, deflated or not.
+    /// Offset of the data set in the file, deflated or not.
     pub data_set_at: u64,
     pub bytes: Bytes,
     /// Oddities of the meta group.

@@ -1,5 +1,5 @@
-//! What the files of plans and doses state about themselves and each other, beyond what a case holds: which dose is that of
-//! which plan and beam, and where a plan states doses.
+//! Statements of plan and dose files about themselves and each other, beyond what a case holds: the plan and beam of
+//! each dose, and where a plan states doses.
 
 use super::DicomError;
 use super::object::{Attributes, Item, open};
@@ -10,7 +10,7 @@ use glam::DVec3;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a dose file states.
+/// Statements of a dose file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatedDose {
     /// DoseType; empty where it is not stated.
@@ -23,7 +23,7 @@ pub struct StatedDose {
     pub beams: Vec<u32>,
 }
 
-/// What a plan file states.
+/// Statements of a plan file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatedPlan {
     /// TreatmentMachineName by beam number.

@@ -40,7 +40,7 @@ pub struct Transferable {
     /// The data set has both UIDs itself, not only the meta group.
     pub names_itself: bool,
     pub syntax: String,
-    /// Where in the file the data set begins, and its bytes.
+    /// Offset of the data set in the file, and its bytes.
     pub start: u64,
     pub length: u64,
 }
@@ -99,13 +99,13 @@ pub struct Unsent {
     pub why: String,
 }
 
-/// What is found to be sent.
+/// Files found to be sent.
 #[derive(Clone, Debug, Default)]
 pub struct ToSend {
     pub objects: Vec<Transferable>,
     /// DICOM files that cannot be sent.
     pub faulty: Vec<Unsent>,
-    /// What is no object: links that leave the folder, directories of files.
+    /// Paths that hold no object: links that leave the folder, directories of files.
     pub passed_over: Vec<Unsent>,
 }
 

@@ -1,4 +1,4 @@
-//! What belongs to what in a folder: patient, study, frame of reference, objects, and whom each object names.
+//! The reference tree of a folder: patient, study, frame of reference, objects, and the objects that each names.
 
 use super::catalogue::{Catalogue, Entry};
 use super::object::{Attributes as _, Item, file_name};
@@ -21,7 +21,7 @@ pub struct Named {
 const SERIES: &str = "series";
 const FRAME: &str = "frame of reference";
 
-/// Whom an object names, at any depth, each once.
+/// References of an object, at any depth, each once.
 pub(super) fn named_in(item: &Item) -> Vec<Named> {
     let own: HashSet<String> =
         [tags::FRAME_OF_REFERENCE_UID].into_iter().filter_map(|tag| item.text(tag)).collect();
@@ -106,9 +106,9 @@ pub struct Leaf {
     /// Its file; of a series the number of images.
     pub file: String,
     pub uid: String,
-    /// Of a dose: the name of the plan that it is the dose of, where that is here.
+    /// Name of the plan that a dose belongs to, where that plan is here.
     pub under: Option<String>,
-    /// Whom it names.
+    /// Objects that this one names.
     pub partners: Vec<Partner>,
     #[serde(skip)]
     pub object: Object,
@@ -117,7 +117,7 @@ pub struct Leaf {
     pub path: Option<PathBuf>,
 }
 
-/// What a leaf is, by its index in the catalogue.
+/// Kind of a leaf, with its index in the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Object {
     Series(usize),
@@ -135,7 +135,7 @@ pub struct Partner {
     pub missing: bool,
 }
 
-/// Where a UID is.
+/// Name and patient of the object with a UID.
 struct Place {
     name: String,
     patient: usize,
@@ -149,7 +149,7 @@ struct Builder<'a> {
 }
 
 impl Catalogue {
-    /// What belongs to what.
+    /// The reference tree of the catalogue.
     pub fn tree(&self) -> Tree {
         Builder::new(self).tree()
     }
@@ -254,7 +254,7 @@ impl<'a> Builder<'a> {
         here.next().filter(|_| matches!(object, Object::Dose(_))).map(|place| place.name.clone())
     }
 
-    /// Those that are there by their names, those that are missing by their kinds and UIDs.
+    /// Partners that are there by their names, missing ones by their kinds and UIDs.
     fn partners(&self, name: &str, entry: &Entry) -> Vec<Partner> {
         let mut there = BTreeSet::new();
         let mut missing = BTreeSet::new();

@@ -165,7 +165,7 @@ impl DataSet {
     }
 }
 
-/// This program's own UID under the free root 2.25.
+/// UID of this program under the free root 2.25.
 const IMPLEMENTATION_CLASS_UID: &str = "2.25.292108411357624860126431573298713541467";
 
 fn vr_of(tag: Tag) -> VR {

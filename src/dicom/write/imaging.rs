@@ -1,4 +1,4 @@
-//! Where the patient lies before X-rays, as an export writes it.
+//! Pose of the patient before X-rays, as an export writes it.
 
 use super::Registration;
 use case::Radiograph;
@@ -13,6 +13,6 @@ pub struct Imaging {
     pub drrs: Vec<Radiograph>,
     /// Files of DICOM alone.
     pub xrays: Vec<PathBuf>,
-    /// What of the X-rays cannot leave.
+    /// X-rays that cannot leave, and why.
     pub remarks: Vec<String>,
 }

@@ -46,7 +46,7 @@ pub fn why_no_plan_dose(status: DoseStatus, caveats: &[String]) -> Option<String
     ))
 }
 
-/// What a dose is the dose of.
+/// The part of a treatment that a dose is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoseOf {
     Plan,
@@ -62,7 +62,7 @@ pub struct DoseFile<'a> {
     pub bits: DoseBits,
     /// How it was computed, and what of the plan it does not count: ImageComments.
     pub comment: &'a str,
-    /// Of a Monte Carlo dose, for DoseComment.
+    /// Mean relative standard deviation of a Monte Carlo dose, percent, for DoseComment.
     pub uncertainty_percent: Option<f64>,
 }
 

@@ -284,7 +284,7 @@ fn devices(beam: &Beam) -> Vec<DataSet> {
     all
 }
 
-/// What the first control point has for all of them.
+/// Attributes of the first control point that all beams have.
 pub(super) fn start_point(item: &mut DataSet, beam: &Beam) {
     item.text(tags::TABLE_TOP_VERTICAL_POSITION, "");
     item.text(tags::TABLE_TOP_LONGITUDINAL_POSITION, "");

@@ -71,7 +71,7 @@ impl ExportPart {
     }
 }
 
-/// What leaves, and how.
+/// Objects that leave, and their form.
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
     pub parts: Vec<ExportPart>,
@@ -92,18 +92,18 @@ impl ExportOptions {
 #[derive(Clone, Debug)]
 pub struct PlanDoses {
     pub plan: Plan,
-    /// That of the whole plan; `None` where only doses of beams leave.
+    /// Dose of the whole plan; `None` where only doses of beams leave.
     pub dose: Option<Dose>,
-    /// Those of single beams, by their number.
+    /// Doses of single beams, by their number.
     pub beams: Vec<(u32, Dose)>,
     pub beam_doses: Vec<BeamDose>,
-    /// Of a Monte Carlo dose: its mean relative standard deviation where it is above half its maximum.
+    /// Mean relative standard deviation of a Monte Carlo dose where it is above half its maximum, percent.
     pub uncertainty_percent: Option<f64>,
     /// How they were computed, and what they do not count.
     pub note: String,
 }
 
-/// What an export has written.
+/// Files and remarks of an export.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Exported {
     pub files: Vec<ExportedFile>,

@@ -90,7 +90,7 @@ pub struct StudyFacts {
 }
 
 impl StudyFacts {
-    /// Those of a file.
+    /// Study of a file.
     ///
     /// # Errors
     /// [`WriteError::Source`].

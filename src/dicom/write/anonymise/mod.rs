@@ -35,7 +35,7 @@ pub struct Anonymise {
     pub shift_days: Option<i32>,
 }
 
-/// What is said of an anonymous export.
+/// Statement beside every anonymous export.
 pub const ANONYMISED: &str = "anonymised by the basic profile of DICOM PS3.15; text that is burned into pixels is not looked for, \
 and the surface of a head shows a face";
 
@@ -49,7 +49,7 @@ const OF_THE_STANDARD: &str = "1.2.840.10008.";
 const CLASSES: [Tag; 3] =
     [tags::SOP_CLASS_UID, tags::REFERENCED_SOP_CLASS_UID, tags::ORIGINAL_SPECIALIZED_SOP_CLASS_UID];
 
-/// What the table does not list, and that names a patient, an order or a device, or describes what a user typed. The retired
+/// Attributes outside the table that name a patient, an order or a device, or describe what a user typed. The retired
 /// ones are still written.
 const MORE_REMOVED: [Tag; 20] = [
     tags::RT_IMAGE_NAME,
@@ -124,7 +124,7 @@ pub fn anonymise(
     Ok(showing.into_iter().flatten().collect())
 }
 
-/// What becomes of an attribute.
+/// Treatment of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Keep,
@@ -134,7 +134,7 @@ enum Action {
     Shift,
 }
 
-/// What all objects of one export are made anonymous with.
+/// Names, UIDs and options with which all objects of one export are made anonymous.
 struct Veil {
     how: Anonymise,
     words: IdentityWords,

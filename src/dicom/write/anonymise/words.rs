@@ -61,7 +61,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|part| part.chars().count() >= SHORTEST)
 }
 
-/// Those of an object, its items included.
+/// Identifying words of an object, its items included.
 pub fn identity_words(item: &Item) -> IdentityWords {
     let mut found = IdentityWords::default();
     collect(item, &mut found);
