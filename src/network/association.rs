@@ -50,7 +50,7 @@ impl Default for Patience {
     }
 }
 
-/// Whom an association is asked of, and by which name.
+/// Address and titles of an association.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// HOST:PORT
@@ -74,7 +74,7 @@ pub enum Message {
         context: u8,
         command: Command,
     },
-    /// It asked for the end of the association.
+    /// The peer asked for the end of the association.
     Release,
 }
 
@@ -396,7 +396,7 @@ impl<'s> Association<'s> {
     }
 }
 
-/// What is not released was given up: the other side is told.
+/// An association that was not released is aborted, and the peer told.
 impl Drop for Association<'_> {
     fn drop(&mut self) {
         if self.open {

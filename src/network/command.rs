@@ -28,7 +28,7 @@ pub const SUCCESS: u16 = 0x0000;
 /// Most letters of a comment.
 const COMMENT_LETTERS: usize = 64;
 
-/// What a command asks for; its answer has the highest bit set.
+/// Service that a command asks for; the field of its answer has the highest bit set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
     Store = 0x0001,

@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-/// What is asked for: studies, or with `study` the series of that one.
+/// A query for studies, or with `study` for the series of that one.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
     /// Patient ID; `*` and `?` stand for any letters and any letter.
@@ -23,7 +23,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// What is retrieved for these answers to it: all series of a study come at once.
+    /// Series or studies to retrieve for these answers: all series of a study come at once.
     pub fn wanted(&self, matches: &[Match]) -> Vec<Match> {
         match self.study.as_ref().filter(|_| self.modality.is_none()) {
             Some(study) => vec![Match { study_uid: study.clone(), ..Match::default() }],
@@ -67,7 +67,7 @@ pub struct Match {
     pub study_uid: String,
     pub date: String,
     pub description: String,
-    /// Of a study: all of its series.
+    /// Modality of a series; all modalities of a study.
     pub modality: String,
     /// Empty for a study.
     pub series_uid: String,
@@ -230,7 +230,7 @@ fn match_of(answer: &Identifier, query: &Query) -> Match {
     }
 }
 
-/// What a message means to one who awaits objects.
+/// The next message to one who awaits objects.
 pub enum Step {
     Store { context: u8, command: Command },
     Answer(Command),

@@ -1,4 +1,4 @@
-//! What is proposed and accepted when an association begins (PS3.7 annex D, PS3.8 9.3).
+//! Proposal and acceptance when an association begins (PS3.7 annex D, PS3.8 9.3).
 
 use super::association::{Call, Context};
 use super::{AeTitle, NetworkError};
@@ -24,7 +24,7 @@ pub struct Proposal {
     pub to_us: bool,
 }
 
-/// Whom a listener lets in.
+/// Titles that a listener lets in, and its places.
 pub struct Policy<'a> {
     pub ae: &'a AeTitle,
     /// Titles that may call; empty: any.

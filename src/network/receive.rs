@@ -24,7 +24,7 @@ const SLICE: Duration = Duration::from_millis(20);
 /// Status of a service that is not offered (PS3.7 C.5.23).
 const NOT_RECOGNISED: u16 = 0x0211;
 
-/// What a listener is, and whom it lets in.
+/// Address and title of a listener, and the titles that it lets in.
 #[derive(Clone, Debug)]
 pub struct ReceiveOptions {
     pub bind: SocketAddr,
@@ -78,7 +78,7 @@ pub struct Delivery {
     pub folder: Option<PathBuf>,
 }
 
-/// What happened at a listener.
+/// Events of a listener.
 #[derive(Clone, Debug)]
 pub enum Event {
     Echoed {
@@ -166,7 +166,7 @@ impl Receiver {
         Ok(Self { listener, address, options, waiting: Waiting::default(), open: AtomicUsize::new(0) })
     }
 
-    /// Where it listens, with the port that the system chose.
+    /// Address of the listener, with the port that the system chose.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -32,7 +32,7 @@ pub enum Route {
     Move(SocketAddr),
 }
 
-/// What was retrieved.
+/// Objects that were retrieved.
 #[derive(Clone, Debug, Default)]
 pub struct Retrieval {
     pub objects: usize,
@@ -44,7 +44,7 @@ pub struct Retrieval {
 }
 
 impl Retrieval {
-    /// What came and what failed, a line each; `errors` are of whole studies.
+    /// Folders, failures and the sum of objects, a line each; `errors` are of whole studies.
     pub fn lines(&self, errors: &[String], into: &Path) -> Vec<String> {
         let folders = self.folders.iter().map(|folder| folder.display().to_string());
         let failed = self.refusals.iter().chain(errors).map(|why| format!("failed: {why}"));

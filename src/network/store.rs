@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{Seek as _, SeekFrom};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What became of the objects.
+/// Outcome of sending objects.
 #[derive(Debug, Default)]
 pub struct Sent {
     pub sent: usize,

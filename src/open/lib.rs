@@ -267,7 +267,7 @@ fn beside(word: CaseWord, session: &Path) -> CaseWord {
     }
 }
 
-/// What the session has chosen, as far as the folder still has it, where nothing else is chosen.
+/// Choices of the session, as far as the folder still has the objects, where nothing else is chosen.
 fn chosen_before(catalogue: &Catalogue, session: &session::Session, choice: Choice) -> Choice {
     let same = |s: &dicom::Series| session.series_uid.as_ref() == Some(&s.uid);
     let named = |s: &dicom::Series| session.series_description.as_ref() == Some(&s.description);
@@ -293,7 +293,7 @@ fn chosen_before(catalogue: &Catalogue, session: &session::Session, choice: Choi
     }
 }
 
-/// What was chosen of a folder, as a session keeps it.
+/// Chosen objects of a folder, as a session keeps them.
 pub fn chosen_objects(catalogue: &Catalogue, choice: Choice) -> session::ChosenObjects {
     let uid = |index: Option<usize>, all: &[dicom::Entry]| Some(all.get(index?)?.sop_uid.clone());
     let patients = catalogue.patients.iter().filter(|_| choice.other_patients);

@@ -19,7 +19,7 @@ pub(super) struct Queues<S, T> {
     /// One condition a lane, and one for the helpers: a new job, or the end.
     wake: [Condvar; 3],
     outbox: Arc<Outbox<S, T>>,
-    /// What the jobs leave for those after them.
+    /// Data that jobs leave for those after them.
     cache: Arc<Cache>,
 }
 

@@ -457,7 +457,7 @@ fn a_cancelled_slot_leaves_no_wave() {
     assert_eq!(answers(&reports), [1, 4]);
 }
 
-/// Those that may run side by side do, once what came before them in their lane has ended.
+/// Jobs that may run side by side do, once what came before them in their lane has ended.
 #[test]
 fn helpers_take_what_runs_side_by_side() {
     let (worker, _) = worker_with(2);
