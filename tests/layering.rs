@@ -290,7 +290,7 @@ const PRONOUNS: [&str; 11] =
     ["What", "Where", "Whom", "Who", "Those", "That", "Of", "These", "This", "It", "They"];
 
 /// Doc comments that still open with a pronoun.
-const PRONOUNS_LEFT: usize = 282;
+const PRONOUNS_LEFT: usize = 228;
 
 /// Line numbers of the doc comments that open with a pronoun.
 fn pronouns(text: &str) -> Vec<usize> {
@@ -305,7 +305,8 @@ fn pronouns(text: &str) -> Vec<usize> {
 
 #[test]
 fn doc_comments_name_their_subject() {
-    assert_eq!(pronouns("/// What\n/// It\nfn a() {}\n    /// A beam.\n    ///\n    /// It\n//! That's"), [1]);
+    let text = "/// What\n/// It\nfn a() {}\n    /// A beam.\n    ///\n    /// It\n//! That's";
+    assert_eq!(pronouns(text), [1]);
     assert_eq!(pronouns("//! Whatever.\n\n  /// Of a beam."), [3]);
     let files = sources();
     let all: Vec<String> = files

@@ -55,7 +55,7 @@ pub enum ApertureError {
     WrongLeaves { pairs: usize, tips: usize, point: usize },
 }
 
-/// Where in a dynamic beam; the first control point of all is that of static beams and goes unsaid.
+/// Words for a control point of a dynamic beam; static beams have the first alone, which goes unsaid.
 fn at(point: usize) -> String {
     if point == 0 { String::new() } else { format!(" at control point {}", point + 1) }
 }
@@ -69,7 +69,7 @@ fn along(jaws: &Jaws, axis: usize) -> [f64; 2] {
     if axis == 0 { jaws.x } else { jaws.y }
 }
 
-/// Where a closed pair parks: behind the jaw that is nearer to the axis.
+/// Position of a parked closed pair: behind the jaw that is nearer to the axis.
 fn parked(jaws: [f64; 2]) -> [f64; 2] {
     let to = if jaws[0].abs() < jaws[1].abs() { jaws[0] - PARKED_MM } else { jaws[1] + PARKED_MM };
     [to.clamp(-REACH_MM, REACH_MM); 2]

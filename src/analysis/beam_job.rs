@@ -45,7 +45,7 @@ pub struct Ready {
     outside: Option<Outside>,
     remarks: Vec<String>,
     hu_remarks: Vec<String>,
-    /// What of bolus and couch is not counted, and HU beyond the table: caveats of every dose.
+    /// Caveats of every dose: bolus and couch that are not counted, and HU beyond the table.
     caveats: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ impl Ready {
         &self.hu_remarks
     }
 
-    /// What of bolus and couch is not counted, and HU beyond the table, a few words each.
+    /// Caveats of every dose: bolus and couch that are not counted, and HU beyond the table, a few words each.
     pub fn caveats(&self) -> &[String] {
         &self.caveats
     }

@@ -86,7 +86,7 @@ impl CouchTop {
     }
 }
 
-/// Where a beam's head stands: gantry and couch angles in turn, degrees.
+/// Positions of a beam's head: gantry and couch angles in turn, degrees.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeadPath {
     /// The beam's number.

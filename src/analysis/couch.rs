@@ -80,8 +80,8 @@ pub fn couch_from_ct(
     if contours.is_empty() { Err(CtCouchError::Nothing) } else { Ok((contours, found.volume_cm3)) }
 }
 
-/// What a couch is made of: a support with a density of its own, and such supports inside it or round it, by index. None where
-/// a structure is no part of a couch, or counts as scanned: what the CT shows does not move.
+/// Parts of a couch: a support with a density of its own, and such supports inside it or round it, by index. None where
+/// a structure is no part of a couch, or counts as scanned: a couch of the CT does not move.
 pub fn couch_parts(set: &StructureSet, structure: &Structure) -> Vec<usize> {
     let own = |s: &Structure| {
         let density = s.counted_density().is_some_and(|d| d.density != Density::AsScanned);
@@ -97,8 +97,8 @@ pub fn couch_parts(set: &StructureSet, structure: &Structure) -> Vec<usize> {
     (0..set.structures.len()).filter(|n| nests(&set.structures[*n])).collect()
 }
 
-/// Where parts of a couch stand from a point, in the axes of the table (IEC 61217), mm: laterally and longitudinally their
-/// middle, vertically their top.
+/// Position of a couch's parts from a point, in the axes of the table (IEC 61217), mm: laterally and longitudinally
+/// their middle, vertically their top.
 pub fn couch_place(
     set: &StructureSet,
     parts: &[usize],

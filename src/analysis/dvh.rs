@@ -34,7 +34,7 @@ pub struct Dvh {
     volume_cm3: f64,
     outside_cm3: f64,
     not_a_number_cm3: f64,
-    /// Of the contours, outside the grid of the mask.
+    /// Volume of the contours outside the grid of the mask.
     outside_mask_cm3: f64,
     /// Whether that grid is the dose's: the case has no CT, or one on the voxels of the dose.
     on_dose_grid: bool,

@@ -11,7 +11,7 @@ const TOLERANCE_PERCENT: f64 = 95.0;
 const ACTION_PERCENT: f64 = 90.0;
 const CRITERION: Criterion = Criterion { dose_percent: 3.0, dta_mm: 2.0, local: false };
 const THRESHOLD_PERCENT: f64 = 10.0;
-/// Where more of the points have no gamma, the others do not stand for the dose. Chosen.
+/// Greatest share of points without gamma at which the others stand for the dose. Chosen.
 pub const MOST_UNJUDGED_PERCENT: f64 = 5.0;
 /// A normalisation beyond this part of the near-maximum loosens the criterion; TG-218 asks for a dose of at least 90 % of the
 /// maximum where the gradient is low. Chosen: the maximum of a steep dose may be a fifth above its D2%.

@@ -19,7 +19,7 @@ pub struct GivenDensities {
     /// Bolus and couch: where they meet other structures they count.
     beside_tissues: Vec<Option<Tissue>>,
     pub(super) beside: Vec<Mask>,
-    /// What of bolus and couch is not counted, a few words each.
+    /// Bolus and couch that are not counted, a few words each.
     pub(super) caveats: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub enum GivenError {
 }
 
 impl GivenDensities {
-    /// Those of a structure set on the voxels of a CT.
+    /// Densities of a structure set on the voxels of a CT.
     ///
     /// # Errors
     /// [`GivenError`].

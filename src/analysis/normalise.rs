@@ -17,7 +17,7 @@ pub struct Normalising<'a> {
     pub to: &'a Normalisation,
     /// The dose asked for, Gy for the whole course.
     pub gy: f64,
-    /// Of the structure that is normalised to, if one is.
+    /// Mask of the structure that is normalised to, if one is.
     pub mask: Option<&'a Mask>,
     /// How densely the dose is read there: as for the DVHs of the sum, which then meet what was asked for.
     pub sampling: Sampling,

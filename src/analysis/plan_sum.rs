@@ -246,7 +246,7 @@ mod tests {
         assert!(sum.gy.data().iter().all(|gy| gy.is_finite()), "the rim is filled");
     }
 
-    /// Of two previews and a final dose: on the finer preview's grid, and known wherever that is.
+    /// The sum of two previews and a final dose lies on the finer preview's grid, and is known wherever that is.
     #[test]
     fn a_sum_with_previews_lies_on_the_finest_of_them() {
         let linear = |p: DVec3| 1.0 + 0.1 * p.x - 0.02 * p.y + 0.05 * p.z;

@@ -31,7 +31,7 @@ pub fn check_belongs(
     Ok(())
 }
 
-/// What is to be said of an X-ray of another patient ID that the user has answered for.
+/// Remark on an X-ray of another patient ID that the user has answered for.
 pub fn accepted_patient(radiograph: &Radiograph, patient_id: &str) -> Option<String> {
     let theirs = radiograph.patient.id.as_str();
     let is_other = !theirs.is_empty() && !patient_id.is_empty() && theirs != patient_id;

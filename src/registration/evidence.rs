@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Searches of the evidence begin so far beside the pose, mm and degrees.
 pub const BESIDE: [f64; 2] = [15.0, 5.0];
-/// They stop at the level before the finest: they tell mm from cm.
+/// Levels of these searches: all but the finest, as they tell mm from cm.
 const LEVELS_MM: [f64; 2] = [SIDES_MM[0], SIDES_MM[1]];
 /// A search that ends at less than this part of the match's metric has failed, and says nothing of the match.
 const RIVAL: f64 = 0.9;
@@ -29,7 +29,7 @@ const STEPS_MM: [f64; 13] = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0,
 /// Distances are means over the corners of a cube of twice this side about the centre.
 const CORNER_MM: f64 = 50.0;
 
-/// What is known of a pose beside its metric.
+/// Evidence for a pose beside its metric.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
     /// In the order of the views.

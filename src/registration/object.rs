@@ -6,7 +6,7 @@ use case::{Case, Ct, Pose, Radiograph, derived_uid};
 use dicom::{Belonging, Registration};
 use glam::DVec3;
 
-/// What the object says of itself, without IDs: it may leave anonymously. An attribute holds 64 characters.
+/// Description of the object, without IDs: it may leave anonymously. An attribute holds 64 characters.
 fn description(standing: &PoseStanding, is_of_another: bool) -> String {
     let worth = standing.short();
     match (is_of_another, standing) {

@@ -60,7 +60,7 @@ pub(super) fn search(
 
 /// Sides of voxels and pixels, level by level, mm; a CT's own where they are longer.
 pub const SIDES_MM: [f64; 3] = [8.0, 4.0, 2.0];
-/// Those of the last level, whose metric is the search's.
+/// Sides of the last level, whose metric is the search's.
 pub const FINEST_MM: f64 = SIDES_MM[SIDES_MM.len() - 1];
 
 /// Most and fewest compared pixels of a view.

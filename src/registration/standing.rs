@@ -1,4 +1,4 @@
-//! What a pose is worth: set by hand, a match with what is known of it, or no match, with the reasons.
+//! Standing of a pose: set by hand, a match with its evidence, or no match, with the reasons.
 
 use super::evidence::{BESIDE, Evidence};
 use super::metric::Metric;
@@ -62,7 +62,7 @@ impl PoseStanding {
     }
 }
 
-/// What a couch cannot correct of a pose, in words.
+/// Turns of a pose that a couch cannot correct, in words.
 pub fn beyond_couch(pose: &Pose) -> Option<String> {
     let turns =
         AXIS_WORDS.into_iter().zip(numbers(pose)).skip(3).filter(|(_, deg)| deg.abs() > COUCH_TILT_DEG);

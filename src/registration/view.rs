@@ -15,7 +15,7 @@ pub struct View {
     pub(super) region: Option<[Range<usize>; 2]>,
 }
 
-/// Of the same picture, not of one with the same values.
+/// Views are equal if they are of the same picture; one with the same values is another.
 impl PartialEq for View {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.radiograph, &other.radiograph) && self.region == other.region

@@ -1,4 +1,4 @@
-//! What all reports say of a patient, a dose and a DVH.
+//! Facts of a patient, a dose and a DVH in all reports.
 
 use analysis::{Dvh, DvhPair};
 use case::{Case, Dose, DoseStatus, Receipt, Rgb, Structure, StructureKind};

@@ -44,7 +44,7 @@ pub struct PlanReport {
 #[derive(Clone)]
 pub struct RoomPicture {
     pub look: RoomLook,
-    /// What it shows.
+    /// Caption: the beams and surfaces shown.
     pub words: String,
 }
 

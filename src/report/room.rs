@@ -133,7 +133,7 @@ impl Canvas {
         }
     }
 
-    /// Where a point of the patient lies on the canvas; `None` behind the eye.
+    /// Position of a point of the patient on the canvas; `None` behind the eye.
     fn corner(&self, at_mm: [f32; 3], normal: [f32; 3]) -> Option<Corner> {
         let at_mm = Vec3::from_array(at_mm);
         let clip: Vec4 = self.clip_from_patient * at_mm.extend(1.0);

@@ -7,19 +7,19 @@ use geometry::{Hull, Margin, PatientPosition, Silhouette};
 /// Lines across a leaf at which its innermost point is sought, mm apart at most.
 const LINE_MM: f64 = 0.25;
 
-/// Where the end of a leaf meets the outline.
+/// Position of a leaf's end beside the outline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LeafEdge {
     /// At the outermost point of the outline over the leaf's width: nothing of it is covered.
     #[default]
     Outside,
-    /// Where the middle of the leaf crosses the outline.
+    /// At the crossing of the leaf's middle with the outline.
     Middle,
     /// At the innermost point of the outline over the leaf's width: nothing beyond it along the leaf is open.
     Inside,
 }
 
-/// Where the jaws stand round fitted leaves.
+/// Positions of the jaws round fitted leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JawRule {
     /// At the outline with its margin.

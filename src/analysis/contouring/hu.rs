@@ -156,7 +156,7 @@ impl Work<'_> {
     }
 }
 
-/// Where a level line crosses the rings, ascending.
+/// Crossings of a level line with the rings, ascending.
 fn row_spans(rings: &[Ring], y: f64) -> Vec<f64> {
     let mut spans = Vec::new();
     for ring in rings {

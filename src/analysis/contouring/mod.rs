@@ -34,7 +34,7 @@ pub enum Operation {
         how: Boolean,
         other: u32,
     },
-    /// What lies inside (or outside) the structure of this number, and further than a distance from its surface.
+    /// The part inside (or outside) the structure of this number, and further than a distance from its surface.
     Crop {
         inside: bool,
         other: u32,
@@ -62,7 +62,7 @@ pub enum Operation {
     Threshold {
         hu: [f32; 2],
     },
-    /// What hangs together with a position within CT numbers, in the structure.
+    /// The part of the structure within CT numbers that hangs together with a position.
     Grow {
         hu: [f32; 2],
         from_mm: DVec3,
@@ -132,7 +132,7 @@ impl Operation {
         }
     }
 
-    /// What is done, for the list of jobs.
+    /// Name of the operation, for the list of jobs.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Margin { .. } => "Margin",
@@ -217,7 +217,7 @@ pub fn made_of(
     }
 }
 
-/// What every operation works with.
+/// Inputs of every operation.
 struct Work<'a> {
     ct: &'a Ct,
     grid: &'a Grid,
@@ -274,7 +274,7 @@ impl<'a> Work<'a> {
         planes.map_err(|e| self.refused("the structure", e))
     }
 
-    /// What two structures make, on the planes of the CT.
+    /// Combination of two structures, on the planes of the CT.
     fn combined(&self, a: &Stack, b: &Stack, how: Boolean) -> Result<Vec<Plane>, ContouringError> {
         let heights = self.grid.planes_mm();
         let mut planes = Vec::new();

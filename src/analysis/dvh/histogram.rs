@@ -25,7 +25,7 @@ pub struct Histogram {
 #[derive(Clone, Debug)]
 pub struct Bins {
     cm3: Vec<f64>,
-    /// Of each [`ALIKE`] bins, the sum of volume times the square of the half-width of a sample's doses.
+    /// Sums of volume times the square of the half-width of a sample's doses, one for [`ALIKE`] bins.
     cm3_gy2: Vec<f64>,
     min_gy: f64,
     per_gy: f64,

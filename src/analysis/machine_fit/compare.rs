@@ -68,7 +68,7 @@ pub struct Prepared {
     pub regions: Vec<Region>,
     /// Percent per mm.
     pub slope: Vec<f64>,
-    /// Where measured and computed agree on average.
+    /// Points at which measured and computed agree on average.
     window: Vec<usize>,
     coverage: Coverage,
 }

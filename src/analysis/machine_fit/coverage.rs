@@ -103,7 +103,7 @@ impl Coverage {
     }
 }
 
-/// What a comparison comes to.
+/// Outcome of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {

@@ -3,7 +3,7 @@
 use super::{Fit, FittedParameter, Report, Standing, tolerances};
 use physics::Parameter;
 
-/// What a fit was made of.
+/// Sources of a fit.
 #[derive(Clone, Debug, Default)]
 pub struct Provenance {
     /// The starting machine, and the date.

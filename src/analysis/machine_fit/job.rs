@@ -17,7 +17,7 @@ pub struct TankFiles {
     pub output_factors: Option<PathBuf>,
 }
 
-/// What the files hold.
+/// Contents of the files.
 #[derive(Clone, Debug, Default)]
 pub struct TankRead {
     pub data: TankData,

@@ -105,10 +105,10 @@ impl Sampling {
 
     /// As plans are computed in the end.
     pub const FULL: Self = Self { quality: Quality::Full, ..Self::FINE };
-    /// Of the steps of a fit.
+    /// Sampling of the steps of a fit.
     pub const FINE: Self =
         Self { along_mm: 2.5, depth_mm: 2.5, across_mm: 5.0, margin_mm: 100.0, quality: Quality::Fast };
-    /// Of derivatives.
+    /// Sampling of derivatives.
     pub const ROUGH: Self =
         Self { along_mm: 2.5, depth_mm: 5.0, across_mm: 10.0, margin_mm: 60.0, quality: Quality::Preview };
 }
@@ -128,7 +128,7 @@ impl Default for FitSettings {
     }
 }
 
-/// Where computing is done, and who is told. The control hears how much of the most work is done.
+/// Device, cancellation and progress of a fit; progress is a fraction of the largest possible work.
 #[derive(Clone, Copy)]
 pub struct Work<'a> {
     pub device: &'a Compute,
@@ -137,7 +137,7 @@ pub struct Work<'a> {
     pub tell: &'a dyn Fn(&str),
 }
 
-/// What became of a parameter.
+/// Outcome of a fit for a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {

@@ -18,7 +18,7 @@ const CURVE_POINTS: f64 = 25.0;
 const FACTOR_POINTS: f64 = 4.0;
 const FACTOR_PERCENT: f64 = 0.4;
 
-/// What is fitted to.
+/// Data and starting machine of a fit.
 pub struct Targets<'a> {
     pub data: &'a TankData,
     pub layout: &'a Layout,
@@ -113,8 +113,8 @@ impl Model<'_> {
         0.5 * self.residuals(&self.at).iter().map(|r| r * r).sum::<f64>()
     }
 
-    /// What the data say of each parameter by itself, in units of belief to the power -2, and the uncertainties that
-    /// are left of all together, in units of belief.
+    /// Information of the data on each parameter by itself, in units of belief to the power -2, and the uncertainties
+    /// that are left of all together, in units of belief.
     pub fn knowledge(&self) -> (Vec<f64>, Vec<f64>) {
         const STEP: f64 = 1e-3;
         let n = self.parameters.len();

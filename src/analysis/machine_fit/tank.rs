@@ -28,7 +28,7 @@ pub struct Setup {
     widest_mm: f64,
 }
 
-/// Where a dose was measured: along the set-up's axis, and the depth, mm.
+/// Place of a measured dose: along the set-up's axis, and the depth, mm.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     setup: usize,

@@ -4,8 +4,8 @@ use super::{Agreement, FAR, GammaAgreement, Item, PointAgreement, Tolerances};
 use crate::{MOST_UNJUDGED_PERCENT, digits_apart};
 use serde::Serialize;
 
-/// Where more of the recomputed high dose lies outside the planned grid, that grid does not hold the plan, percent of the points.
-/// The outermost voxels of a body may lie half outside. Chosen.
+/// Greatest share of the recomputed high dose outside the planned grid at which that grid holds the plan, percent of
+/// the points. The outermost voxels of a body may lie half outside. Chosen.
 const MOST_HIGH_OUTSIDE_PERCENT: f64 = 1.0;
 
 /// A high dose that fails by far in more than this is none of noise, surfaces or edges: a target, or a part of one. Chosen.

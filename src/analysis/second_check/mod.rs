@@ -198,7 +198,7 @@ impl GammaAgreement {
 /// Doses at a point for the same monitor units.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PointAgreement {
-    /// What the point is.
+    /// Name of the point.
     pub place: String,
     /// Patient LPS.
     pub point_mm: [f64; 3],

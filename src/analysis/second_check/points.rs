@@ -1,4 +1,4 @@
-//! Where the doses of a second check are compared at a point: where the plan states one, else the isocentre or the greatest
+//! Points at which a second check compares doses: a point where the plan states one, else the isocentre or the greatest
 //! dose.
 
 use crate::value_at;

@@ -8,11 +8,11 @@ use thiserror::Error;
 
 const SHIPPED: &str = include_str!("../../../assets/tolerances/second-check.toml");
 
-/// What counts as agreement.
+/// Limits of agreement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerances {
-    /// Where the numbers come from.
+    /// Source of the numbers.
     pub source: String,
     pub gamma_dose_percent: f64,
     pub gamma_dta_mm: f64,
@@ -39,7 +39,7 @@ pub enum TolerancesError {
 }
 
 impl Default for Tolerances {
-    /// Those that come with the program.
+    /// Tolerances that come with the program.
     fn default() -> Self {
         // A unit test reads the asset through the checked path.
         toml::from_str(SHIPPED).expect("the shipped tolerances are in order")
@@ -55,7 +55,7 @@ impl Tolerances {
         Self::parse(&text, &path.display().to_string())
     }
 
-    /// What the text leaves out has the shipped value.
+    /// Tolerances of a text; a value that it leaves out is the shipped one.
     ///
     /// # Errors
     /// [`TolerancesError`]: unknown keys, values that would let everything pass.

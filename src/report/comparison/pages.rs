@@ -12,7 +12,7 @@ use case::Rgb;
 
 /// Pixels per point of the pictures.
 const FINENESS: f32 = 2.0;
-/// What is said on every page where a dose is not final.
+/// Warning on every page where a dose is not final.
 const UNSURE: &str = "One of the doses is not a final result: nothing in this report is.";
 /// Clusters listed.
 const MOST_CLUSTERS: usize = 12;

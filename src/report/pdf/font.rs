@@ -117,7 +117,7 @@ impl Face {
     }
 }
 
-/// Where a table begins.
+/// Offset of a table.
 fn table(data: &[u8], name: &[u8; 4]) -> Option<usize> {
     let count = usize::from(u16_at(data, 4)?);
     let record = (0..count).map(|n| 12 + 16 * n).find(|at| data.get(*at..at + 4) == Some(name))?;
