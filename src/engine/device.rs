@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 
-/// Where to compute, as a user says it.
+/// Device for a job, as a user says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
     /// The fastest by a measurement; all cards of CUDA where it is one and the work is worth it.
@@ -118,9 +118,9 @@ pub fn note_card_trouble(what: &str, error: impl Into<DeviceError>) {
 /// Size of the engine's caches, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Of this process.
+    /// Caches of this process.
     pub host_bytes: usize,
-    /// Of all cards.
+    /// Caches of all cards.
     pub card_bytes: usize,
 }
 

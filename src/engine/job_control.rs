@@ -50,7 +50,7 @@ impl JobControl {
         Self { state, ..self }
     }
 
-    /// Of a job that shares a cache with others.
+    /// Control of a job that shares a cache with others.
     pub fn of(cache: &Arc<Cache>) -> Self {
         Self { cache: Arc::clone(cache), ..Self::default() }
     }

@@ -18,7 +18,7 @@ pub(super) fn file() -> Option<PathBuf> {
     cache_folder().map(|folder| folder.join(NAME))
 }
 
-/// What is remembered of the devices that no graphics driver is asked for.
+/// Times measured before on the devices that no graphics driver is asked for.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     /// Key of the graphics devices beside them.

@@ -14,7 +14,7 @@ use glam::DVec3;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Where the rays come from. The image is 1.5 times as far as the middle of the volume.
+/// Direction of the rays. The image is 1.5 times as far as the middle of the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
     /// Along the slices' normal, as many samples a ray as slices: the paper's 6.3 million.
@@ -47,7 +47,7 @@ pub struct Line {
     /// Microseconds an image, mean and standard deviation over the runs: on a card of its kernel by its own events.
     pub us: f64,
     pub sd_us: f64,
-    /// Of the whole call on the host with upload of poses and download of integrals, microseconds an image.
+    /// Time of the whole call on the host with upload of poses and download of integrals, microseconds an image.
     pub call_us: f64,
     /// The layout found, and the time with the naive one of 256 threads in a row.
     pub launch: Option<Launch>,

@@ -48,7 +48,8 @@ pub struct Line {
     pub variant: Variant,
     pub voxels: usize,
     pub histories: u64,
-    /// Of the whole call with the dose on the host, and of the histories alone (on a single card by its own events), ms.
+    /// Time of the whole call with the dose on the host, and of the histories alone (on a single card by its own
+    /// events), ms.
     pub call_ms: f64,
     pub ms: f64,
     pub uncertainty_percent: Option<f64>,

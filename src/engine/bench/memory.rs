@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
     pub step: &'static str,
-    /// Of the process, bytes, and the most there has been so far; none where the system does not tell.
+    /// Memory of the process, bytes, and the most there has been so far; none where the system does not tell.
     pub resident: Option<[u64; 2]>,
     pub kept: Memory,
 }

@@ -55,7 +55,7 @@ impl Row {
         self.ms * 1e6 / (self.voxels * self.directions) as f64
     }
 
-    /// Of the bytes that must move, 1e9 a second.
+    /// Rate of the bytes that must move, 1e9 a second.
     pub fn gb_per_s(&self) -> f64 {
         self.least_bytes as f64 / self.ms / 1e6
     }

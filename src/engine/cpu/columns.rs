@@ -31,12 +31,12 @@ pub(super) struct Columns {
     height: usize,
     /// A unit of the sums, mm of water.
     quantum_mm: f64,
-    /// Where the columns begin, voxels from the source.
+    /// Beginning of the columns, voxels from the source.
     low: f64,
     spacing_mm: f64,
 }
 
-/// Where the rays of a line pass from one column into the next.
+/// Passage of the rays of a line from one column into the next.
 #[derive(Clone, Copy)]
 struct Crossing {
     before: usize,

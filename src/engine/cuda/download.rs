@@ -127,7 +127,7 @@ impl CardLock<'_> {
     }
 }
 
-/// Where a download comes from.
+/// Source of a download.
 struct Origin<'a> {
     address: u64,
     bytes: usize,

@@ -24,7 +24,7 @@ const THREADS: u32 = 128;
 const MOST_BLOCKS: u32 = 1 << 15;
 /// Blocks of the searches whose warps fetch their points: more than any card runs at a time.
 const FETCHING_BLOCKS: u32 = 2048;
-/// Of the other kernels.
+/// Threads of a block of the other kernels.
 const WIDE: u32 = 256;
 /// Voxels that a block of `gamma_list` goes through.
 const LISTED: usize = 1024;

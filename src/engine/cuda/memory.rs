@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where blocks come from: the driver, or in tests a card of a few bytes.
+/// Source of blocks: the driver, or in tests a card of a few bytes.
 pub(super) trait Source: Send + Sync {
     /// The address of new memory; `None` where there is not enough.
     fn take(&self, bytes: usize) -> Result<Option<u64>, CudaError>;

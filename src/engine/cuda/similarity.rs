@@ -13,7 +13,7 @@ const MOST_RAYS: usize = 1 << 15;
 
 /// X-rays on a card, view after view.
 pub(super) struct Similarity {
-    /// Where each view begins and ends in the list of rays.
+    /// First ray of each view in the list of rays, and one past its last.
     views: Buffer<[u32; 2]>,
     /// Rays of the largest.
     most: usize,
@@ -78,7 +78,7 @@ impl Similarity {
     }
 }
 
-/// Where views of so many rays each begin and end, on the card, and the rays of the largest.
+/// First ray of each of the views, and one past its last, on the card, and the rays of the largest.
 fn ranges(
     session: &mut CardLock<'_>,
     counts: impl Iterator<Item = usize> + Clone,

@@ -16,7 +16,7 @@ pub struct PathRequest {
     pub density: Arc<Volume<f32>>,
     /// Patient LPS, mm; may lie inside the grid.
     pub source_mm: DVec3,
-    /// Where depths are wanted: the density's own grid, or any other in the same patient.
+    /// Positions of the depths: the density's own grid, or any other in the same patient.
     pub targets: Arc<Grid>,
 }
 

@@ -59,7 +59,8 @@ struct Cones<'a> {
     voxels_per_cm: DVec3,
     /// Axes of the directions -> those of the grid.
     lattice_from_kernel: glam::DMat3,
-    /// Of each voxel: the unit vector of its ray in the grid's frame, and its TERMA by channel of the kernel.
+    /// Rays and TERMA of the voxels: the unit vector of the ray in the grid's frame, and TERMA by channel of the
+    /// kernel.
     rays: Vec<DVec3>,
     terma: Vec<[f64; CHANNELS]>,
     lines: usize,

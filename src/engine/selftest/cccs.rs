@@ -11,7 +11,7 @@ use glam::{DMat3, DVec3, EulerRot};
 use physics::{Calibration, Machine, Material, Patient};
 use std::sync::Arc;
 
-/// Of the greatest dose, percent.
+/// Greatest difference, percent of the greatest dose.
 const TOLERANCE: f64 = 0.1;
 /// ... of a graphics device, whose plain kernels evaluate kernel coefficients elsewhere; of a preview, uncorrected.
 const TOLERANCE_WGPU: f64 = 0.3;

@@ -119,7 +119,7 @@ impl Case {
             .collect()
     }
 
-    /// Of the level, at a voxel index within it.
+    /// Value of the level at a voxel index within it.
     fn trilinear(&self, at: DVec3) -> f64 {
         let [nx, ny, nz] = self.level.size();
         let low = at.floor().clamp(DVec3::ZERO, DVec3::new(nx as f64, ny as f64, nz as f64) - 2.0);
@@ -208,7 +208,7 @@ impl Case {
         ])
     }
 
-    /// Of each view at each pose.
+    /// Measure of each view at each pose.
     fn each_view(&self, integrals: &[f32], measure: impl Fn(usize, &[f32]) -> Option<f64>) -> Vec<f64> {
         let mut rest = integrals;
         let mut all = Vec::new();

@@ -12,12 +12,13 @@ use physics::kernel::{CONES, KernelClass, KernelTable};
 use physics::{Machine, Material, Patient, Spectrum};
 use std::sync::Arc;
 
-/// Of the energy, percent; the paper's design has more noise.
+/// Greatest difference, percent of the energy; the paper's design has more noise.
 const ENERGY_PERCENT: f64 = 0.5;
 const PAPER_ENERGY_PERCENT: f64 = 3.0;
-/// Of the greatest dose, percent: with equal random numbers only rounding differs, which rarely changes a history's course.
+/// Greatest difference, percent of the greatest dose: with equal random numbers only rounding differs, which rarely
+/// changes a history's course.
 const SAME_PERCENT: f64 = 1.0;
-/// Of chi-square per voxel, whose own spread is a few percent.
+/// Greatest difference of chi-square per voxel from 1, whose own spread is a few percent.
 const CHI_SQUARE: f64 = 0.15;
 
 pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {

@@ -180,7 +180,7 @@ mod tests {
         assert!(worst < 0.01, "{worst}");
     }
 
-    /// What does not fit is refused with numbers before memory is taken.
+    /// Requests that do not fit are refused with numbers before memory is taken.
     #[test]
     fn too_much_for_a_graphics_device_is_refused() {
         let Ok(devices) = wgpu::adapters() else {

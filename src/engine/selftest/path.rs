@@ -143,7 +143,7 @@ fn box_mm(grid: &Grid, low: [usize; 3], high: [usize; 3]) -> (DVec3, DVec3) {
     (at(low), at(high))
 }
 
-/// Where the one dense voxel is.
+/// Voxel of the one dense bead.
 const BEAD: [usize; 3] = [21, 13, 4];
 const BEAD_DENSITY: f32 = 7.8;
 

@@ -23,7 +23,7 @@ pub struct Adapter {
 }
 
 impl Adapter {
-    /// What it is reached through: Vulkan, Metal or DirectX 12.
+    /// Graphics interface of the adapter: Vulkan, Metal or DirectX 12.
     pub fn way(&self) -> &'static str {
         match self.backend {
             wgpu::Backend::Dx12 => "DirectX 12",

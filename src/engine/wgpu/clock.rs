@@ -6,7 +6,7 @@ use std::time::Instant;
 /// Dispatches that are timed, at most: those of a hundred fields, in a query set of the size that wgpu allows.
 const MOST_TIMED: u32 = 2048;
 
-/// What times the dispatches of a job.
+/// Clock of a job's dispatches.
 pub(super) struct Clock {
     stamps: Option<Stamps>,
     last: Instant,
@@ -47,7 +47,7 @@ impl Clock {
         self.stamps.is_none()
     }
 
-    /// Where the next dispatch writes its stamps.
+    /// Entries for the time stamps of the next dispatch.
     pub fn of_dispatch(&mut self) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
         let stamps = self.stamps.as_mut().filter(|stamps| stamps.next < MOST_TIMED)?;
         let first = 2 * stamps.next;
@@ -59,7 +59,7 @@ impl Clock {
         })
     }
 
-    /// What was dispatched since the last phase ended is this one.
+    /// Ends a phase: the dispatches since the last one ended belong to it.
     pub fn phase(&mut self, name: &str) {
         match &mut self.stamps {
             Some(stamps) => {

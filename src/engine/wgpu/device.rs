@@ -26,7 +26,7 @@ pub struct Device {
     state: Mutex<State>,
 }
 
-/// What jobs leave for those after them.
+/// Data that jobs leave for those after them.
 #[derive(Default)]
 pub(super) struct State {
     pub pipelines: Pipelines,

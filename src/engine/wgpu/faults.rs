@@ -1,4 +1,4 @@
-//! What a device reports from outside the call that caused it: errors, and that it was lost.
+//! Faults that a device reports from outside the call that caused them: errors, and its loss.
 
 use super::error::WgpuError;
 use std::sync::{Arc, Mutex, PoisonError};

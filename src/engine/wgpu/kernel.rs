@@ -7,7 +7,7 @@ use std::collections::HashMap;
 /// An entry of a file of `kernels/*.wgsl`.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    /// Of the kernel among all, and of its entry point.
+    /// Name of the kernel among all, and of its entry point.
     pub name: &'static str,
     /// Files that make up its module, in order.
     pub sources: &'static [&'static str],

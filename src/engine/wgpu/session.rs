@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Longest wait for a slab: a device that takes longer hangs. Slabs are a thousandth of it.
 const HUNG: Duration = Duration::from_secs(60);
-/// What every buffer of a job may be used for.
+/// Uses of every buffer of a job.
 const USAGE: wgpu::BufferUsages = wgpu::BufferUsages::STORAGE
     .union(wgpu::BufferUsages::UNIFORM)
     .union(wgpu::BufferUsages::COPY_SRC)
@@ -321,7 +321,7 @@ impl<'a> Session<'a> {
         Ok(self.control.check()?)
     }
 
-    /// What the device has reported since the last check.
+    /// Fails with the faults that the device has reported since the last check.
     fn check(&self, doing: &str, bytes: u64) -> Result<(), WgpuError> {
         let Some(error) = self.device.faults.take(&self.name(), doing, bytes) else { return Ok(()) };
         if matches!(error, WgpuError::Lost { .. }) {

@@ -25,7 +25,7 @@ const SEGMENTS: [([f64; 2], [f64; 2], f32); 2] =
 pub struct Case {
     pub name: &'static str,
     pub planes: usize,
-    /// Of the evaluated dose: mm, a factor, and the part of a smooth change from place to place.
+    /// Change of the evaluated dose: mm, a factor, and the part of a smooth change from place to place.
     pub shift_mm: DVec3,
     pub scale: f64,
     pub waves: f64,

@@ -62,7 +62,7 @@ struct Share<'a> {
     parts: [f32; PATH],
     /// First cells of the path's voxels, beginning with the one with TERMA.
     path: [usize; PATH],
-    /// Of the padded row that receives.
+    /// Cells of the padded row that receives.
     cells: Range<usize>,
 }
 

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 /// TERMA of a field by channel, x fastest.
 pub type Terma = [Vec<f32>; CHANNELS];
 
-/// Where the beam is and how much of it.
+/// Beam and fluence that release TERMA.
 pub struct Incident<'a> {
     pub machine: &'a Machine,
     pub beam: &'a Superposition,

@@ -54,8 +54,8 @@ pub fn transport(
     Ok(())
 }
 
-/// Where the strips of a voxel row begin. Kernel coefficients are a polynomial through a strip's nodes; its error leaves no pattern
-/// where each row and direction begins elsewhere.
+/// Offset of the strips of a voxel row. Kernel coefficients are a polynomial through a strip's nodes; its error leaves
+/// no pattern where each row and direction begins elsewhere.
 fn phase_of(voxel_row: i32, turn: i32) -> i32 {
     (voxel_row + turn).rem_euclid((LANES / PHASE_STEP) as i32) * PHASE_STEP as i32
 }
@@ -117,7 +117,7 @@ struct Crossing {
     row: usize,
     /// Across and along the slabs.
     rest: [usize; 2],
-    /// Of [`BundleRows::passes`].
+    /// Range of [`BundleRows::passes`].
     passes: Range<usize>,
     /// Voxels with anything to do, and with TERMA: first, one past the last.
     voxels: [i32; 2],
@@ -146,7 +146,7 @@ struct BundleRows<'a> {
     all_rows: Range<i32>,
     /// The row of lines that meets the first voxel row halfway through the slabs.
     middle_row: i32,
-    /// Of the group on its way.
+    /// First row of the group on its way.
     first_row: i32,
     width: usize,
     /// Transport state: radiant energy over `a_k`, `[row][term][line]`.

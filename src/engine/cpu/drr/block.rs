@@ -23,7 +23,7 @@ const MARK: u32 = WHOLE.to_bits();
 
 /// The four neighbours of a sample in a row of x and the four in the next, each `(x, z) = (0, 0), (0, 1), (1, 0), (1, 1)`.
 pub(super) trait Neighbours {
-    /// Where those of the lowest neighbour `[x, y, z]` begin, of each the bits with [`WHOLE`] added.
+    /// Index of the neighbours of the lowest one `[x, y, z]`, given as the bits of each with [`WHOLE`] added.
     fn place(&self, low: [u32; 3]) -> u32;
     fn at(&self, place: u32) -> [Vec4; 2];
 }

@@ -78,8 +78,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where the ray enters and leaves the box, 0 at the source to 1 at the pixel: the very products that the walk compares,
-    /// so that no rounding leads out of it.
+    /// Parameters at which the ray enters and leaves the box, 0 at the source to 1 at the pixel: the very products that
+    /// the walk compares, so that no rounding leads out of it.
     fn clipped(&self, to: DVec3) -> Option<[f64; 2]> {
         let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
         for axis in 0..3 {

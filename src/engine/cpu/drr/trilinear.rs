@@ -28,7 +28,7 @@ pub(super) struct Trilinear<'a> {
 /// A ray's way through the box of voxels: voxels from the centre of the block's first one; along z mm in `Space` where
 /// planes are uneven.
 struct SampledRay {
-    /// Where the first step begins: on the box's face, which floats of 32 bits hold as it is.
+    /// Beginning of the first step: on the box's face, which floats of 32 bits hold as it is.
     entry: [f32; 3],
     step: [f32; 3],
     steps: usize,

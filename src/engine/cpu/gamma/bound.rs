@@ -12,7 +12,7 @@
 use crate::jobs::gamma::simplex::ON_FACE;
 use crate::lanes::F32xN;
 
-/// Where a point is along an axis of a cell that begins `q` sides from it.
+/// Side of a point along an axis of a cell that begins `q` sides from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Where {
     Below,
@@ -35,7 +35,7 @@ impl Where {
 
 /// Cells side by side along x, seen from the point.
 pub struct Row<'a, const N: usize> {
-    /// Where the cells begin along x, in sides; where the point is along y and z.
+    /// Beginnings of the cells along x, in sides; sides of the point along y and z.
     pub q_x: F32xN<N>,
     pub y: Where,
     pub z: Where,

@@ -165,7 +165,7 @@ struct Search<'a> {
     /// 1 / DTA and 1 / dose difference.
     per_mm: f32,
     per_gy: f32,
-    /// Of the cells along x and y, in DTA.
+    /// Sides of the cells along x and y, in DTA.
     sides: [f32; 2],
 }
 
@@ -334,7 +334,7 @@ impl Search<'_> {
         if cell + 2 < self.lattice.size[axis] { self.edge(axis, cell + 1).max(0.0) } else { f32::INFINITY }
     }
 
-    /// Where a cell begins along an axis, seen from the point, in DTA.
+    /// Beginning of a cell along an axis, seen from the point, in DTA.
     #[inline(always)]
     fn edge(&self, axis: usize, cell: usize) -> f32 {
         let home = self.place.cell[axis];

@@ -23,7 +23,7 @@ const FINAL: f32 = 0.999;
 struct Steps {
     l: [f32; 3],
     per: [f32; 3],
-    /// Of the two axes other than this one.
+    /// Inverse sum of the two axes other than this one.
     per_two: [f32; 3],
     per_all: f32,
 }

@@ -11,7 +11,7 @@ pub fn in_voxels(per_cm: [f32; 3], cm: [f32; 3]) -> [f32; 3] {
     std::array::from_fn(|a| cm[a] * per_cm[a])
 }
 
-/// Where the particle enters the lattice, in voxels; `None` where it misses it.
+/// Entry of the particle into the lattice, in voxels; `None` where it misses it.
 pub fn entry(run: &Simulation, particle: &Particle) -> Option<[f32; 3]> {
     let per_cm = run.voxels_per_cm();
     let from = in_voxels(per_cm, particle.from_cm);
@@ -20,9 +20,9 @@ pub fn entry(run: &Simulation, particle: &Particle) -> Option<[f32; 3]> {
     Some(std::array::from_fn(|a| (from[a] + begin * direction[a]).clamp(0.0, run.lattice.size[a] as f32)))
 }
 
-/// Where a photon may interact first, in voxels: `-ln(1 - xi)` free paths (Zhou 2010, eq. 3) of its own energy in the materials on
-/// its way, each passed by its exact length. Of `count` numbers, one in each equal part of the range of `xi`, calls `found` with
-/// the number of each and its place, nearest first; the rest leave the lattice.
+/// First possible interactions of a photon, in voxels: `-ln(1 - xi)` free paths (Zhou 2010, eq. 3) of its own energy in
+/// the materials on its way, each passed by its exact length. Of `count` numbers, one in each equal part of the range
+/// of `xi`, calls `found` with the number of each and its place, nearest first; the rest leave the lattice.
 pub fn interactions(
     run: &Simulation,
     photon: &Particle,

@@ -129,7 +129,7 @@ enum Values {
 /// Cells that hold anything.
 struct Occupied(Buffer<u8>);
 
-/// Where uneven planes are.
+/// Positions of uneven planes.
 struct Planes {
     centres_mm: Buffer<f32>,
     per_gap: Buffer<f32>,

@@ -5,7 +5,7 @@ use crate::JobControl;
 use crate::cuda::{Arg, Buffer, CardLock, CudaError, Device, Failure};
 use crate::jobs::gamma::{Checked, Criterion, GammaError, GammaRequest, GammaResult};
 
-/// What a search in space reads of a request on a card, and where it writes.
+/// Inputs and outputs of a search in space on a card.
 pub struct Points<'a> {
     pub criterion: &'a Criterion,
     pub checked: Checked,

@@ -9,7 +9,7 @@ use crate::jobs::mccs::tables::FAR_ONE_IN;
 use bytemuck::{Pod, Zeroable};
 
 const THREADS: u32 = 128;
-/// Of the kernels over voxels.
+/// Threads of a block of the kernels over voxels.
 const WIDE: u32 = 256;
 
 /// `struct Tables` of `kernels/mccs.cuh`, field for field.

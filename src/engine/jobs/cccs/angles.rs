@@ -92,7 +92,7 @@ impl AngleTable {
     }
 }
 
-/// Where in the table an angle lies, in rows, by its cosine: Abramowitz and Stegun 4.4.45, within 0.004 degrees.
+/// Row of an angle in the table, by its cosine: Abramowitz and Stegun 4.4.45, within 0.004 degrees.
 #[inline(always)]
 pub fn place_of(cos: f32) -> f32 {
     let x = cos.abs().min(1.0);

@@ -74,7 +74,7 @@ impl Offset {
 /// The offsets within reach.
 pub struct Ball {
     pub offsets: Vec<[i32; 3]>,
-    /// Of every offset of the cube round them, x fastest.
+    /// Numbers of the offsets in the cube round them, x fastest.
     pub number: [Option<u16>; WIDTH * WIDTH * WIDTH],
 }
 

@@ -15,7 +15,7 @@ pub struct Picture {
     pub first_mm: [f32; 2],
     pub step_mm: f32,
     pub size: [i32; 2],
-    /// Of its entries in the list of numbers, or of sums.
+    /// First of its entries in the list of numbers, or of sums.
     pub first: i32,
     pub here: i32,
 }

@@ -94,7 +94,7 @@ pub struct DoseRequest {
     pub patient: Arc<Patient>,
     pub machine: Arc<Machine>,
     pub beam: Beam,
-    /// Where the dose is wanted: evenly spaced, any orientation.
+    /// Grid of the dose: evenly spaced, any orientation.
     pub grid: Arc<Grid>,
     pub quality: Quality,
     pub dose_to: DoseTo,

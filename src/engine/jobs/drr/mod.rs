@@ -50,7 +50,7 @@ pub struct DrrRequest {
     /// Linear attenuation, 1/mm; values that are not finite count as 0.
     pub attenuation: Arc<Volume<f32>>,
     pub projection: Projection,
-    /// Where the patient is; one image each.
+    /// Poses of the patient; one image each.
     pub poses: Vec<Pose>,
     /// Centre of the poses' rotation, patient LPS, mm: the isocentre as a rule.
     pub pose_centre_mm: DVec3,

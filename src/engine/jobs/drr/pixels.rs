@@ -29,8 +29,8 @@ impl Region {
         self.columns.saturating_mul(self.rows)
     }
 
-    /// What lies between two corners, `[column, row]`, as far as it is in an image of `columns` x `rows`. `None` where that
-    /// is next to nothing.
+    /// Pixels between two corners, `[column, row]`, as far as they are in an image of `columns` x `rows`. `None` for
+    /// next to nothing.
     pub fn between(a: [f64; 2], b: [f64; 2], size: [usize; 2]) -> Option<Self> {
         let side = |axis: usize| {
             let edge = |v: f64| (v + 0.5).round().clamp(0.0, size[axis] as f64) as usize;
@@ -293,8 +293,9 @@ mod tests {
         assert_ne!(of(20, 5), of(20, 6));
     }
 
-    /// Of 512 x 256 pixels the first 2^m lie one to a rectangle of 2^(17-m) pixels, however long and narrow; and in boxes from
-    /// the corner there are as many of 990 as their area says, to a few, where random ones are off by dozens.
+    /// Parts of 512 x 256 pixels: the first 2^m lie one to a rectangle of 2^(17-m) pixels, however long and narrow; and
+    /// in boxes from the corner there are as many of 990 as their area says, to a few, where random ones are off by
+    /// dozens.
     #[test]
     fn a_low_discrepancy_part_has_no_heaps() {
         let (columns, rows) = (512_usize, 256_usize);

@@ -10,7 +10,7 @@ const WHOLE: f32 = 65536.0;
 /// Histogram bins of an X-ray's listed pixels.
 #[derive(Clone, Debug)]
 pub struct Information {
-    /// Where each pixel lies among the bins, 0 to `BINS - 1`.
+    /// Position of each pixel among the bins, 0 to `BINS - 1`.
     fixed: Vec<f32>,
 }
 
@@ -20,7 +20,7 @@ impl Information {
         Some(Self { fixed: binned(fixed)? })
     }
 
-    /// Where each pixel of the X-ray lies among the bins, 0 to `BINS - 1`.
+    /// Position of each pixel of the X-ray among the bins, 0 to `BINS - 1`.
     pub fn fixed(&self) -> &[f32] {
         &self.fixed
     }
@@ -52,7 +52,7 @@ impl Information {
     }
 }
 
-/// Where each value lies among the bins; `None` where all are one.
+/// Position of each value among the bins; `None` where all are one.
 fn binned(values: &[f32]) -> Option<Vec<f32>> {
     let low = values.iter().copied().fold(f32::INFINITY, f32::min);
     let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);

@@ -11,7 +11,7 @@ pub struct Features {
     pub minus: Vec<u32>,
     /// The X-ray's features: of each group the mean is 0 and the sum of squares 1.
     pub fixed: Vec<f32>,
-    /// Where each group begins and ends.
+    /// First feature of each group, and one past its last.
     pub groups: Vec<[u32; 2]>,
 }
 
@@ -76,7 +76,7 @@ impl Features {
 /// A correlation at a pose, its gradient by pose, and the Gauss-Newton matrix of its difference from 1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CorrelationAtPose {
-    /// Of the correlation; up to 1.
+    /// Value of the correlation; up to 1.
     pub value: f64,
     /// Its derivative by each number of the pose.
     pub gradient: [f64; AXES],
@@ -103,13 +103,13 @@ pub struct Sums {
 pub const PRODUCTS: usize = 3 + 3 * AXES + AXES * (AXES + 1) / 2;
 
 impl Sums {
-    /// Of `m`, `m m`, `f m`.
+    /// Sums of `m`, `m m`, `f m`.
     pub fn of_values(count: f64, [m, mm, fm]: [f64; 3]) -> Self {
         Self { count, m, mm, fm, ..Self::default() }
     }
 
-    /// Of `m`, `m m`, `f m`, then of each axis `d`, `f d`, `m d`, then `d d` of the lower triangle, row by row: as the
-    /// kernels have them.
+    /// Sums of `m`, `m m`, `f m`, then of each axis `d`, `f d`, `m d`, then `d d` of the lower triangle, row by row: as
+    /// the kernels have them.
     pub fn of_products(count: f64, sums: &[f64; PRODUCTS]) -> Self {
         let mut out = Self::of_values(count, [sums[0], sums[1], sums[2]]);
         let mut place = 3 + 3 * AXES;

@@ -101,7 +101,7 @@ mod tests {
         assert_eq!((near_maximum(&[0.0; 9]), near_maximum(&[])), (0.0, 0.0));
     }
 
-    /// Of a flat dose the flat dose, whatever a voxel and its neighbours have, and however much air is round it.
+    /// A flat dose is its own near-maximum, whatever a voxel and its neighbours have, and however much air is round it.
     #[test]
     fn neither_hot_voxels_nor_air_move_it() {
         let mut values = vec![2.0_f32; 4000];

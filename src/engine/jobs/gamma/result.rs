@@ -140,12 +140,12 @@ impl GammaResult {
 }
 
 impl Counts {
-    /// Of the values of a map.
+    /// Counts of a map's values.
     fn of(values: &[f32]) -> Self {
         values.par_chunks(1 << 16).map(Self::of_part).sum()
     }
 
-    /// Of a part of a map that has less than 4 Gi values.
+    /// Counts of a part of a map that has less than 4 Gi values.
     pub(crate) fn of_part(values: &[f32]) -> Self {
         // In 32 bits sums never overflow: the compiler does several at once.
         let mut sums = [0_u32; 4];
@@ -178,7 +178,7 @@ impl GammaMap {
         Self::counted(criterion, gamma, counts)
     }
 
-    /// Of a map whose voxels have been counted.
+    /// A map whose voxels have been counted.
     pub(crate) fn counted(criterion: Criterion, gamma: Volume<f32>, counts: Counts) -> Self {
         Self { criterion, gamma: Arc::new(gamma), counts }
     }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 /// Result of a scan; cached, as sliders request the same doses again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scan {
-    /// Of the values' bits.
+    /// Hash of the values' bits.
     pub hash: u64,
     /// The greatest value, 0 where there is none above.
     pub most: f32,

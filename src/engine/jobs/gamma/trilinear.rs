@@ -87,8 +87,8 @@ impl Cell {
         least
     }
 
-    /// Where in the cell `|x|^2 + (dose + slope x)^2` is least: `x = clamp(-v slope)` with `v = dose + slope x`, which has
-    /// one solution as the left side less the right rises with `v` at least as fast as `v`.
+    /// Point of the cell with the least `|x|^2 + (dose + slope x)^2`: `x = clamp(-v slope)` with `v = dose + slope x`,
+    /// which has one solution as the left side less the right rises with `v` at least as fast as `v`.
     fn least_of_linear(&self, dose: f64, slope: [f64; 3]) -> [f64; 3] {
         let at = |v: f64| -> [f64; 3] {
             std::array::from_fn(|axis| (-v * slope[axis]).clamp(self.low[axis], self.high[axis]))

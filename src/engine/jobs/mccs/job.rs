@@ -47,7 +47,7 @@ pub trait Runner {
         Ok(())
     }
 
-    /// What its batches have added up to; it has nothing then.
+    /// Sum of the batches so far; the runner has nothing then.
     ///
     /// # Errors
     /// A card's fault.

@@ -29,7 +29,7 @@ pub use job::{FINAL_PERCENT, Job, Runner};
 pub use part::{Part, PartError, PartTally};
 pub use shared::{Shared, Sharing};
 
-/// Where a run ends.
+/// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
@@ -61,7 +61,7 @@ pub const BATCH: u64 = 168_000;
 pub struct MccsRequest {
     pub patient: Arc<Patient>,
     pub beams: Vec<(Beam, Arc<Machine>)>,
-    /// Where the dose is wanted: evenly spaced, any orientation.
+    /// Grid of the dose: evenly spaced, any orientation.
     pub grid: Arc<Grid>,
     pub dose_to: DoseTo,
     pub until: Until,

@@ -69,7 +69,7 @@ pub enum PartError {
     Unreadable(String),
 }
 
-/// What the head of a file says.
+/// Contents of a file's head.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Head {
     /// Digest of all that a history reads.

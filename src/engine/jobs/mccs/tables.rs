@@ -59,10 +59,10 @@ pub struct Group {
     pub energy: f32,
     pub kind: u32,
     pub head: u32,
-    /// Where its cells begin, and how many there are.
+    /// First of its cells, and how many there are.
     pub cells_at: u32,
     pub cells: u32,
-    /// Where its cone limits, its kernel rows and its softening table begin.
+    /// First entries of its cone limits, its kernel rows and its softening table.
     pub cones_at: u32,
     pub rows_at: u32,
     pub softening_at: u32,
@@ -83,7 +83,7 @@ pub struct Head {
     pub extra_share: f32,
     pub extra_distance_mm: f32,
     pub extra_sigma_mm: f32,
-    /// Where its off-axis table begins.
+    /// First entry of its off-axis table.
     pub horn_at: u32,
     pub leaf_distance_mm: f32,
     pub leaf_thickness_mm: f32,
@@ -104,7 +104,7 @@ pub struct Stand {
     pub corner_mm: [f32; 2],
     pub cell_mm: [f32; 2],
     pub columns: u32,
-    /// Where the raster's cells begin, of photons and of electrons.
+    /// First of the raster's cells, of photons and of electrons.
     pub first_cell: u32,
     pub first_electron_cell: u32,
     pub segments_at: u32,
@@ -139,6 +139,6 @@ pub struct Segment {
     /// x low, x high, y low, y high.
     pub jaws_from_mm: [f32; 4],
     pub jaws_to_mm: [f32; 4],
-    /// Where its tips begin: both banks of each pair at the beginning, then at the end.
+    /// First of its tips: both banks of each pair at the beginning, then at the end.
     pub tips_at: u32,
 }

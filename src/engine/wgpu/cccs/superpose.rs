@@ -69,7 +69,7 @@ pub struct Transported {
     pub marked: Buffer<f32>,
     /// Primary high TERMA per volume.
     pub primary: Buffer<f32>,
-    /// Of lines mostly along y and z, x fastest; of those along x, y fastest.
+    /// Deposits of lines mostly along y and z, x fastest; of those along x, y fastest.
     pub deposit: Buffer<i32>,
     pub deposit_exchanged: Buffer<i32>,
 }

@@ -26,7 +26,8 @@ impl Place {
     }
 }
 
-/// Of the reference's columns, rows and planes, of which a voxel's place is the sum, then of the evaluated dose's planes.
+/// Places of the reference's columns, rows and planes, of which a voxel's place is the sum, then of the evaluated
+/// dose's planes.
 pub fn places(reference: &Grid, layers: &Layers) -> Vec<Place> {
     let evaluated = layers.values.grid();
     let locate = Locate::new(reference, layers);
