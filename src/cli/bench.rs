@@ -20,26 +20,26 @@ use serde_json::Value;
 /// A job that is timed.
 struct Job {
     name: &'static str,
-    /// What is timed.
+    /// Work that is timed.
     times: &'static str,
     /// The names of its cases, for people; empty: they have none.
     cases: fn() -> String,
     /// Words after `beamsight bench NAME`, a line each.
     examples: &'static [&'static str],
-    /// What `bench all` asks of the CPU, which should end within a minute or two: cases (all where empty) and runs.
+    /// Cases (all where empty) and runs of `bench all` on the CPU, which should end within a minute or two.
     on_the_cpu: (&'static [&'static str], u32),
     /// Whether the window is timed, which `bench all` does once, on the last device.
     is_of_the_window: bool,
-    /// What its rows stand beside.
+    /// Paper that its rows stand beside.
     peer: Option<Peer>,
     run: fn(&Args, DeviceChoice) -> Result<Answer, Failure>,
 }
 
-/// Where a row of a job's table has its time and a paper's.
+/// Time of a row of a job's table, and a paper's.
 struct Peer {
     /// Keys of the case's name and of how it was computed.
     case: [&'static str; 2],
-    /// Of a row, and whether it is the CPU's.
+    /// Times of a row, and whether it is the CPU's.
     times_ms: fn(&Value, bool) -> Option<TimesMs>,
 }
 

@@ -74,7 +74,7 @@ pub enum Engine {
     Mccs,
 }
 
-/// Of the engine mccs.
+/// Arguments of the engine mccs.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Monte Carlo (--engine mccs)")]
 struct Histories {

@@ -69,7 +69,7 @@ pub struct Args {
           conflicts_with_all = ["gantry", "couch", "sad", "pixel", "shift"])]
     matrix: Option<Matrix>,
 
-    /// Where the patient is: six numbers, mm and degrees
+    /// Pose of the patient: six numbers, mm and degrees
     #[arg(long, value_name = "TX,TY,TZ,RX,RY,RZ", default_value = "0,0,0,0,0,0")]
     pose: Pose,
 
@@ -81,7 +81,7 @@ pub struct Args {
     #[arg(long, value_name = "MM", value_parser = words::within(0.01, 1000.0))]
     step: Option<f64>,
 
-    /// What the volume holds: HU, or attenuation in 1/mm (a .mha)
+    /// Values of the volume: HU, or attenuation in 1/mm (a .mha)
     #[arg(long, value_enum, default_value = "hu")]
     values: Values,
 
@@ -97,7 +97,7 @@ pub struct Args {
     #[arg(long, value_name = "TABLE", default_value = HuTable::DEFAULT)]
     hu_table: String,
 
-    /// What is below so many HU counts as nothing
+    /// Voxels below so many HU count as nothing
     #[arg(long, value_name = "HU", value_parser = words::finite)]
     threshold: Option<f64>,
 

@@ -44,7 +44,7 @@ pub struct Args {
     #[command(flatten)]
     xrays: XRayArgs,
 
-    /// What leaves, of ct, structures, plan, dose, registration, drr, xray [default: all that the case has]
+    /// Objects that leave, of ct, structures, plan, dose, registration, drr, xray [default: all that the case has]
     #[arg(long, value_name = "WHAT,...", value_delimiter = ',', value_parser = part)]
     only: Option<Vec<ExportPart>>,
 

@@ -58,8 +58,8 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = percent)]
     threshold: f64,
 
-    /// What 100 % is: near-max (D2% of the voxels of REF above half), max (of REF), rx (the prescription of --case) or a dose
-    /// in Gy
+    /// Dose that is 100 %: near-max (D2% of the voxels of REF above half), max (of REF), rx (the prescription of
+    /// --case) or a dose in Gy
     #[arg(long, value_name = "NORM", default_value = "near-max", value_parser = norm, allow_hyphen_values = true)]
     norm: Norm,
 

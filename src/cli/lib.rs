@@ -62,7 +62,7 @@ beamsight info ~/ct/patient-7          what is in it, and what is unusual about 
 beamsight help path                    more about a verb, with examples"
 )]
 struct Cli {
-    /// What to open in the window; left out: demo:thorax
+    /// Case to open in the window; left out: demo:thorax
     #[arg(value_name = "CASE")]
     case: Option<String>,
 
@@ -82,7 +82,7 @@ struct Cli {
 
 #[derive(Clone, Debug, clap::Args)]
 struct Common {
-    /// Where to compute: auto (the fastest device, measured at the first start), cpu, cuda (the beams of a plan, or the histories of Monte Carlo, spread over all cards) cuda:N (that card alone), wgpu or wgpu:N (any graphics card)
+    /// Device to compute on: auto (the fastest device, measured at the first start), cpu, cuda (the beams of a plan, or the histories of Monte Carlo, spread over all cards) cuda:N (that card alone), wgpu or wgpu:N (any graphics card)
     #[arg(long, global = true, value_name = "DEVICE", default_value = "auto")]
     device: DeviceChoice,
 
@@ -145,7 +145,7 @@ enum Failure {
     Work(anyhow::Error),
     /// A check failed; the answer states which: exit 1.
     Checks(Answer),
-    /// What was asked could not be judged; the answer states why: exit 3.
+    /// The question could not be judged; the answer states why: exit 3.
     NotJudged(Answer),
     /// A search ended without a match; the answer states why: exit 4.
     NoMatch(Answer),

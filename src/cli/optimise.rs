@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 
-    /// What was minimised, for others to check: a numpy archive (.npz)
+    /// Objectives and matrix that were minimised, for others to check: a numpy archive (.npz)
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
 

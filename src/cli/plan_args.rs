@@ -179,7 +179,7 @@ impl PlanArgs {
         Ok(compute_plan(&job, &JobControl::new(), &super::tell)?)
     }
 
-    /// What is asked for a plan of a case.
+    /// Job for a plan of a case.
     ///
     /// # Errors
     /// A case without CT; as [`Self::settings`].

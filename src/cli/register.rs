@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long = "image", value_name = "FILE", required = true)]
     images: Vec<PathBuf>,
 
-    /// Where the search starts: tx,ty,tz,rx,ry,rz
+    /// Pose at which the search starts: tx,ty,tz,rx,ry,rz
     #[arg(long, value_name = "POSE", default_value = "0,0,0,0,0,0")]
     start: Pose,
 

@@ -109,7 +109,7 @@ pub struct Args {
 /// How the dose on show is computed and drawn.
 #[derive(Debug, clap::Args)]
 struct DoseArgs {
-    /// What the first plan is computed with; left out: what the session says, else cccs
+    /// Engine of the first plan; left out: that of the session, else cccs
     #[arg(long, value_name = "ENGINE")]
     engine: Option<Engine>,
 
@@ -134,7 +134,7 @@ struct DoseArgs {
     #[arg(long, value_name = "BODY")]
     body: Option<BodyWord>,
 
-    /// What the colourwash shows: the dose, or with mccs its uncertainty
+    /// Values of the colourwash: the dose, or with mccs its uncertainty
     #[arg(long, value_name = "WHAT", default_value = "dose", value_parser = wash_of)]
     wash: WashOf,
 }
@@ -173,7 +173,7 @@ fn wash_of(word: &str) -> Result<WashOf, String> {
     }
 }
 
-/// Of the Compare workspace.
+/// Arguments of the Compare workspace.
 #[derive(Debug, clap::Args)]
 struct CompareArgs {
     /// Dose A: plan, plan:N, dose:N (from 1), or a file (RTDOSE, .mha in Gy)
@@ -192,7 +192,7 @@ struct CompareArgs {
     #[arg(long, value_name = "PLANE", value_parser = plane)]
     plane: Option<ViewKind>,
 
-    /// Where the planes meet, patient LPS, mm
+    /// Point where the planes meet, patient LPS, mm
     #[arg(long, value_name = "X,Y,Z", value_parser = words::position)]
     at: Option<DVec3>,
 

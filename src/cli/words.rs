@@ -79,7 +79,7 @@ impl CaseArgs {
     }
 }
 
-/// Where the rays come from.
+/// Position of the source of the rays.
 #[derive(Debug, clap::Args)]
 pub struct SourceArgs {
     /// Gantry angle, degrees

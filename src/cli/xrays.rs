@@ -19,7 +19,7 @@ pub struct XRayArgs {
     #[arg(long, value_name = "FILE")]
     pub xray: Vec<PathBuf>,
 
-    /// Where the patient lies before the X-rays, mm and degrees, as in register. Left out: where the session has him
+    /// Pose of the patient before the X-rays, mm and degrees, as in register. Left out: that of the session
     #[arg(long, value_name = "TX,TY,TZ,RX,RY,RZ", allow_hyphen_values = true)]
     pose: Option<Pose>,
 }

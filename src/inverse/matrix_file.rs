@@ -1,4 +1,5 @@
-//! What was minimised, as a numpy archive: anybody can minimise the same and compare (`assets/guide/command-line.md`).
+//! The minimised problem as a numpy archive: anybody can minimise the same and compare
+//! (`assets/guide/command-line.md`).
 //!
 //! A `.npz` is a zip archive of `.npy` arrays (numpy.lib.format, version 1.0); entries are stored without compression.
 

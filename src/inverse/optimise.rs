@@ -43,7 +43,7 @@ const FALL_OFF_PER_MM: f64 = 0.05;
 const FAR_PART: f64 = 0.25;
 const FALL_OFF_WEIGHT: f64 = 0.1;
 
-/// What a plan is optimised from.
+/// Plan, patient and objectives of an optimisation.
 pub struct Inputs<'a> {
     /// Its computed beams get maps; monitor units and maps of before are where it starts.
     pub plan: &'a Plan,
@@ -64,7 +64,7 @@ pub struct Inputs<'a> {
     pub device: &'a Compute,
 }
 
-/// What an optimisation tells while it runs.
+/// Progress of an optimisation while it runs.
 #[derive(Clone, Debug)]
 pub enum Progress {
     /// Columns of so many beams are there, of so many.

@@ -14,8 +14,8 @@ use worker::Lane;
 pub struct DvhOf {
     pub mask: MaskOf,
     pub dose: Shared<DoseOfPlan>,
-    /// Where the structure has changed in the same dose, the planes before, if there are any. No input: the answer is
-    /// the same without it.
+    /// Planes of the structure before it changed in the same dose, if there are any. No input: the answer is the same
+    /// without them.
     former: Option<Option<Arc<DvhPlanes>>>,
 }
 

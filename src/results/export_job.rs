@@ -24,7 +24,7 @@ use thiserror::Error;
 /// Which doses of a plan leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DosesToExport {
-    /// That of the whole plan.
+    /// Dose of the whole plan.
     Plan,
     /// Each beam's by itself.
     Beams,
@@ -32,12 +32,12 @@ pub enum DosesToExport {
     Both,
 }
 
-/// What is computed for an export, and how.
+/// Doses that are computed for an export, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct ExportHow<'a> {
     pub doses: DosesToExport,
     pub settings: &'a Settings,
-    /// Of each plan in order; collapsed cone where there is none.
+    /// Engines of the plans in order; collapsed cone where there is none.
     pub engines: &'a [Engine],
     /// X-rays of the case, for the parts about them.
     pub xrays: Option<&'a XRays>,

@@ -32,7 +32,7 @@ pub struct GammaOfPair {
     pub criteria: Vec<Criterion>,
     pub normalisation: Normalisation,
     pub threshold_percent: f64,
-    /// Where the search ends; `None`: as far as it takes.
+    /// Gamma at which the search ends; `None`: as far as it takes.
     pub max_gamma: Option<f64>,
     pub dims: Dims,
     /// Only inside a structure, on the reference's grid.

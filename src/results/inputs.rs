@@ -44,7 +44,7 @@ pub enum Shown {
     Plan,
     /// A beam, by number.
     Beam(u32),
-    /// What a beam (by number) delivers from one control point (by index) to the next.
+    /// Dose of a beam (by number) from one control point (by index) to the next.
     Point(u32, usize),
     /// A dose of the case, by index.
     Imported(usize),
@@ -68,7 +68,7 @@ impl PatientInputs {
         Some(Self::with(ct, &case.structures, &settings.hu_table, settings.body))
     }
 
-    /// Those of a CT with these structures.
+    /// Inputs of a CT with these structures.
     pub fn with(ct: VolumeId, set: &StructureSet, hu_table: &Arc<HuTable>, choice: BodyChoice) -> Self {
         let drawn = match choice {
             BodyChoice::Drawn => body_of(set).map(|b| b.number),

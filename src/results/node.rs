@@ -8,7 +8,7 @@ use case::DoseStatus;
 pub struct Node<Q: Query> {
     /// The query of the current case.
     now: Option<Q>,
-    /// That of the last state of a drag whose jobs were requested.
+    /// Query of the last state of a drag whose jobs were requested.
     former: Option<Q>,
     /// The last query requested from the worker, by grade.
     asked: [Option<Q>; 2],

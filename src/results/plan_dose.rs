@@ -42,7 +42,7 @@ struct Beams {
     normalisation: Option<(Normalisation, Result<Needs, String>)>,
 }
 
-/// What a normalisation needs of its case.
+/// Dose and mask that a normalisation needs of its case.
 #[derive(Clone, Debug)]
 struct Needs {
     /// The dose asked for, for the whole course.

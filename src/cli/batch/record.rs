@@ -1,4 +1,4 @@
-//! What a process leaves of its job: the record by which it is known as done, or why it failed.
+//! Records of a process: of a job that is done, or why it failed.
 
 use super::job::Outcome;
 use super::unit::{TALLY, Unit};
@@ -105,7 +105,7 @@ impl Record {
     }
 }
 
-/// Where the record of a failed job stands.
+/// Path of the record of a failed job.
 pub fn failed(unit: &Unit<'_>, out: &Path) -> PathBuf {
     out.join(format!("{}.failed.json", unit.name()))
 }

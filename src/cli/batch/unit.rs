@@ -1,4 +1,4 @@
-//! What one process does: a job, a part of its histories, or the merging of all parts.
+//! Work of one process: a job, a part of its histories, or the merging of all parts.
 
 use super::jobs_file::{Job, Word, with_files};
 use super::record::{Program, done};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub enum Piece {
     Whole,
     Part(Part),
-    /// Of so many parts.
+    /// Merging of so many parts.
     Merge(u64),
 }
 

@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// A process that is asked to end has this long.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where and by what a batch's jobs are run.
+/// Folder, program and device of a batch's jobs.
 #[derive(Debug)]
 pub struct Work<'a> {
     pub out: &'a Path,

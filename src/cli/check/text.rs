@@ -1,4 +1,4 @@
-//! What `beamsight check` prints.
+//! The text that `beamsight check` prints.
 
 use super::Row;
 use analysis::rate_text;

@@ -56,7 +56,7 @@ impl CheckFiles {
         Self { case, doses, left_out, unchecked: Vec::new() }
     }
 
-    /// What the file of a plan states; nothing where it has none.
+    /// Statements of a plan's file; none where it has no file.
     pub fn stated(&self, plan: &Plan) -> StatedPlan {
         let source = self.case.sources.of_plan(plan);
         source.and_then(|source| read_stated_plan(&source.path).ok()).unwrap_or_default()

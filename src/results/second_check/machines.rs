@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct CheckMachines {
     models: Models,
-    /// Where choices are kept, and whether there are new ones; `None` where they are not kept.
+    /// Folder where choices are kept, and whether there are new ones; `None` where they are not kept.
     folder: Option<PathBuf>,
     changed: bool,
     notes: Vec<String>,

@@ -104,7 +104,7 @@ pub fn second_check(
     })
 }
 
-/// What is unusual about the files.
+/// Warnings of the files.
 fn warnings(case: &Case) -> impl Iterator<Item = String> + '_ {
     let all = case.ct.iter().flat_map(|ct| &ct.remarks).chain(&case.remarks);
     all.filter(|remark| remark.severity == Severity::Warning).map(|remark| match &remark.files[..] {

@@ -1,4 +1,4 @@
-//! What a second check compares with: the planned doses, and the beams that cannot be judged whatever is computed.
+//! The planned side of a second check: its doses, and the beams that cannot be judged whatever is computed.
 
 use super::CheckJob;
 use analysis::second_check::{Item, MachineUse, common_point};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Beam doses of a plan whose sum differs more from its dose at their point are of something else, share.
 const SAME_SUM: f64 = 0.05;
 
-/// What there is to compare with.
+/// Planned doses to compare with.
 pub struct Planned {
     /// The index of the plan's dose.
     pub dose: Option<usize>,
