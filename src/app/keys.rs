@@ -17,7 +17,7 @@ struct Shortcut {
     word: &'static str,
     what: &'static str,
     command: fn(&State) -> Option<Command>,
-    /// It also works over an open menu.
+    /// Whether the key also works over an open menu.
     over_menus: bool,
 }
 

@@ -81,7 +81,7 @@ impl State {
         (1..).map(with_count).find(is_free).unwrap_or_default()
     }
 
-    /// Where beams are added: the isocentre of the others, else the middle of the target, else the crosshair.
+    /// Isocentre of added beams: that of the others, else the middle of the target, else the crosshair.
     fn isocentre_of_more_mm(&self) -> DVec3 {
         let others = self.plan().and_then(|plan| plan.beams.iter().rfind(|b| !b.setup));
         others

@@ -15,7 +15,7 @@ const PLACES: usize = 12;
 /// Half side of the beam's-eye view of a small field, mm.
 const SHOWN_MM: f32 = 130.0;
 
-/// What a scripted user drags: of beam 1, or structure 1, a sphere round the middle of the images.
+/// Handle that a scripted user drags: of beam 1, or structure 1, a sphere round the middle of the images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handle {
     /// The dial of the inspector.

@@ -1,4 +1,4 @@
-//! What follows a dragged handle: dose, isodoses, DVHs and goals.
+//! Results that follow a dragged handle: dose, isodoses, DVHs and goals.
 
 use super::handle::{Handle, Path};
 use super::{FRAME, Window, await_report, press, settle, window};
@@ -17,7 +17,7 @@ const WARM_UP: usize = 5;
 /// The structure whose DVH is watched.
 const WATCHED: u32 = 1;
 
-/// What followed a handle.
+/// Times of the results that followed a handle.
 pub struct Live {
     pub handle: Handle,
     /// From a move of the pointer to the frame in which dose and DVHs answer it, previews or not, ms.

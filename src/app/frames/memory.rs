@@ -32,7 +32,7 @@ pub struct Worked {
     pub steps: usize,
     /// Jobs of the worker.
     pub jobs: u64,
-    /// Of the process at rest, bytes, and the most there has been; none where the system does not tell.
+    /// Memory of the process at rest, bytes, and the most there has been; none where the system does not tell.
     pub resident: Option<[u64; 2]>,
 }
 

@@ -17,7 +17,7 @@ pub struct CheckInputs {
     pub catalogue: Option<Arc<Catalogue>>,
     /// The structures of the files.
     pub loaded: Option<Arc<StructureSet>>,
-    /// Where the models of treatment machines are remembered.
+    /// Folder where the models of treatment machines are remembered.
     pub state_folder: Option<PathBuf>,
 }
 

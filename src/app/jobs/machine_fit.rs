@@ -1,4 +1,4 @@
-//! What a fit of a machine answers.
+//! Answers of a machine's fit.
 
 use crate::state::machine_fit::Answered;
 use analysis::machine_fit::FittedMachine;

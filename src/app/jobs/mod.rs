@@ -96,11 +96,11 @@ pub enum Answer {
     NewDose(Arc<Dose>),
     /// The body found in the CT, with its remark.
     Body(Structure, Remark),
-    /// What the CT shows outside the body, its volume in cm3, and the density it was asked for with.
+    /// Contours of matter in the CT outside the body, its volume in cm3, and the density it was asked for with.
     Couch(Contours, f64, DensityOverride),
     /// Apertures of a plan.
     Apertures(Box<Fitted>),
-    /// What stands behind the names of machines now.
+    /// State of the files behind the names of machines.
     MachineContents(Vec<(String, MachineContents)>),
     /// A machine fitted to measured data, or compared with them.
     MachineFit(Box<MachineFitAnswer>),

@@ -17,7 +17,7 @@ pub fn body(ct: &Ct, set: &StructureSet, control: &JobControl) -> Result<(Struct
     found.ok_or_else(|| "nothing in this CT is dense enough to be a body".to_owned())
 }
 
-/// What opening comes to.
+/// Outcome of opening a case.
 pub enum Outcome {
     Opened(Box<Opened>),
     /// Objects of several patients: the user is asked first.

@@ -1,4 +1,4 @@
-//! What the Register workspace asks of the worker beside its results: the search, X-rays.
+//! Jobs of the Register workspace beside its results: the search, X-rays.
 
 use super::{Answer, OpenedImage, Requests};
 use crate::state::register::{GeometryDraft, Image, Proposal, Search, Trace};
@@ -8,7 +8,7 @@ use registration::{self, Found, Request, Step};
 use std::sync::Arc;
 use worker::{Lane, Task};
 
-/// What the workspace's jobs answer.
+/// Answers of the workspace's jobs.
 #[derive(Debug)]
 pub enum RegisterAnswer {
     Image(Box<OpenedImage>),

@@ -1,4 +1,4 @@
-//! What the patient has beyond the ends of the HU table.
+//! Tissue of the patient beyond the ends of the HU table.
 
 use crate::state::State;
 use crate::theme;

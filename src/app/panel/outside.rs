@@ -1,4 +1,4 @@
-//! What to do with matter that the beams pass outside the body: the couch of the CT, as a rule.
+//! Remedies for matter that the beams pass outside the body: the couch of the CT, as a rule.
 
 use crate::command::{Command, Commands};
 use crate::state::State;

@@ -1,4 +1,4 @@
-//! What plots have in common: their lines, and the marks of their axes.
+//! Parts common to all plots: their lines, and the marks of their axes.
 
 use egui::Color32;
 use egui_plot::{GridMark, Line};

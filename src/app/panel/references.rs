@@ -1,4 +1,5 @@
-//! What belongs to what in the folder of the case: what is open of it, what is missing, and what may be opened in its place.
+//! The reference tree of the case's folder: objects that are open, that are missing, and that may be opened in their
+//! place.
 
 use super::patients::who;
 use super::section;
@@ -98,7 +99,7 @@ fn is_open(state: &State, folder: &Folder, leaf: &Leaf) -> bool {
     }
 }
 
-/// What the user can have of an object: the word of the button.
+/// Word of an object's button, and its command.
 fn offered(state: &State, folder: &Folder, leaf: &Leaf, is_open: bool) -> Option<(&'static str, Command)> {
     let case = state.case();
     let now = folder.choice;

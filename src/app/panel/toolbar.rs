@@ -181,7 +181,7 @@ fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
     drafts.save_shown = shown.is_some();
 }
 
-/// What leaves as DICOM, and the folder for it; `true` once it is asked for.
+/// Objects that leave as DICOM, and the folder for them; `true` once the export is asked for.
 fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Commands) -> bool {
     ui.weak("DICOM files in a new folder");
     let mut choice = state.export;

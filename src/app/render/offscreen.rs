@@ -49,7 +49,7 @@ const WAITED_S: f64 = 0.25;
 pub struct Offscreen<A> {
     pub app: A,
     pub ctx: egui::Context,
-    /// Of the last frame; its textures are uploaded.
+    /// Output of the last frame; its textures are uploaded.
     pub output: FullOutput,
     frame: eframe::Frame,
     graphics: Option<RenderState>,

@@ -68,7 +68,7 @@ pub(super) struct RoomPipeline {
     /// Keyed by the address of the surface.
     surfaces: HashMap<usize, Placed>,
     target: Option<Target>,
-    /// What the picture shows.
+    /// Surfaces, camera and size of the picture.
     drawn: Option<RoomLook>,
 }
 

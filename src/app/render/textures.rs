@@ -207,7 +207,7 @@ impl Textures {
         (group, there)
     }
 
-    /// What makes the texture of a volume, where there is none, on a thread that does not draw.
+    /// Maker of a volume's texture, where there is none, for a thread that does not draw.
     pub(super) fn missing(&self, volume: &Volume<f32>, kind: Kind) -> Option<Uploader> {
         (!self.held.contains_key(&Key::Volume(volume.id(), kind))).then(|| self.uploader.clone())
     }

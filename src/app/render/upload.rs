@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A slab that takes longer is not waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What makes textures of volumes.
+/// Maker of textures of volumes.
 #[derive(Clone)]
 pub(super) struct Uploader {
     pub device: wgpu::Device,

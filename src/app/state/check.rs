@@ -23,7 +23,7 @@ pub struct SecondCheckBox {
     pub answer: Option<Box<Checked>>,
 }
 
-/// What the user sets.
+/// Options of a check, as the user sets them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckDraft {
     pub monte_carlo: bool,
@@ -72,7 +72,7 @@ pub enum CheckAction {
     Run,
 }
 
-/// What the models of the beams follow from.
+/// Inputs of the beams' models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelsAsk {
     /// The number of the case.
@@ -91,7 +91,7 @@ pub struct CheckAsk {
     pub structures: Arc<StructureSet>,
     pub settings: Settings,
     pub draft: CheckDraft,
-    /// Those of the case, where they are to be shown.
+    /// Goals of the case, where they are to be shown.
     pub goals: Vec<Goal>,
     pub models: Vec<MachineUse>,
 }
@@ -103,7 +103,7 @@ pub struct Checked {
     pub check: SecondCheck,
 }
 
-/// What a check under way is doing, in words.
+/// Phase of a check under way, in words.
 #[derive(Debug, Default)]
 pub struct CheckPhase(Mutex<String>);
 
@@ -153,14 +153,14 @@ impl State {
         Ok(Arc::clone(read))
     }
 
-    /// What the models of the plan on show follow from.
+    /// Inputs of the models for the plan on show.
     pub fn models_to_ask(&self) -> Option<ModelsAsk> {
         let case = self.origin.as_ref()?.number;
         let (plan, picked) = (self.plan_to_check().ok()?, self.second_check.draft.picked.clone());
         Some(ModelsAsk { case, plan, picked })
     }
 
-    /// What a check would be asked now, or why it cannot be, a sentence.
+    /// Inputs of a check at present, or why there is none, a sentence.
     pub fn check_to_ask(&self) -> Result<CheckAsk, String> {
         let (plan, asked) = (self.plan_to_check()?, self.models_to_ask());
         let SecondCheckBox { draft, models_of, models, .. } = &self.second_check;
@@ -187,7 +187,7 @@ impl State {
         })
     }
 
-    /// What has changed since an answer was asked for, in words; `None` for one that holds.
+    /// Changes since an answer was asked for, in words; `None` for one that holds.
     pub fn check_is_stale(&self) -> Option<String> {
         let was = &self.second_check.answer.as_ref()?.ask;
         let now = match self.check_to_ask() {

@@ -1,4 +1,4 @@
-//! What makes or changes a structure by calculation.
+//! Calculations that make or change a structure.
 
 use analysis::contouring::Operation;
 use case::StructureKind;
@@ -12,10 +12,10 @@ pub struct ContouringAction {
     pub into: Destination,
 }
 
-/// Where the contours go.
+/// Structure that receives the contours.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Destination {
-    /// They replace those of the structure itself.
+    /// The structure itself, whose contours they replace.
     Itself,
     New {
         name: String,

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 /// Diameters of a brush, mm.
 pub const DIAMETERS_MM: RangeInclusive<f64> = 1.0..=150.0;
 
-/// What a drag or click in a view draws.
+/// Shape that a drag or click in a view draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     /// A disc in the plane of the view.

@@ -1,4 +1,4 @@
-//! What an export from the window writes.
+//! Choice of the objects that an export from the window writes.
 
 use super::State;
 use case::Case;
@@ -39,7 +39,7 @@ impl Default for ExportChoice {
 }
 
 impl ExportChoice {
-    /// What leaves of a case, and of its X-rays, where it has some.
+    /// Objects that leave of a case, and of its X-rays, where it has some.
     pub fn options(&self, case: &Case, xrays: Option<&XRays>) -> ExportOptions {
         let wanted = |part: &ExportPart| match part {
             ExportPart::Ct => self.ct,

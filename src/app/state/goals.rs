@@ -9,7 +9,7 @@ use case::{Dose, DoseStatus, Goal, Structure, StructureKind};
 use results::DvhOf;
 use std::sync::Arc;
 
-/// What is open in the list of goals.
+/// Open parts of the list of goals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GoalEditor {
     /// The goal being edited, by its place in the list.
@@ -111,8 +111,8 @@ impl State {
         unsettled(if behind { status.worst(DoseStatus::Stale) } else { status }).or(part)
     }
 
-    /// What is to be said beside every verdict on the displayed dose: its status unless it is final, and that it is not
-    /// of the whole plan. `None` for a final dose of a plan, or one of a file.
+    /// Reservation beside every verdict on the displayed dose: its status unless it is final, and that it is not of the
+    /// whole plan. `None` for a final dose of a plan, or one of a file.
     pub fn goal_reservation(&self) -> Option<String> {
         let status = self.results.dvh_status()?;
         let whole = matches!(status, DoseStatus::Final | DoseStatus::Imported);

@@ -10,7 +10,7 @@ const EVERY: Duration = Duration::from_secs(2);
 /// A look that takes longer is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What stood behind the names of machines when it was last looked at.
+/// State of the files behind the names of machines at the last look.
 #[derive(Debug, Default)]
 pub struct MachineFiles {
     seen: BTreeMap<String, MachineContents>,
@@ -49,7 +49,8 @@ impl State {
         self.machine_files.asked = None;
     }
 
-    /// What stands behind the names now; returns those of which it has changed, whose doses are thereby stale.
+    /// Takes the present state of the files; returns the names of those that have changed, whose doses are thereby
+    /// stale.
     pub fn take_machine_contents(&mut self, contents: Vec<(String, MachineContents)>) -> Vec<String> {
         self.machine_files.waits = false;
         let seen = &mut self.machine_files.seen;

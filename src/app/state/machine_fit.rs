@@ -5,7 +5,7 @@ use physics::{Machine, Parameter};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a fit or a comparison is made from.
+/// Machine, files and settings of a fit or a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
     /// A shipped machine, or a file.
@@ -26,7 +26,7 @@ impl Default for Chosen {
     }
 }
 
-/// What came of it.
+/// Outcome of a fit or a comparison.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     Fitted(Arc<FittedMachine>),

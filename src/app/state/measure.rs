@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Shorter lines are slips of the hand, mm.
 pub const SHORTEST_MM: f64 = 0.5;
 
-/// What the pointer draws in the slice views.
+/// Measurement that the pointer draws in the slice views.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Ruler,

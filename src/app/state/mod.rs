@@ -67,13 +67,13 @@ pub struct State {
     pub patients: Option<Box<PatientQuestion>>,
     /// Doses of files that state another patient, until the user has answered for them.
     pub strange_doses: Vec<StrangeDose>,
-    /// What belongs to what in the folder is on show.
+    /// Whether the reference tree is shown.
     pub references_open: bool,
     /// The open question about unsaved work, if any.
     pub question: Option<Question>,
     /// Files to be written that already exist, until the user confirms or refuses their replacement.
     pub replacing: Vec<Target>,
-    /// What an export writes.
+    /// Objects that an export writes.
     pub export: ExportChoice,
     /// Unsaved work of closed windows.
     pub recoverable: Vec<Recoverable>,

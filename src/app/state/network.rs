@@ -1,4 +1,4 @@
-//! What the window knows of other systems: names and places as typed, what listens and sends now, what was said.
+//! State of the network: names and addresses as typed, the listener, the conversation under way, and events.
 
 use files::PeerSettings;
 use network::{AeTitle, Call, Match, Patience, Query, ReceiveOptions, Route, let_in, query_key, query_uid};
@@ -11,7 +11,7 @@ const MOST_LINES: usize = 200;
 /// Arrivals that are offered to open.
 const MOST_ARRIVALS: usize = 8;
 
-/// What we call another system for.
+/// Purpose of a call to another system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Errand {
     Echo,
@@ -41,7 +41,7 @@ pub struct Search {
     pub by_move: bool,
 }
 
-/// What a system has answered to a query.
+/// Answer of a system to a query.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub call: Call,
@@ -55,12 +55,12 @@ pub struct Network {
     pub settings: PeerSettings,
     /// Whether a listener was asked for and has not ended.
     pub has_listener: bool,
-    /// Where it listens.
+    /// Address of the listener.
     pub listening: Option<SocketAddr>,
     pub calling: Option<Calling>,
     pub search: Search,
     pub found: Option<Found>,
-    /// What happened, oldest first, and whether it is a failure.
+    /// Events, oldest first, and whether each is a failure.
     pub lines: VecDeque<(bool, String)>,
     /// Folders of arrivals, newest first.
     pub arrived: Vec<PathBuf>,
@@ -97,7 +97,7 @@ impl Network {
         self.arrived.truncate(MOST_ARRIVALS);
     }
 
-    /// What a listener is to be, by what is typed.
+    /// Options of a listener, by what is typed.
     ///
     /// # Errors
     /// What is missing or wrong.
@@ -119,7 +119,7 @@ impl Network {
         })
     }
 
-    /// What to ask for, by what is typed.
+    /// Query to ask, by what is typed.
     ///
     /// # Errors
     /// What is wrong.
@@ -159,7 +159,7 @@ impl Network {
         Ok(SocketAddr::new(ip, port))
     }
 
-    /// Whom to call, by what is typed.
+    /// Call to make, by what is typed.
     ///
     /// # Errors
     /// What is missing or wrong.

@@ -36,7 +36,7 @@ pub struct PatientQuestion {
 #[derive(Debug)]
 pub struct PatientToOpen {
     pub patient: PatientInfo,
-    /// What the folder has of the patient: `1 CT series, 2 plans`.
+    /// Objects of the patient in the folder: `1 CT series, 2 plans`.
     pub holds: String,
     /// Opens the patient's own objects alone; `None` where there is nothing to be shown by itself.
     pub alone: Option<Choice>,
@@ -57,7 +57,7 @@ pub struct StrangeDose {
 pub enum PatientReply {
     /// The objects of one of them, by place in the question.
     Alone(usize),
-    /// They are one patient: objects that belong together are opened together.
+    /// Opens objects that belong together: the patients are one.
     Together,
     Cancel,
 }
@@ -98,7 +98,7 @@ impl PatientQuestion {
         Self { opening, patients: patients.filter(|p| !p.holds.is_empty()).collect() }
     }
 
-    /// What an answer opens; `None` for nothing.
+    /// Objects that an answer opens; `None` for nothing.
     pub fn answered(self, reply: PatientReply) -> Option<Opening> {
         let choice = match reply {
             PatientReply::Cancel => return None,
@@ -159,9 +159,9 @@ impl Origin {
 #[derive(Clone, Debug)]
 pub struct Folder {
     pub catalogue: Arc<Catalogue>,
-    /// What belongs to what in it.
+    /// Reference tree of the folder.
     pub tree: Arc<Tree>,
-    /// What was opened of it.
+    /// Objects of it that are open.
     pub choice: Choice,
 }
 

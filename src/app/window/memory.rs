@@ -71,7 +71,7 @@ impl Memory {
 }
 
 impl App {
-    /// Where choices are kept from run to run.
+    /// Folder where choices are kept from run to run.
     pub(super) fn state_folder(&self) -> Option<PathBuf> {
         self.memory.folder.clone()
     }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// A window that closes waits this long for conversations to be aborted in order.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// What the threads report.
+/// Report of a thread.
 enum News {
     Listening(SocketAddr),
     Happened(Event),

@@ -76,7 +76,8 @@ pub(super) struct StartOptions {
     pub register: Option<RegisterOptions>,
     /// A report to be written once everything is computed.
     pub report: Option<PathBuf>,
-    /// Where it is written: whoever asked for it says so, under the name that it gets in the end.
+    /// Path of the report while it is written: whoever asked for it announces it, under the name that it gets in the
+    /// end.
     pub writes_report: Option<PathBuf>,
 }
 

@@ -293,7 +293,7 @@ fn hover(ui: &mut Ui, row: &GoalRow, reservation: Option<&str>) {
     ui.weak("Click to change");
 }
 
-/// What the numbers are of, and reservations.
+/// Dose of the numbers, and reservations.
 fn notes(ui: &mut Ui, state: &State, rows: &[GoalRow]) {
     let mut told: Vec<String> = Vec::new();
     for row in rows {

@@ -10,7 +10,7 @@ use analysis::contouring::{BEYOND_FIELD_MM, BolusOver, EntranceField, Operation}
 use case::{Beam, Structure, StructureKind};
 use egui::{Button, ComboBox, Ui};
 
-/// What the user has entered, kept by the window.
+/// Entries of the user, kept by the window.
 #[derive(Clone, Copy)]
 struct Draft {
     thickness_mm: f64,
@@ -19,7 +19,7 @@ struct Draft {
     below_mm: f64,
 }
 
-/// Where a bolus lies: a beam or a structure by number.
+/// Surface under a bolus: the body, or a beam or a structure by number.
 #[derive(Clone, Copy, PartialEq)]
 enum Over {
     Body,

@@ -1,4 +1,4 @@
-//! Where a couch stands, by number.
+//! Position of a couch, by number.
 
 use super::{field, fields};
 use crate::command::{Command, Commands, gesture};

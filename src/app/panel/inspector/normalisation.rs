@@ -1,4 +1,4 @@
-//! What a plan is normalised to: a volume of a structure, a point or the maximum.
+//! Normalisation of a plan: to a volume of a structure, a point or the maximum.
 
 use super::{field, fields};
 use crate::command::{Command, Commands, gesture};
@@ -57,7 +57,7 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
     }
 }
 
-/// What the plan is scaled to.
+/// The part of the dose that the plan is scaled to.
 fn place(ui: &mut Ui, state: &State, plan: &Plan, next: &mut Option<Normalisation>) {
     let name = |at: Option<&NormalisedAt>| match at {
         None => "not: monitor units as typed",

@@ -1,4 +1,4 @@
-//! What makes or changes a structure by calculation: margins, booleans, crops, HU, slices, clean-up.
+//! Calculations that make or change a structure: margins, booleans, crops, HU, slices, clean-up.
 
 use super::{field, fields};
 use crate::command::{Command, Commands};
@@ -10,7 +10,7 @@ use case::{Structure, StructureKind, StructureSet};
 use egui::{Button, CollapsingHeader, ComboBox, Ui};
 use geometry::polygons::Boolean;
 
-/// What the user has entered, kept by the window for each structure.
+/// Entries of the user, kept by the window for each structure.
 #[derive(Clone)]
 struct Draft {
     grow: bool,

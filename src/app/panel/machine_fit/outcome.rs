@@ -1,4 +1,5 @@
-//! What came of a fit or a comparison: the verdict, curves, output factors, fitted numbers; what is done with it.
+//! Outcome of a fit or a comparison: the verdict, curves, output factors, fitted numbers, and the buttons that use
+//! them.
 
 use super::{curves, name_of};
 use crate::command::{Command, Commands};

@@ -1,4 +1,4 @@
-//! What the couch has to do so that the patient lies as planned.
+//! Couch movement after which the patient lies as planned.
 
 use case::Pose;
 use geometry::{BeamFrame, PatientPosition};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeometryDraft {
     pub path: PathBuf,
-    /// What the file lacks, by name.
+    /// Values that the file lacks, by name.
     pub missing: Vec<&'static str>,
     pub placement: Placement,
 }
@@ -26,7 +26,7 @@ pub struct StrangeXray {
 }
 
 impl GeometryDraft {
-    /// What is asked, in a sentence.
+    /// Question to the user, in a sentence.
     pub fn said(&self) -> String {
         let name = self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         format!("{name} does not say where it was taken: no {}", self.missing.join(", no "))

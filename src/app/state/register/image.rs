@@ -16,9 +16,9 @@ pub struct Image {
     pub texels: Arc<Texels>,
     /// Values of the texels at black and at white.
     pub range: [f32; 2],
-    /// What the metric looks at; `None`: all.
+    /// Region that the metric reads; `None`: all.
     pub region: Option<Region>,
-    /// What the collimator left open, where that is known and not all of it.
+    /// Region that the collimator left open, where that is known and not all of it.
     pub opening: Option<Region>,
     /// The file it came from, and what was said of its geometry.
     pub file: Option<(PathBuf, Placement)>,
@@ -39,7 +39,7 @@ impl Image {
         Ok(Self { radiograph, texels, range, region: None, opening, file: None })
     }
 
-    /// What the metric looks at.
+    /// The X-ray within the region that the metric reads.
     pub fn view(&self) -> View {
         let view = View::new(Arc::clone(&self.radiograph));
         match self.region {

@@ -1,4 +1,4 @@
-//! What the Register workspace knows: X-rays, the pose the patient is given by hand or by the search, how both are shown.
+//! State of the Register workspace: X-rays, the pose the patient is given by hand or by the search, how both are shown.
 //!
 //! The pose is what is found: where the patient lies, beside where the plan has him ([`Pose`]). Its steps are undone apart
 //! from those of the case, which it does not change.
@@ -45,7 +45,7 @@ pub struct AttenuationChoice {
 }
 
 impl AttenuationChoice {
-    /// Of X-ray tubes and treatment beams; the tables go further.
+    /// Energies of X-ray tubes and treatment beams, keV; the tables go further.
     pub const KEV: RangeInclusive<f64> = 20.0..=6000.0;
 
     /// Within what is offered.
@@ -74,7 +74,7 @@ pub struct Register {
     pub asked: usize,
     /// Made-up pairs so far.
     pub(crate) made_up: u64,
-    /// Where the hand has put the patient.
+    /// Poses that the patient was given by hand.
     pub poses: Steps<Pose>,
     /// In the order of a pose.
     pub locked: [bool; AXES],
@@ -85,7 +85,7 @@ pub struct Register {
     pub method: Method,
     /// The next drag in a view marks the region that the metric looks at.
     pub marking: bool,
-    /// Of the made-up pair on show: the pose to be found.
+    /// Pose to be found, of the made-up pair on show.
     pub(crate) hidden: Option<Pose>,
     /// An X-ray that waits for its geometry.
     pub(crate) draft: Option<Box<GeometryDraft>>,
@@ -153,7 +153,7 @@ impl Register {
         }
     }
 
-    /// What the views show: what the search proposes, else where the hand has put the patient.
+    /// Pose in the views: that of the search, else the one given by hand.
     pub fn shown_pose(&self) -> Pose {
         match &self.search {
             Search::Idle => *self.poses.now(),
@@ -182,7 +182,8 @@ impl Register {
         matches!(self.search, Search::Idle)
     }
 
-    /// What poses turn about, patient LPS, mm: the isocentre of the X-rays, else of the plan, else the CT's middle.
+    /// Centre about which poses turn, patient LPS, mm: the isocentre of the X-rays, else of the plan, else the CT's
+    /// middle.
     pub fn centre_mm(&self, case: &Case) -> DVec3 {
         let of_image = || self.images.first()?.radiograph.setup.map(|s| s.isocentre_mm);
         let of_plan = || Some(case.plans.first()?.beams.first()?.isocentre_mm);

@@ -32,7 +32,7 @@ pub fn held(from: &Pose, to: &Pose, locked: [bool; 6]) -> Pose {
     pose_of(to)
 }
 
-/// What is right, up, and towards the source on an image; unit vectors in patient LPS.
+/// Axes of an image: right, up, and towards the source; unit vectors in patient LPS.
 pub fn seen_axes(image: &Projection) -> [DVec3; 3] {
     let right = image.column_step_mm().normalize();
     let down = image.row_step_mm().normalize();

@@ -28,7 +28,7 @@ pub struct RegisterRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptImage {
     pub path: PathBuf,
-    /// What was said of its geometry beside its file.
+    /// Geometry stated beside its file.
     #[serde(default)]
     pub placement: Placement,
     #[serde(default)]

@@ -124,7 +124,7 @@ impl CaseResults {
             .try_fold(whole, |worst, status| status.map(|s| worst.worst(s)))
     }
 
-    /// What the displayed plan's dose does not count, a few words each: why it is partial.
+    /// Parts of the plan that its displayed dose does not count, a few words each: why it is partial.
     pub fn plan_caveats(&self, plan: &Plan) -> Vec<String> {
         let left_out: Vec<String> = beams_left_out(plan).into_iter().collect();
         let sum = self.view.dose.as_ref().filter(|_| self.shown == Shown::Plan).map(|dose| &dose.caveats);

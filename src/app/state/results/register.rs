@@ -1,4 +1,4 @@
-//! What the Register workspace reads: the CT's attenuation, the metric of the pose on show.
+//! Results of the Register workspace: the CT's attenuation, the metric of the pose on show.
 
 use super::CaseResults;
 use super::needed::ONLY;

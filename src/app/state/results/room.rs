@@ -1,4 +1,4 @@
-//! What the room view shows: surfaces of structures and isodoses, and the clearance of the gantry head.
+//! Results of the room view: surfaces of structures and isodoses, and the clearance of the gantry head.
 
 use super::needed::{DISPLAYED, ONLY};
 use super::{CaseResults, State};

@@ -12,10 +12,10 @@ const HEIGHT_MM: [f64; 2] = [20.0, 8000.0];
 const EYE_HEIGHTS: f64 = 3.0;
 /// Turn of a drag, radians per point.
 const TURN_PER_POINT: f64 = 0.008;
-/// What is further than this from the target, before or behind it, is not drawn, mm.
+/// Greatest distance from the target, before or behind it, of anything drawn, mm.
 const REACH_MM: f64 = 3000.0;
 
-/// Where the room is seen from.
+/// Viewpoint of the room.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Camera {
     /// Patient LPS, mm.
@@ -118,7 +118,7 @@ impl Camera {
         lens * camera
     }
 
-    /// Where a position (patient LPS, mm) is seen in a view; `None` beside or behind the eye.
+    /// Screen position of a position (patient LPS, mm) in a view; `None` beside or behind the eye.
     pub fn screen(&self, patient_mm: DVec3, rect: Rect) -> Option<Pos2> {
         let d = patient_mm - self.eye();
         let depth = -d.dot(self.axes[2]);
@@ -170,7 +170,7 @@ mod tests {
         Camera::preset(preset, position, beam.as_ref(), DVec3::ZERO, 800.0)
     }
 
-    /// What is right, up and nearest on the screen, by what the presets are called.
+    /// Presets have the axes on the screen right, up and nearest that their names promise.
     #[test]
     fn presets_look_along_their_axes() {
         use PatientPosition::{Ffs, Hfp, Hfs};

@@ -1,4 +1,4 @@
-//! What stands in the room: surfaces and lines with their looks.
+//! Content of the room: surfaces and lines with their looks.
 
 use super::shapes::{Ends, Field, couch, head};
 use super::{Camera, RoomScene};

@@ -11,7 +11,7 @@ use glam::DVec3;
 /// Points that a degree of turn counts for: where two angles are seen at one place, the nearer one is meant.
 const POINTS_PER_DEGREE: f32 = 0.35;
 
-/// What a drag holds.
+/// Object that a drag holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Hold {
     /// The head of a beam, by index, and the offset of its middle from the pointer.

@@ -82,7 +82,7 @@ impl RoomScene<'_> {
         self.near.iter().any(|(index, ..)| *index == beam.index)
     }
 
-    /// What a picture of so many pixels shows from a camera.
+    /// Content of a picture of so many pixels from a camera.
     pub fn look(&self, camera: &Camera, size_px: [u32; 2]) -> RoomLook {
         content::look(self, camera, size_px)
     }
