@@ -20,10 +20,10 @@ const PARTS_THAT_NAME: [(&str, &str, &str); 1] = [("cudarc", "engine", "engine/c
 
 const MOST_LINES: usize = 600;
 
-/// Every Rust file under `src`: its relative path and its text.
-fn sources() -> Vec<(String, String)> {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut folders = vec![src.clone()];
+/// Every Rust file under a folder of the repository: its path in the folder and its text.
+fn rust_files(folder: &str) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut folders = vec![root.clone()];
     let mut files: Vec<PathBuf> = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -36,8 +36,12 @@ fn sources() -> Vec<(String, String)> {
         }
     }
     files.sort();
-    let name = |p: &Path| p.strip_prefix(&src).unwrap().to_str().unwrap().replace('\\', "/");
+    let name = |p: &Path| p.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
     files.iter().map(|p| (name(p), fs::read_to_string(p).unwrap())).collect()
+}
+
+fn sources() -> Vec<(String, String)> {
+    rust_files("src")
 }
 
 /// Each room: its name, and what its `Cargo.toml` depends on.
@@ -285,35 +289,35 @@ fn files_can_be_held_in_mind() {
     assert!(long.is_empty(), "{}", long.join("\n"));
 }
 
-/// Words that open a doc comment and name nothing: a sentence has a noun of the field as its subject.
+/// Words that open a doc comment or a paragraph of one without a noun of the field as its subject.
 const PRONOUNS: [&str; 11] =
     ["What", "Where", "Whom", "Who", "Those", "That", "Of", "These", "This", "It", "They"];
 
-/// Doc comments that still open with a pronoun.
-const PRONOUNS_LEFT: usize = 0;
-
-/// Line numbers of the doc comments that open with a pronoun.
+/// Line numbers of the paragraphs of doc comments that open with a pronoun.
 fn pronouns(text: &str) -> Vec<usize> {
-    let is_doc = |line: &str| line.starts_with("///") || line.starts_with("//!");
     let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
-    let opens = |n: &usize| {
-        let first = lines[*n].get(3..).unwrap_or_default().trim_start();
-        is_doc(lines[*n]) && (*n == 0 || !is_doc(lines[*n - 1])) && PRONOUNS.contains(&identifier(first))
+    let doc = |n: usize| {
+        let line = lines.get(n)?;
+        line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim)
     };
-    (0..lines.len()).filter(opens).map(|n| n + 1).collect()
+    let opens =
+        |n: usize| n == 0 || doc(n - 1).is_none_or(|before| before.is_empty() || before.starts_with('#'));
+    let is_wrong = |n: usize| doc(n).is_some_and(|line| opens(n) && PRONOUNS.contains(&identifier(line)));
+    (0..lines.len()).filter(|n| is_wrong(*n)).map(|n| n + 1).collect()
 }
 
 #[test]
 fn doc_comments_name_their_subject() {
-    let text = "/// What\n/// It\nfn a() {}\n    /// A beam.\n    ///\n    /// It\n//! That's";
-    assert_eq!(pronouns(text), [1]);
-    assert_eq!(pronouns("//! Whatever.\n\n  /// Of a beam."), [3]);
-    let files = sources();
-    let all: Vec<String> = files
-        .iter()
-        .flat_map(|(file, text)| pronouns(text).into_iter().map(move |line| format!("src/{file}:{line}")))
-        .collect();
-    assert_eq!(all.len(), PRONOUNS_LEFT, "{}", all.join("\n"));
+    let text = "/// What\n/// It\nfn a() {}\n    /// A beam.\n    ///\n    /// Of\n/// # Errors\n/// Those\n//! That's";
+    assert_eq!(pronouns(text), [1, 6, 8]);
+    assert_eq!(pronouns("//! Whatever.\n\n  /// Of a beam.\n// What"), [3]);
+    let mut all = Vec::new();
+    for folder in ["src", "tests", "benches"] {
+        for (file, text) in rust_files(folder) {
+            all.extend(pronouns(&text).into_iter().map(|line| format!("{folder}/{file}:{line}")));
+        }
+    }
+    assert!(all.is_empty(), "a noun of the field opens a sentence:\n{}", all.join("\n"));
 }
 
 #[test]

@@ -21,9 +21,9 @@ use rays::{RayVoxels, Walk};
 use skip::{Missing, skip};
 use std::sync::Arc;
 
-/// Of the greatest dose, percent: what a card may differ from the CPU by.
+/// Greatest difference of a card from the CPU, percent of the greatest dose.
 const DOSE_PERCENT: f64 = 0.1;
-/// The same of gamma.
+/// Greatest difference of gamma.
 const GAMMA: f32 = 1e-5;
 
 /// A driver that is there and does not work is a failure.

@@ -130,7 +130,7 @@ fn bits(word: &str) -> Result<DoseBits, String> {
 }
 
 /// # Errors
-/// What cannot leave, by name; errors of opening, computing and writing. Nothing is written then.
+/// Objects that cannot leave, by name; errors of opening, computing and writing. Nothing is written then.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let mut inputs = Inputs::default();
     paths_of(&args.case.case).into_iter().for_each(|path| inputs.add("the CASE", path));

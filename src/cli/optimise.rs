@@ -72,7 +72,7 @@ fn outputs(args: &Args) -> Outputs {
 const TELL_EVERY: Duration = Duration::from_secs(2);
 
 /// # Errors
-/// Those of opening, of the optimisation, of the true dose and of writing.
+/// Errors of opening, of the optimisation, of the true dose and of writing.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     words::ending(&args.out, &["toml"])?;
     if let Some(matrix) = &args.matrix {

@@ -105,7 +105,7 @@ impl Outputs {
     /// Writes all files of a call, or none where one cannot be written or has been created in the meantime.
     ///
     /// # Errors
-    /// Those of `write`; a file that another program has created.
+    /// Errors of `write`; a file that another program has created.
     pub fn write<T>(&self, write: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
         together(|| {
             let written = write()?;

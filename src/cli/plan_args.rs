@@ -101,7 +101,7 @@ impl PlanArgs {
     /// Reports an unreadable plan before a large CT is read.
     ///
     /// # Errors
-    /// Those of its reader.
+    /// Errors of its reader.
     pub fn check(&self) -> anyhow::Result<()> {
         self.plan
             .as_ref()
@@ -148,7 +148,7 @@ impl PlanArgs {
     /// there is none.
     ///
     /// # Errors
-    /// Those of the file's reader.
+    /// Errors of the file's reader.
     pub fn prescription_gy(&self, case: &Case) -> anyhow::Result<Result<f64, &'static str>> {
         let mut prescribed: Vec<f64> = match &self.plan {
             Some(path) => {

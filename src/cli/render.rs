@@ -423,7 +423,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
 }
 
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn write_png(path: &Path, picture: &app::render::offscreen::Picture) -> anyhow::Result<()> {
     replace_file(path, |file| picture.write_png(file))
         .with_context(|| format!("cannot write {}", path.display()))

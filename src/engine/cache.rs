@@ -51,7 +51,7 @@ impl Cache {
     /// The value of a key, made where it is not cached. Two requests at once may both make it.
     ///
     /// # Errors
-    /// What `make` returns; then nothing is cached.
+    /// Errors of `make`; then nothing is cached.
     pub fn get<K: PartialEq + Any + Send, V: Weighed, E>(
         &self,
         key: K,

@@ -13,7 +13,7 @@ use super::{Compute, JobControl, cpu, cuda};
 /// As [`refine_over`], on one device.
 ///
 /// # Errors
-/// Those of [`refine_over`].
+/// Errors of [`refine_over`].
 pub fn refine(
     request: &MccsRequest,
     device: &Compute,
@@ -62,7 +62,7 @@ pub fn refine_over(
 /// The sums of a part of a request's histories. Where a card fails, the CPU runs the part.
 ///
 /// # Errors
-/// Those of [`refine_over`]; more parts than the run has batches.
+/// Errors of [`refine_over`]; more parts than the run has batches.
 pub fn part(
     request: &MccsRequest,
     part: Part,

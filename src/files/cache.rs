@@ -25,7 +25,7 @@ pub fn read_cached<T: DeserializeOwned + Default>(path: &Path, most: u64) -> T {
 /// Writes a file in that folder, which is made where it does not exist.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn write_cached(path: &Path, what: &impl Serialize) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

@@ -66,7 +66,7 @@ impl ChosenMachines {
     }
 
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn save(&self, folder: &Path) -> Result<(), ChosenMachinesError> {
         let path = folder.join(FILE);
         let write = || -> io::Result<()> {

@@ -104,7 +104,7 @@ impl KeptDoses {
     /// give back to the bit is not kept.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub(super) fn write(&self, key: &str, dose: &Dose) -> io::Result<bool> {
         let path = self.folder.join(key).with_extension(FILE);
         if path.is_file() {

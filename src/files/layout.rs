@@ -82,7 +82,7 @@ impl Layout {
     }
 
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn save(&self, folder: &Path) -> io::Result<()> {
         private_folder(folder)?;
         let text = serde_json::to_string_pretty(self)?;

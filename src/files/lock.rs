@@ -14,7 +14,7 @@ impl Lock {
     /// Takes a lock, alone or `shared` with others that share it; `None` where another program has it.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn try_take(path: &Path, shared: bool) -> io::Result<Option<Self>> {
         let file = File::options().create(true).truncate(false).read(true).write(true).open(path)?;
         match if shared { file.try_lock_shared() } else { file.try_lock() } {

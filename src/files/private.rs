@@ -8,7 +8,7 @@ use std::path::Path;
 /// Makes a folder and its missing parents, accessible to the user only; an existing one is not changed.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

@@ -23,7 +23,7 @@ pub fn recent_cases(folder: &Path) -> Vec<String> {
 /// Puts a CASE argument first among them, and returns them all.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn add_recent_case(folder: &Path, word: &str) -> io::Result<Vec<String>> {
     private_folder(folder)?;
     let mut words = recent_cases(folder);

@@ -45,7 +45,7 @@ impl Keeper {
     /// Starts a window's recovery in a folder, which is created and closed to other users.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn begin(folder: &Path) -> io::Result<Self> {
         static WINDOWS: AtomicU32 = AtomicU32::new(0);
         private_folder(folder)?;
@@ -87,7 +87,7 @@ impl Keeper {
     /// long as all together fit into [`KEPT_DOSES_BYTES`]; those of other keys go. Without kept work there are none.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn keep_doses(&self, wanted: &[(String, Option<Arc<Dose>>)]) -> io::Result<()> {
         let kept = KeptDoses::beside(&self.path());
         kept.keep_only(|key| wanted.iter().any(|(wanted, _)| wanted == key));
@@ -175,7 +175,7 @@ impl Recoverable {
     /// Discards it, with its doses.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn remove(path: &Path) -> io::Result<()> {
         KeptDoses::beside(path).remove();
         fs::remove_file(path)

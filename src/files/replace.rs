@@ -38,7 +38,7 @@ impl Temporary {
     /// A folder within another, accessible to the user only.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn folder_in(folder: &Path) -> io::Result<Self> {
         Self::make(folder, None, |path| {
             let mut builder = fs::DirBuilder::new();
@@ -72,7 +72,7 @@ impl Temporary {
     /// Moves it to a free path, or over a file, which it replaces.
     ///
     /// # Errors
-    /// Those of the file system; the temporary file is then removed.
+    /// Errors of the file system; the temporary file is then removed.
     pub fn rename(self, to: &Path) -> io::Result<()> {
         let _lock = lock();
         remove(&self.path.join(LOCK));
@@ -112,7 +112,7 @@ impl Temporary {
     /// Moves the content of a temporary folder into an empty one.
     ///
     /// # Errors
-    /// Those of the file system; the target is then empty again.
+    /// Errors of the file system; the target is then empty again.
     pub fn move_contents(self, to: &Path) -> io::Result<()> {
         let _lock = lock();
         let mut moved = Vec::new();
@@ -204,7 +204,7 @@ fn remove(path: &Path) {
 /// the earlier file; within [`together`], when all are complete. Missing folders are not made.
 ///
 /// # Errors
-/// Those of `write` or the file system; the temporary file is then removed.
+/// Errors of `write` or the file system; the temporary file is then removed.
 pub fn replace_file<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
@@ -230,7 +230,7 @@ pub fn replace_file<E: From<io::Error>>(
 /// not at all.
 ///
 /// # Errors
-/// Those of `write` or the file system; all files are then as before.
+/// Errors of `write` or the file system; all files are then as before.
 pub fn together<T, E: From<io::Error>>(write: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     /// Clears the list even after a panic, for the next call.
     struct Begun;
@@ -307,7 +307,7 @@ pub fn stop_in_order() -> &'static AtomicBool {
 /// exit.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 #[cfg(unix)]
 pub fn remove_temporaries_on_signals() -> io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};

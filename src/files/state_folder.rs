@@ -28,7 +28,7 @@ fn folder_of(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 /// Makes a folder and its missing parents, accessible to the owner only; an existing one is closed to others.
 ///
 /// # Errors
-/// Those of the file system; a link, or another user's folder.
+/// Errors of the file system; a link, or another user's folder.
 pub fn private_folder(path: &Path) -> io::Result<()> {
     let mut make = fs::DirBuilder::new();
     make.recursive(true);

@@ -11,7 +11,7 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// several go unseen once in 2^64; it is no protection against forgery.
 ///
 /// # Errors
-/// Those of the file system, or the kind of the path.
+/// Errors of the file system, or the kind of the path.
 pub fn content_digest(path: &Path) -> io::Result<String> {
     content_digest_of(&mut open_regular(path)?.0)
 }
@@ -19,7 +19,7 @@ pub fn content_digest(path: &Path) -> io::Result<String> {
 /// The same of what is read.
 ///
 /// # Errors
-/// Those of the reader.
+/// Errors of the reader.
 pub fn content_digest_of(from: &mut impl Read) -> io::Result<String> {
     let (mut hash, mut length) = (FACTOR, 0u64);
     let mut buffer = vec![0; 1 << 16];

@@ -31,7 +31,7 @@ pub fn odd_kind(kind: FileType) -> Option<&'static str> {
 /// opened.
 ///
 /// # Errors
-/// Those of the file system, or the kind of the path.
+/// Errors of the file system, or the kind of the path.
 pub fn open(path: &Path) -> io::Result<(File, u64)> {
     let (file, metadata) = open_regular(path)?;
     trail::add(path, &metadata);

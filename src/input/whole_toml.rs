@@ -6,7 +6,7 @@ use toml::de::Error;
 /// As `toml::from_str`, which reads `[-50, 0, 50]` as a pair, but refuses what is too much.
 ///
 /// # Errors
-/// Those of `toml`, and arrays that are too long.
+/// Errors of `toml`, and arrays that are too long.
 pub fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     let read = toml::from_str(text)?;
     surplus_of::<T>(text).map(|()| read)

@@ -129,7 +129,7 @@ fn local_header(name: &str, sum: u32, length: u32) -> Vec<u8> {
 /// Writes the matrix, the rows, the objectives and the answer of an optimisation.
 ///
 /// # Errors
-/// Those of the file, and an archive beyond 4 GiB.
+/// Errors of the file, and an archive beyond 4 GiB.
 pub fn write_matrix(out: impl Write, answer: &Optimised) -> io::Result<()> {
     let mut archive = Archive { out, at: 0, entries: Vec::new() };
     let (columns, rows): (&Columns, _) = (&answer.columns, &answer.rows);

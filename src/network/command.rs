@@ -135,7 +135,7 @@ impl Command {
     }
 
     /// # Errors
-    /// What is wrong with the bytes.
+    /// Faults of the bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
         let mut command = Self::default();
         let mut rest = bytes;

@@ -239,7 +239,7 @@ pub enum Step {
 /// The next message while objects are retrieved.
 ///
 /// # Errors
-/// Those of the conversation; a message that has no place there.
+/// Errors of the conversation; a message that has no place there.
 pub fn step(association: &mut Association, service: Service, message: u16) -> Result<Step, NetworkError> {
     match association.next("objects were awaited")? {
         Message::Command { context, command } if command.is(Service::Store) => {

@@ -50,7 +50,7 @@ impl<'a> Incoming<'a> {
     /// Receives the object of a request and answers it.
     ///
     /// # Errors
-    /// Those of the conversation. Whatever is wrong with the object is answered, and kept in [`Self::refusals`].
+    /// Errors of the conversation. Whatever is wrong with the object is answered, and kept in [`Self::refusals`].
     pub fn store(
         &mut self,
         association: &mut Association,

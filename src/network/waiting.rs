@@ -31,7 +31,7 @@ impl Waiting {
     /// most.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn add(&self, address: IpAddr, stream: &TcpStream) -> io::Result<u64> {
         let stream = stream.try_clone()?;
         let mut connections = self.lock();

@@ -28,7 +28,7 @@ pub struct Wire<'s> {
 
 impl<'s> Wire<'s> {
     /// # Errors
-    /// Those of the socket's settings.
+    /// Errors of the socket's settings.
     pub fn new(stream: TcpStream, who: String, patience: Patience, stop: &'s AtomicBool) -> io::Result<Self> {
         // On some systems an accepted socket inherits this from the listener.
         stream.set_nonblocking(false)?;

@@ -178,7 +178,7 @@ fn open_dicom(path: &Path, choice: Choice, progress: Progress) -> Result<Case, O
 /// The catalogue of a folder, and the progress of what follows: the headers are a tenth of the work, the pixels the rest.
 ///
 /// # Errors
-/// Those of [`dicom::scan`].
+/// Errors of [`dicom::scan`].
 pub fn scan_first<'a>(
     path: &Path,
     progress: Progress<'a>,

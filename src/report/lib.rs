@@ -21,7 +21,7 @@ use std::path::Path;
 /// Writes the bytes of a report; a reader of the file never sees a part of it.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn save(path: &Path, bytes: &[u8]) -> Result<(), String> {
     replace_file(path, |out| out.write_all(bytes))
         .map_err(|e| format!("cannot write {}: {e}; choose a folder you may write to", path.display()))

@@ -10,7 +10,7 @@ use std::path::Path;
 /// Writes a comparison of a machine: its curves drawn (`.pdf`), else every point (`.csv`).
 ///
 /// # Errors
-/// Those of writing.
+/// Errors of writing.
 pub fn write(path: &Path, machine: &str, report: &Report) -> io::Result<()> {
     if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("pdf")) {
         let pdf = pages::draw(&format!("{machine} and measured data"), report);

@@ -161,7 +161,7 @@ impl PlanReport {
 /// Writes the report as PDF.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn write(report: &PlanReport, path: &Path) -> Result<(), String> {
     save(path, &pages::draw(report))
 }

@@ -50,7 +50,7 @@ impl<S: Slot, T: Send + 'static> Worker<S, T> {
     /// counter; it is called once for any number of reports between two drains.
     ///
     /// # Errors
-    /// Where the system cannot start a thread.
+    /// A thread that the system cannot start.
     pub fn start(notify: Notify) -> io::Result<Self> {
         Self::with_helpers((rayon::current_num_threads() / THREADS_OF_HELPER).min(MOST_HELPERS), notify)
     }

@@ -99,7 +99,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// What was computed here for these monitor units agrees with itself, and 10 % more monitor units are 10 % more dose.
+/// A dose computed here for these monitor units agrees with itself, and 10 % more monitor units are 10 % more dose.
 #[test]
 fn a_demo_agrees_with_its_own_dose_until_its_monitor_units_change() {
     let folder = scratch("check-demo");
@@ -211,7 +211,7 @@ fn a_beam_with_a_wedge_leaves_the_plan_open_and_the_other_beam_told() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// What no model has, found before anything is computed.
+/// Beams without a model are found before anything is computed.
 #[test]
 fn beams_that_cannot_be_judged_say_why() {
     type Change = fn(&mut InMemDicomObject);

@@ -181,7 +181,7 @@ fn nothing_is_replaced_unasked_and_nothing_is_left_half_written() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// What is anonymous has the same dose, in files that conform.
+/// An anonymous export has the same dose, in files that conform.
 #[test]
 fn an_anonymous_export_has_the_dose_of_the_case() {
     let folder = scratch("export-anonymous");

@@ -14,7 +14,7 @@ use dicom_object::InMemDicomObject;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What is planted in the files, at several depths.
+/// Words planted in the files, at several depths.
 const IDENTIFYING: [&str; 21] = [
     "Beeblebrox",
     "Zaphod",
@@ -39,7 +39,7 @@ const IDENTIFYING: [&str; 21] = [
     "Linac-Betelgeuse",
 ];
 
-/// Of a table of codes.
+/// Version of a table of codes.
 const VERSION: &str = "20040115";
 
 const PARTS: [ExportPart; 3] = [ExportPart::Ct, ExportPart::Structures, ExportPart::Plan];

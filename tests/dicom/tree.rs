@@ -1,4 +1,4 @@
-//! What belongs to what in a folder, which of several objects is taken, and objects of another patient.
+//! The reference tree of a folder, the choice between several objects, and objects of another patient.
 
 use crate::common::synthetic::{
     Folder, dose, fixed, item, object, plan, refer_to_images, set, set_items, slice, structures,

@@ -1,4 +1,4 @@
-//! What the tests converse with: a listener of the program, a peer that sends bytes as they are, objects to send.
+//! Peers of the tests: a listener of the program, a peer that sends bytes as they are, objects to send.
 
 use crate::synthetic::{Folder, dose, set, set_u16, set_words, slice, structures};
 use beamsight::network::{AeTitle, Call, Event, Patience, ReceiveOptions, Receiver, Until, echo};

@@ -73,7 +73,7 @@ fn bev(w: &Window) -> Rect {
     w.get_by_label("Beam's eye").rect()
 }
 
-/// Where a point of the isocentre plane is on the screen.
+/// Screen position of a point of the isocentre plane.
 fn at(w: &Window, x_mm: f32, y_mm: f32) -> Pos2 {
     let rect = bev(w);
     let scale = rect.width().min(rect.height()) / (2.0 * SHOWN_MM);

@@ -83,7 +83,7 @@ fn a_refused_margin_makes_nothing() {
     until(&mut w, "PTV", |app| app.state.case().structures.by_name("PTV").is_some() && app.is_settled());
 }
 
-/// What cannot be is said, and changes nothing.
+/// An impossible operation is refused with a reason, and changes nothing.
 #[test]
 fn a_structure_shrunk_to_nothing_is_said() {
     let mut w = with_gtv("contouring_nothing");

@@ -24,7 +24,7 @@ struct Patient {
     gtv: &'static str,
     ptv: &'static str,
     goals: &'static [&'static str],
-    /// Of the dose on its grid, once all of it is counted.
+    /// Status of the dose on its grid, once all of it is counted.
     computed: DoseStatus,
 }
 

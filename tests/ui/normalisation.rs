@@ -1,4 +1,4 @@
-//! What a plan is normalised to, from the inspector: the dose on show is the one asked for, or the plan says why not.
+//! Normalisation of a plan from the inspector: the dose on show is the one asked for, or the plan says why not.
 
 use crate::harness::{Window, fill_in, small_case, until, window};
 use beamsight::app::App;

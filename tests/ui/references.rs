@@ -1,4 +1,4 @@
-//! What belongs to what in a folder, another plan of it, and objects of another patient.
+//! The reference tree of a folder, another plan of it, and objects of another patient.
 
 use crate::harness::{Window, folder, said, until, window};
 use crate::synthetic::{Folder, dose, fixed, item, plan, set, set_items, slice, structures};

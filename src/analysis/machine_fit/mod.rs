@@ -6,8 +6,8 @@
 //! 3. A finer dose judges the step, which is halved where it is none. The steps end where they gain less than 1 %.
 //! 4. The text of the machine file is read back, and that machine is computed as plans are and compared ([`FitJob`]).
 //!
-//! What the data leave open stays where the starting machine has it ([`Parameter::allowed`]); output factors that were not
-//! measured are held there ([`held`]).
+//! Parameters that the data leave open stay where the starting machine has them ([`Parameter::allowed`]); output factors that
+//! were not measured are held there ([`held`]).
 
 mod compare;
 mod coverage;

@@ -63,7 +63,7 @@ impl<A: eframe::App> Offscreen<A> {
     /// Builds the app and shows its first frame.
     ///
     /// # Errors
-    /// Those of `build`, the operating system's.
+    /// Errors of `build`, the operating system's.
     pub fn new(
         size_points: Vec2,
         pixels_per_point: f32,

@@ -100,7 +100,7 @@ impl Network {
     /// Options of a listener, by what is typed.
     ///
     /// # Errors
-    /// What is missing or wrong.
+    /// Entries that are missing or wrong.
     pub fn receive_options(&self) -> Result<ReceiveOptions, String> {
         let typed = &self.settings;
         if typed.into.trim().is_empty() {
@@ -122,7 +122,7 @@ impl Network {
     /// Query to ask, by what is typed.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Entries that are wrong.
     pub fn query(&self) -> Result<Query, String> {
         let typed = &self.search;
         let read = |name: &str, word: &str, of: fn(&str) -> Result<String, String>| match word.trim() {
@@ -140,7 +140,7 @@ impl Network {
     /// The folder that objects come to, and how.
     ///
     /// # Errors
-    /// What is missing or wrong.
+    /// Entries that are missing or wrong.
     pub fn way_in(&self) -> Result<(PathBuf, Route), String> {
         let typed = &self.settings;
         let into = typed.into.trim();
@@ -162,7 +162,7 @@ impl Network {
     /// Call to make, by what is typed.
     ///
     /// # Errors
-    /// What is missing or wrong.
+    /// Entries that are missing or wrong.
     pub fn call(&self) -> Result<Call, String> {
         let typed = &self.settings;
         let to = typed.to.trim().to_owned();

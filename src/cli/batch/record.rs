@@ -42,7 +42,7 @@ pub struct Program {
 
 impl Program {
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn this() -> anyhow::Result<Self> {
         let path = std::env::current_exe().context("the program does not find itself")?;
         let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -78,7 +78,7 @@ impl Record {
     /// Writes it into a job's folder, beside its files.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn close(mut self, folder: &Path) -> anyhow::Result<Self> {
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
@@ -99,7 +99,7 @@ impl Record {
     /// Writes it where a failed job's stands.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn fail(&self, unit: &Unit<'_>, out: &Path) -> anyhow::Result<()> {
         self.write(&failed(unit, out))
     }

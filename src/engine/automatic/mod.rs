@@ -190,7 +190,7 @@ impl DeviceChoice {
     /// The device that will compute. Opens a card at the first asking, which takes some tenths of a second; `Auto` may measure first.
     ///
     /// # Errors
-    /// Where a card is asked for and there is none of that number, or it cannot be opened. `Auto` then takes the next.
+    /// A card that is asked for and absent, or cannot be opened. `Auto` then takes the next.
     pub fn resolve(self) -> Result<Compute, DeviceError> {
         match self {
             Self::Cpu => Ok(Compute::Cpu),

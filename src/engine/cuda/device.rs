@@ -400,7 +400,7 @@ impl CardLock<'_> {
     /// Loads the PTX of a source that the program does not embed, under a name for [`Self::launch`]; once.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Errors of the driver.
     pub fn load(&mut self, source: &'static str, ptx: &'static str) -> Result<(), CudaError> {
         if !self.state.modules.contains_key(source) {
             let loaded = self.context().load_module(Ptx::from_src(ptx));

@@ -66,7 +66,7 @@ pub fn listed() -> &'static [Adapter] {
 /// The adapter of a number, or the preferred one, which is never software.
 ///
 /// # Errors
-/// Where there is none.
+/// No adapter.
 pub(super) fn adapter(ordinal: Option<usize>) -> Result<&'static Adapter, WgpuError> {
     let all = adapters()?;
     match ordinal {

@@ -80,7 +80,7 @@ impl Device {
     /// The device of that number, or the preferred one, opened at its first use and then left open. One that was lost is opened anew.
     ///
     /// # Errors
-    /// Where there is none, or its driver refuses.
+    /// No device, or a driver that refuses.
     pub fn open(ordinal: Option<usize>) -> Result<Arc<Self>, WgpuError> {
         let adapter = adapter(ordinal)?;
         let mut open = open_devices();

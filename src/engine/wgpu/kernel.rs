@@ -21,7 +21,7 @@ impl Pipelines {
     /// The pipeline of a kernel.
     ///
     /// # Errors
-    /// Where the device refuses it.
+    /// A kernel that the device refuses.
     #[expect(unsafe_code, reason = "a module of which wgpu does not count the rounds of loops")]
     pub fn get(
         &mut self,

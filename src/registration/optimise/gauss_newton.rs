@@ -26,7 +26,7 @@ pub struct Quadratic {
 /// where the start has none.
 ///
 /// # Errors
-/// Those of `model`.
+/// Errors of `model`.
 pub fn refine<E>(
     start: &[f64],
     ranges: &[Range],

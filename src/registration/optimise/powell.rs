@@ -16,7 +16,7 @@ pub struct PowellSettings {
 /// Finds the minimum near `start`. `value` returns the cost of a point; NaN counts as infinite.
 ///
 /// # Errors
-/// Those of `value`.
+/// Errors of `value`.
 pub fn powell<E>(
     start: &[f64],
     ranges: &[Range],

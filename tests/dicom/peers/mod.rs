@@ -18,7 +18,7 @@ fn fresh(name: &str) -> PathBuf {
     path
 }
 
-/// What the others find in a folder; `None`, reported as a skip, where they are not installed.
+/// Findings of the others in a folder; `None`, reported as a skip, where they are not installed.
 fn found(folder: &Path) -> Option<Value> {
     let own = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("peers").join("bin/python");
     let python = std::env::var_os("BEAMSIGHT_PEERS").map_or(own, PathBuf::from);

@@ -127,7 +127,7 @@ pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// This many megabytes of zeros, deflated: one repeated block of a megabyte, so that making it is quick.
+/// So many megabytes of zeros, deflated: one repeated block of a megabyte, so that making it is quick.
 pub fn deflated_zeros(megabytes: usize) -> Vec<u8> {
     let mut one = flate2::Compress::new(flate2::Compression::best(), false);
     let zeros = vec![0u8; 1 << 20];

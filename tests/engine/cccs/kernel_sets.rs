@@ -139,7 +139,7 @@ struct Figures {
     primary: f64,
     /// Within 1, 5 and 60 cm.
     total: [f64; 3],
-    /// Of the primary energy and of all energy.
+    /// Mean angles of the primary energy and of all energy.
     mean_angle_deg: [f64; 2],
     cells: Vec<[f64; CONES]>,
 }
@@ -156,7 +156,7 @@ struct Tolerance {
     primary: f64,
     /// Within 1, 5 and 60 cm.
     total: [f64; 3],
-    /// Of the primary energy and of all energy.
+    /// Mean angles of the primary energy and of all energy.
     mean_angle_deg: [f64; 2],
     cells: f64,
     energies: usize,

@@ -41,7 +41,7 @@ fn mean(dose: &Volume<f32>, [x, z]: [f64; 2], half_mm: f64, depth_mm: [f64; 2], 
 struct Effort {
     device: Compute,
     squares_mm: &'static [f64],
-    /// Of the 4 x 4 field, and of the others.
+    /// Histories of the 4 x 4 field, and of the others.
     histories: [u64; 2],
     noise: [f64; 2],
 }

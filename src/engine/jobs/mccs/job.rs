@@ -108,7 +108,7 @@ impl<'a> Job<'a> {
     /// Runs until the request is met or `show` ends the run with the dose so far.
     ///
     /// # Errors
-    /// Those of the runner.
+    /// Errors of the runner.
     pub fn refine<R: Runner>(
         &mut self,
         runner: &mut R,
@@ -166,7 +166,7 @@ impl<'a> Job<'a> {
     /// Runs the batches of a part.
     ///
     /// # Errors
-    /// Those of the runner; a part of more than there are batches.
+    /// Errors of the runner; a part of more than there are batches.
     pub fn part<R: Runner>(
         &mut self,
         part: Part,
@@ -191,7 +191,7 @@ impl<'a> Job<'a> {
     /// The dose of all parts of the run: the one that [`Self::refine`] gives, to the bit.
     ///
     /// # Errors
-    /// Those of the runner; parts that are not all of this run.
+    /// Errors of the runner; parts that are not all of this run.
     pub fn of_parts<R: Runner>(&mut self, parts: &PartTally, runner: &mut R) -> Result<MccsDose, R::Error> {
         let batch = self.batch();
         self.batches = self.all_batches();

@@ -189,7 +189,7 @@ impl PartTally {
     /// tells a damaged file.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{MARK}\n{}", serde_json::to_string(&self.head)?)?;
         let mut packed = GzEncoder::new(out, Compression::fast());
