@@ -9,7 +9,7 @@ pub struct Node<Q: Query> {
     /// The query of the current case.
     now: Option<Q>,
     /// Query of the last state of a drag whose jobs were requested.
-    former: Option<Q>,
+    previous_drag_query: Option<Q>,
     /// The last query requested from the worker, by grade.
     asked: [Option<Q>; 2],
     have: Option<Have<Q>>,
@@ -55,7 +55,14 @@ impl Standing {
 
 impl<Q: Query> Default for Node<Q> {
     fn default() -> Self {
-        Self { now: None, former: None, asked: [None, None], have: None, failure: None, cancelled: None }
+        Self {
+            now: None,
+            previous_drag_query: None,
+            asked: [None, None],
+            have: None,
+            failure: None,
+            cancelled: None,
+        }
     }
 }
 
@@ -129,12 +136,12 @@ impl<Q: Query> Node<Q> {
 
     /// Queries whose answers are of use: the current one, and that of the state before while jobs for it are under way.
     pub fn wanted(&self, are_under_way: bool) -> impl Iterator<Item = &Q> {
-        self.now.iter().chain(self.former.as_ref().filter(|_| are_under_way))
+        self.now.iter().chain(self.previous_drag_query.as_ref().filter(|_| are_under_way))
     }
 
     /// The jobs of the current state are about to be requested: during a drag those of the next may be, too, before they end.
-    pub fn pass_on(&mut self, moving: bool) {
-        self.former = if moving { self.now.clone() } else { None };
+    pub fn begin_next_state(&mut self, moving: bool) {
+        self.previous_drag_query = if moving { self.now.clone() } else { None };
     }
 
     /// Receives an answer unless there is a better one.
@@ -164,7 +171,7 @@ impl<Q: Query> Node<Q> {
     }
 
     /// The result counts as a preview: a better one is requested.
-    fn demote(&mut self) {
+    fn mark_as_preview(&mut self) {
         if let Some(have) = &mut self.have {
             have.grade = Grade::Preview;
         }
@@ -200,7 +207,7 @@ impl<Q: Query> Node<Q> {
         self.failure = None;
         self.cancelled = None;
         if self.latest().is_some_and(|answer| !Q::is_whole(answer)) {
-            self.demote();
+            self.mark_as_preview();
         }
     }
 }
@@ -231,11 +238,11 @@ mod tests {
     fn answers_to_what_is_under_way_are_wanted() {
         let mut node = Node::default();
         node.set(Some(Leaf(1)));
-        node.pass_on(true);
+        node.begin_next_state(true);
         node.set(Some(Leaf(2)));
         assert!(node.wanted(true).eq(&[Leaf(2), Leaf(1)]));
         assert!(node.wanted(false).eq(&[Leaf(2)]));
-        node.pass_on(false);
+        node.begin_next_state(false);
         assert!(node.wanted(true).eq(&[Leaf(2)]), "at rest nothing of it is held");
     }
 

@@ -55,7 +55,7 @@ trait AnyNode: Any + Debug + Send {
     fn cancel(&mut self, graph: &Graph);
     fn leave(&mut self) -> bool;
     fn tidy(&self, results: &Results, are_under_way: bool);
-    fn pass_on(&mut self, moving: bool);
+    fn begin_next_state(&mut self, moving: bool);
     fn place(&self, at: At, grade: Grade) -> Place;
 }
 
@@ -87,8 +87,8 @@ impl<Q: Query> AnyNode for Node<Q> {
         Self::leave(self)
     }
 
-    fn pass_on(&mut self, moving: bool) {
-        Self::pass_on(self, moving);
+    fn begin_next_state(&mut self, moving: bool) {
+        Self::begin_next_state(self, moving);
     }
 
     fn tidy(&self, results: &Results, are_under_way: bool) {
@@ -171,8 +171,8 @@ impl Results {
     }
 
     /// The jobs of the current state are about to be requested; `moving`: during a drag.
-    pub fn pass_on(&mut self, moving: bool) {
-        self.nodes.values_mut().for_each(|node| node.pass_on(moving));
+    pub fn begin_next_state(&mut self, moving: bool) {
+        self.nodes.values_mut().for_each(|node| node.begin_next_state(moving));
     }
 
     /// Places of removed nodes: their jobs have nobody to answer to.

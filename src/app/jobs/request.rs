@@ -50,7 +50,7 @@ impl Requests<'_> {
             }
         }
         results.tidy(are_under_way);
-        results.pass_on(moving);
+        results.begin_next_state(moving);
         let computed = results.each::<DoseOfBeam>().next().is_some();
         let worker = self.worker;
         let mut submit = Submitter { results, worker, behind: are_under_way };
