@@ -192,7 +192,7 @@ impl<Q: Query> Node<Q> {
     }
 
     /// Whether its full job answers an earlier query; the job then counts as not requested.
-    pub fn leave(&mut self) -> bool {
+    pub fn take_superseded(&mut self) -> bool {
         let asked = &mut self.asked[Grade::Full as usize];
         let left = asked.is_some() && *asked != self.now;
         if left {
@@ -258,10 +258,10 @@ mod tests {
         assert_eq!(node.current(), None, "an answer that was on its way is not taken");
         node.set(Some(Leaf(2)));
         assert!(!node.is_cancelled(), "another state");
-        assert!(node.leave());
+        assert!(node.take_superseded());
         assert_eq!(node.request(Grade::Full), Some(Leaf(2)));
         node.set(Some(Leaf(1)));
-        assert!(node.leave());
+        assert!(node.take_superseded());
         assert_eq!(node.request(Grade::Full), Some(Leaf(1)), "an undo asks again");
         node.receive(Leaf(1), Grade::Full, 1);
         assert_eq!((node.current(), node.standing()), (Some(&1), Some(Standing::Current)));

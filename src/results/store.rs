@@ -53,8 +53,8 @@ trait AnyNode: Any + Debug + Send {
     fn outdate(&mut self);
     fn forget_failure(&mut self);
     fn cancel(&mut self, graph: &Graph);
-    fn leave(&mut self) -> bool;
-    fn tidy(&self, results: &Results, are_under_way: bool);
+    fn take_superseded(&mut self) -> bool;
+    fn evict_unused(&self, results: &Results, are_under_way: bool);
     fn begin_next_state(&mut self, moving: bool);
     fn place(&self, at: At, grade: Grade) -> Place;
 }
@@ -83,15 +83,15 @@ impl<Q: Query> AnyNode for Node<Q> {
         Self::cancel(self);
     }
 
-    fn leave(&mut self) -> bool {
-        Self::leave(self)
+    fn take_superseded(&mut self) -> bool {
+        Self::take_superseded(self)
     }
 
     fn begin_next_state(&mut self, moving: bool) {
         Self::begin_next_state(self, moving);
     }
 
-    fn tidy(&self, results: &Results, are_under_way: bool) {
+    fn evict_unused(&self, results: &Results, are_under_way: bool) {
         let wanted: Vec<&Q> = results.each::<Q>().flat_map(|(_, node)| node.wanted(are_under_way)).collect();
         results.graph.retain(|query: &Q| wanted.contains(&query));
     }
@@ -161,11 +161,11 @@ impl Results {
     }
 
     /// Removes answers without a use from the graph: where jobs of the state before are under way, not what they are made of.
-    pub fn tidy(&self, are_under_way: bool) {
+    pub fn evict_unused(&self, are_under_way: bool) {
         let mut last = None;
         for ((kind, _), node) in &self.nodes {
             if last.replace(kind) != Some(kind) {
-                node.tidy(self, are_under_way);
+                node.evict_unused(self, are_under_way);
             }
         }
     }
@@ -181,9 +181,10 @@ impl Results {
     }
 
     /// Places whose full job answers an earlier query.
-    pub fn left_behind(&mut self) -> Vec<Place> {
-        let left =
-            |(&(_, at), node): (&_, &mut Box<dyn AnyNode>)| node.leave().then(|| node.place(at, Grade::Full));
+    pub fn take_superseded(&mut self) -> Vec<Place> {
+        let left = |(&(_, at), node): (&_, &mut Box<dyn AnyNode>)| {
+            node.take_superseded().then(|| node.place(at, Grade::Full))
+        };
         self.nodes.iter_mut().filter_map(left).collect()
     }
 

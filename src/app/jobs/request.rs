@@ -44,12 +44,12 @@ impl Requests<'_> {
             return;
         }
         if !(are_under_way && is_quick) {
-            for place in results.left_behind() {
+            for place in results.take_superseded() {
                 // A quick job still answers: else none would finish during a drag.
                 self.worker.supersede(Slot::Result(place));
             }
         }
-        results.tidy(are_under_way);
+        results.evict_unused(are_under_way);
         results.begin_next_state(moving);
         let computed = results.each::<DoseOfBeam>().next().is_some();
         let worker = self.worker;
