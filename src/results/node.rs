@@ -34,7 +34,7 @@ pub enum Standing {
     /// Answers the current case.
     Current,
     /// A preview in place of the requested answer.
-    StandIn,
+    Preview,
     /// Answers an earlier state.
     Stale,
     /// The query of the current case failed.
@@ -46,7 +46,7 @@ impl Standing {
     pub fn status(self, own: DoseStatus) -> DoseStatus {
         match self {
             Self::Current => own,
-            Self::StandIn => own.worst(DoseStatus::Preview),
+            Self::Preview => own.worst(DoseStatus::Preview),
             Self::Stale => own.worst(DoseStatus::Stale),
             Self::Failed => DoseStatus::Failed,
         }
@@ -101,7 +101,7 @@ impl<Q: Query> Node<Q> {
         let have = self.have.as_ref()?;
         Some(match have.grade {
             _ if Some(&have.query) != self.now.as_ref() => Standing::Stale,
-            Grade::Preview => Standing::StandIn,
+            Grade::Preview => Standing::Preview,
             Grade::Full => Standing::Current,
         })
     }

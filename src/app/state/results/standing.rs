@@ -54,7 +54,7 @@ impl State {
         let have = node.latest_with_query().filter(|(query, _)| query.what == what && node.now().is_some());
         let Some((_, summed)) = have else { return OnView { trouble, ..OnView::default() } };
         let standing = match node.standing() {
-            Some(standing @ (Standing::Current | Standing::StandIn)) => standing,
+            Some(standing @ (Standing::Current | Standing::Preview)) => standing,
             _ if trouble.is_some() => Standing::Failed,
             _ => Standing::Stale,
         };
