@@ -11,20 +11,20 @@ use std::sync::Arc;
 use worker::{Lane, Task};
 
 /// The place of a result among those of its kind: the object it belongs to, and a number there.
-pub type At = (u8, u32);
+pub type ResultKey = (u8, u32);
 
 /// The place and the grade of a result: the target of a worker's job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     kind: TypeId,
-    at: At,
+    at: ResultKey,
     grade: Grade,
     /// Whether its job is listed with its receipt.
     pub listed: bool,
 }
 
 impl Place {
-    pub fn of<Q: Query>(at: At, grade: Grade) -> Self {
+    pub fn of<Q: Query>(at: ResultKey, grade: Grade) -> Self {
         Self { kind: TypeId::of::<Q>(), at, grade, listed: Q::LISTED && grade == Grade::Full }
     }
 
@@ -41,7 +41,7 @@ impl Place {
 #[derive(Debug, Default)]
 pub struct Results {
     graph: Arc<Graph>,
-    nodes: BTreeMap<(TypeId, At), Box<dyn AnyNode>>,
+    nodes: BTreeMap<(TypeId, ResultKey), Box<dyn AnyNode>>,
     /// Places of removed nodes.
     left: Vec<Place>,
 }
@@ -56,7 +56,7 @@ trait AnyNode: Any + Debug + Send {
     fn take_superseded(&mut self) -> bool;
     fn evict_unused(&self, results: &Results, are_under_way: bool);
     fn begin_next_state(&mut self, moving: bool);
-    fn place(&self, at: At, grade: Grade) -> Place;
+    fn place(&self, at: ResultKey, grade: Grade) -> Place;
 }
 
 impl<Q: Query> AnyNode for Node<Q> {
@@ -96,7 +96,7 @@ impl<Q: Query> AnyNode for Node<Q> {
         results.graph.retain(|query: &Q| wanted.contains(&query));
     }
 
-    fn place(&self, at: At, grade: Grade) -> Place {
+    fn place(&self, at: ResultKey, grade: Grade) -> Place {
         Place::of::<Q>(at, grade)
     }
 }
@@ -126,27 +126,27 @@ impl Results {
         self.graph.set_kept_doses(doses);
     }
 
-    pub fn node<Q: Query>(&self, at: At) -> Option<&Node<Q>> {
+    pub fn node<Q: Query>(&self, at: ResultKey) -> Option<&Node<Q>> {
         self.nodes.get(&(TypeId::of::<Q>(), at))?.as_any().downcast_ref()
     }
 
     /// The node at a place; a new one where it is missing.
-    pub fn entry<Q: Query>(&mut self, at: At) -> &mut Node<Q> {
+    pub fn entry<Q: Query>(&mut self, at: ResultKey) -> &mut Node<Q> {
         let node =
             self.nodes.entry((TypeId::of::<Q>(), at)).or_insert_with(|| Box::new(Node::<Q>::default()));
         node.as_any_mut().downcast_mut().expect("nodes lie under the type of their query")
     }
 
     /// All nodes of a kind.
-    pub fn each<Q: Query>(&self) -> impl Iterator<Item = (At, &Node<Q>)> {
+    pub fn each<Q: Query>(&self) -> impl Iterator<Item = (ResultKey, &Node<Q>)> {
         let kind = TypeId::of::<Q>();
         let nodes = self.nodes.range((kind, (0, 0))..=(kind, (u8::MAX, u32::MAX)));
         nodes.filter_map(|((_, at), node)| Some((*at, node.as_any().downcast_ref()?)))
     }
 
     /// Removes the unused nodes of a kind.
-    pub fn keep_only<Q: Query>(&mut self, keep: impl Fn(At) -> bool) {
-        let gone: Vec<At> = self.each::<Q>().map(|(at, _)| at).filter(|at| !keep(*at)).collect();
+    pub fn keep_only<Q: Query>(&mut self, keep: impl Fn(ResultKey) -> bool) {
+        let gone: Vec<ResultKey> = self.each::<Q>().map(|(at, _)| at).filter(|at| !keep(*at)).collect();
         for at in gone {
             self.nodes.remove(&(TypeId::of::<Q>(), at));
             self.left.extend([Grade::Preview, Grade::Full].map(|grade| Place::of::<Q>(at, grade)));
@@ -192,7 +192,7 @@ impl Results {
     /// other work and is not interrupted.
     pub fn job<Q: Query, T: Send + 'static>(
         &mut self,
-        at: At,
+        at: ResultKey,
         grade: Grade,
         is_quick: bool,
         wrap: fn(Delivery) -> T,

@@ -8,9 +8,9 @@ use crate::state::results::{DISPLAYED, of_side};
 use crate::state::slot::Slot;
 use analysis::Side;
 use results::{
-    At, AttenuationOf, ClearanceOf, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma,
-    FiguresOfGamma, GammaOfPair, Grade, IsodoseOf, IsodosesOf, MachineOf, MaskOf, MetricAtPose, MetricOf,
-    Query, RayOfBeam, Results, RunOfPlan, SurfaceOf,
+    AttenuationOf, ClearanceOf, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma,
+    GammaOfPair, Grade, IsodoseOf, IsodosesOf, MachineOf, MaskOf, MetricAtPose, MetricOf, Query, RayOfBeam,
+    ResultKey, Results, RunOfPlan, SurfaceOf,
 };
 
 impl Requests<'_> {
@@ -155,7 +155,7 @@ impl Submitter<'_> {
     }
 
     fn submit<Q: Query>(&mut self, of: u8, grade: Grade, is_quick: bool) -> bool {
-        let at: Vec<At> = self.results.each::<Q>().map(|(at, _)| at).filter(|at| at.0 == of).collect();
+        let at: Vec<ResultKey> = self.results.each::<Q>().map(|(at, _)| at).filter(|at| at.0 == of).collect();
         let mut asked = false;
         for at in at {
             if let Some((place, task)) = self.results.job::<Q, Answer>(at, grade, is_quick, Answer::Result) {

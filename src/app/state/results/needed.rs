@@ -7,8 +7,8 @@ use analysis::{Side, beam_of_point, is_computed, is_modelled};
 use case::{Case, Plan, StructureKind};
 use engine::gamma::Normalisation;
 use results::{
-    At, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma, GammaOfPair, IsodosesOf,
-    MachineOf, MaskOf, RunOfPlan, Settings, Shared, Shown,
+    Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma, GammaOfPair, IsodosesOf,
+    MachineOf, MaskOf, ResultKey, RunOfPlan, Settings, Shared, Shown,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub fn of_side(side: Side) -> u8 {
 }
 
 /// Place of a result that exists once.
-pub(super) const ONLY: At = (DISPLAYED, 0);
+pub(super) const ONLY: ResultKey = (DISPLAYED, 0);
 
 impl State {
     /// Lists the results that the current case needs, whether or not the user looks at them.
@@ -118,7 +118,7 @@ impl State {
         }
     }
 
-    fn dose_of_side(&self, source: Source, at: At) -> Option<DoseOfPlan> {
+    fn dose_of_side(&self, source: Source, at: ResultKey) -> Option<DoseOfPlan> {
         let (case, results) = (self.history.case(), &self.results);
         let (index, what) = match source {
             Source::Dose(dose) => (self.plan, Shown::Imported(dose)),
@@ -282,7 +282,7 @@ impl CaseResults {
         what: Shown,
         beams: &[DoseOfBeam],
         run: Option<RunOfPlan>,
-        at: At,
+        at: ResultKey,
     ) -> Option<DoseOfPlan> {
         let known = self.nodes.node::<DoseOfPlan>(at).and_then(|node| node.now());
         let only = match what {

@@ -7,7 +7,7 @@ use crate::state::State;
 use crate::state::compare::Source;
 use analysis::{Side, beam_of_point, check_pair, is_computed};
 use case::Dose;
-use results::{At, DoseOfPlan, Node, Shown, Standing, percent_words};
+use results::{DoseOfPlan, Node, ResultKey, Shown, Standing, percent_words};
 use std::sync::Arc;
 
 /// A dose with its standing relative to the case.
@@ -47,7 +47,7 @@ impl State {
     }
 
     /// The dose at a place, with its standing relative to the case.
-    fn view_of(&self, what: Shown, plan: usize, at: At) -> OnView {
+    fn view_of(&self, what: Shown, plan: usize, at: ResultKey) -> OnView {
         let Some(node) = self.results.nodes.node::<DoseOfPlan>(at) else { return OnView::default() };
         let trouble = self.trouble(what, plan).or_else(|| node.failure().map(str::to_owned));
         // Without beams or images an old sum is meaningless.
