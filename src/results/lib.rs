@@ -52,4 +52,4 @@ pub use room::{BeamClearance, ClearanceOf, IsodoseOf, SurfaceOf};
 pub use run::{RunOfPlan, RunResult};
 pub use second_check::{CheckFiles, CheckJob, CheckMachines, second_check};
 pub use shared::Shared;
-pub use store::{Delivery, Place, ResultKey, Results};
+pub use store::{Delivery, JobTarget, ResultKey, Results};

@@ -15,7 +15,7 @@ pub type ResultKey = (u8, u32);
 
 /// The place and the grade of a result: the target of a worker's job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct JobTarget {
     kind: TypeId,
     at: ResultKey,
     grade: Grade,
@@ -23,7 +23,7 @@ pub struct Place {
     pub listed: bool,
 }
 
-impl Place {
+impl JobTarget {
     pub fn of<Q: Query>(at: ResultKey, grade: Grade) -> Self {
         Self { kind: TypeId::of::<Q>(), at, grade, listed: Q::LISTED && grade == Grade::Full }
     }
@@ -43,7 +43,7 @@ pub struct Results {
     graph: Arc<Graph>,
     nodes: BTreeMap<(TypeId, ResultKey), Box<dyn AnyNode>>,
     /// Places of removed nodes.
-    left: Vec<Place>,
+    left: Vec<JobTarget>,
 }
 
 /// A node of any kind of query.
@@ -56,7 +56,7 @@ trait AnyNode: Any + Debug + Send {
     fn take_superseded(&mut self) -> bool;
     fn evict_unused(&self, results: &Results, are_under_way: bool);
     fn begin_next_state(&mut self, moving: bool);
-    fn place(&self, at: ResultKey, grade: Grade) -> Place;
+    fn place(&self, at: ResultKey, grade: Grade) -> JobTarget;
 }
 
 impl<Q: Query> AnyNode for Node<Q> {
@@ -96,8 +96,8 @@ impl<Q: Query> AnyNode for Node<Q> {
         results.graph.retain(|query: &Q| wanted.contains(&query));
     }
 
-    fn place(&self, at: ResultKey, grade: Grade) -> Place {
-        Place::of::<Q>(at, grade)
+    fn place(&self, at: ResultKey, grade: Grade) -> JobTarget {
+        JobTarget::of::<Q>(at, grade)
     }
 }
 
@@ -105,7 +105,7 @@ impl<Q: Query> AnyNode for Node<Q> {
 pub struct Delivery {
     /// The graph of the answer: that of the case open at the time.
     graph: Arc<Graph>,
-    pub place: Place,
+    pub place: JobTarget,
     /// A partial answer.
     is_partial: bool,
     /// Why there is no answer, and whether that gives a notice.
@@ -149,7 +149,7 @@ impl Results {
         let gone: Vec<ResultKey> = self.each::<Q>().map(|(at, _)| at).filter(|at| !keep(*at)).collect();
         for at in gone {
             self.nodes.remove(&(TypeId::of::<Q>(), at));
-            self.left.extend([Grade::Preview, Grade::Full].map(|grade| Place::of::<Q>(at, grade)));
+            self.left.extend([Grade::Preview, Grade::Full].map(|grade| JobTarget::of::<Q>(at, grade)));
         }
     }
 
@@ -176,12 +176,12 @@ impl Results {
     }
 
     /// Places of removed nodes: their jobs have nobody to answer to.
-    pub fn removed(&mut self) -> Vec<Place> {
+    pub fn removed(&mut self) -> Vec<JobTarget> {
         std::mem::take(&mut self.left)
     }
 
     /// Places whose full job answers an earlier query.
-    pub fn take_superseded(&mut self) -> Vec<Place> {
+    pub fn take_superseded(&mut self) -> Vec<JobTarget> {
         let left = |(&(_, at), node): (&_, &mut Box<dyn AnyNode>)| {
             node.take_superseded().then(|| node.place(at, Grade::Full))
         };
@@ -196,9 +196,9 @@ impl Results {
         grade: Grade,
         is_quick: bool,
         wrap: fn(Delivery) -> T,
-    ) -> Option<(Place, Task<T>)> {
+    ) -> Option<(JobTarget, Task<T>)> {
         let query = self.entry::<Q>(at).request(grade)?;
-        let (graph, place) = (Arc::clone(&self.graph), Place::of::<Q>(at, grade));
+        let (graph, place) = (Arc::clone(&self.graph), JobTarget::of::<Q>(at, grade));
         let (name, lane) = (query.name(), query.lane(grade));
         let work = move |control: &engine::JobControl, partial: &mut dyn FnMut(T)| {
             let delivery = |answer: Result<(Q::Answer, Grade), Failure>, is_partial| {
@@ -261,7 +261,7 @@ impl Results {
     }
 
     /// The user has cancelled a job: its result is not computed until it is requested again.
-    pub fn cancelled(&mut self, place: Place) {
+    pub fn cancelled(&mut self, place: JobTarget) {
         if let Some(node) = self.nodes.get_mut(&(place.kind, place.at)).filter(|_| place.grade == Grade::Full)
         {
             node.cancel(&self.graph);
@@ -281,7 +281,7 @@ impl Results {
     }
 
     /// Places of all jobs that may be under way.
-    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
+    pub fn places(&self) -> impl Iterator<Item = JobTarget> + '_ {
         self.nodes
             .iter()
             .flat_map(|(&(_, at), node)| [Grade::Preview, Grade::Full].map(|grade| node.place(at, grade)))

@@ -1,6 +1,6 @@
 //! Slots of the window's jobs.
 
-use results::{Place, RunOfPlan};
+use results::{JobTarget, RunOfPlan};
 
 /// A newer job for a slot replaces the older one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -8,7 +8,7 @@ pub enum Slot {
     /// Opening of a case.
     Open,
     /// A result of the case.
-    Result(Place),
+    Result(JobTarget),
     /// Apertures fitted to a structure.
     Apertures,
     /// Search for the body or the couch in the CT.

@@ -29,8 +29,8 @@ use geometry::Mask;
 use needed::ONLY;
 use physics::Machine;
 use results::{
-    BeamResult, Densities, DoseOfBeam, DoseOfPlan, DvhOf, MachineOf, MaskOf, Node, Place, Results, RunOfPlan,
-    Standing, Summed,
+    BeamResult, Densities, DoseOfBeam, DoseOfPlan, DvhOf, JobTarget, MachineOf, MaskOf, Node, Results,
+    RunOfPlan, Standing, Summed,
 };
 use standing::OnView;
 use std::collections::BTreeMap;
@@ -232,7 +232,7 @@ impl CaseResults {
     }
 
     /// Marks a result as cancelled by the user.
-    pub fn cancelled(&mut self, place: Place) {
+    pub fn cancelled(&mut self, place: JobTarget) {
         self.nodes.cancelled(place);
     }
 
