@@ -70,7 +70,7 @@ pub enum Failure {
     Cancelled(#[from] Cancelled),
     /// The user has cancelled the query or one of its inputs.
     #[error("it was cancelled")]
-    Withheld,
+    CancelledByUser,
     /// The query's own failure.
     #[error("{0}")]
     Here(String),
@@ -113,7 +113,7 @@ enum State<A> {
     /// A thread is computing the answer.
     Running,
     Done(Result<A, Failure>),
-    Withheld,
+    CancelledByUser,
 }
 
 /// The entries of one kind of query.
@@ -121,7 +121,7 @@ trait KeptAnswers: Any + Send {
     fn as_any(&mut self) -> &mut dyn Any;
     /// Removes answers whose inputs have improved.
     fn drop_previews(&mut self);
-    /// Removes failed, withheld and unfinished entries, which may be tried again.
+    /// Removes failed, cancelled and unfinished entries, which may be tried again.
     fn drop_failures(&mut self);
 }
 
@@ -138,7 +138,7 @@ impl<Q: Query> KeptAnswers for Vec<Entry<Q>> {
         self.retain(|e| match &e.state {
             State::Running => true,
             State::Done(answer) => answer.as_ref().is_ok_and(Q::is_whole),
-            State::Withheld => false,
+            State::CancelledByUser => false,
         });
     }
 }
@@ -221,7 +221,9 @@ impl Graph {
         let find = |grade| entries.iter().find(|e| e.grade == grade && e.query == *query).map(|e| &e.state);
         match (find(Grade::Full), grade) {
             (Some(State::Done(answer)), _) => return Found::Answer(answer.clone(), Grade::Full),
-            (Some(State::Withheld), Grade::Full) => return Found::Answer(Err(Failure::Withheld), grade),
+            (Some(State::CancelledByUser), Grade::Full) => {
+                return Found::Answer(Err(Failure::CancelledByUser), grade);
+            }
             (Some(State::Running), Grade::Full) => return Found::Running,
             _ if grade == Grade::Full => return Found::Nothing,
             _ => {}
@@ -229,7 +231,7 @@ impl Graph {
         match find(Grade::Preview) {
             Some(State::Done(answer)) => Found::Answer(answer.clone(), Grade::Preview),
             Some(State::Running) => Found::Running,
-            Some(State::Withheld) | None => Found::Nothing,
+            Some(State::CancelledByUser) | None => Found::Nothing,
         }
     }
 
@@ -244,11 +246,11 @@ impl Graph {
     }
 
     /// The user has cancelled a query: no dependent query computes it any more.
-    pub fn withhold<Q: Query>(&self, query: &Q) {
+    pub fn cancel_by_user<Q: Query>(&self, query: &Q) {
         let mut kept = self.lock();
         let own = entries::<Q>(&mut kept);
         own.retain(|e| e.query != *query || matches!(e.state, State::Running));
-        own.push(Entry { query: query.clone(), grade: Grade::Full, state: State::Withheld });
+        own.push(Entry { query: query.clone(), grade: Grade::Full, state: State::CancelledByUser });
         self.drop_previews(&mut kept);
     }
 
@@ -285,7 +287,7 @@ struct Making<'a, Q: Query> {
 
 impl<Q: Query> Making<'_, Q> {
     fn settle(self, answer: &Result<Q::Answer, Failure>, reached: Grade) {
-        if !matches!(answer, Err(Failure::Cancelled(_) | Failure::Withheld)) {
+        if !matches!(answer, Err(Failure::Cancelled(_) | Failure::CancelledByUser)) {
             let mut kept = self.graph.lock();
             if reached == Grade::Preview && self.graph.drops.load(Ordering::Acquire) != self.drops {
                 return;
@@ -365,8 +367,8 @@ impl Access<'_> {
     /// Publishes a partial answer: dependent queries may be computed anew.
     pub fn publish<Q: Query>(&self, query: &Q, answer: Q::Answer) {
         let mut kept = self.graph.lock();
-        let withheld = |e: &Entry<Q>| e.query == *query && matches!(e.state, State::Withheld);
-        if entries::<Q>(&mut kept).iter().any(withheld) {
+        let is_cancelled = |e: &Entry<Q>| e.query == *query && matches!(e.state, State::CancelledByUser);
+        if entries::<Q>(&mut kept).iter().any(is_cancelled) {
             return;
         }
         self.graph.drop_previews(&mut kept);

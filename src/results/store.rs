@@ -78,7 +78,7 @@ impl<Q: Query> AnyNode for Node<Q> {
 
     fn cancel(&mut self, graph: &Graph) {
         if let Some(query) = self.now() {
-            graph.withhold(query);
+            graph.cancel_by_user(query);
         }
         Self::cancel(self);
     }
@@ -220,7 +220,7 @@ impl Results {
                         Err(Failure::Here(why) | Failure::Below(why)) => {
                             results.entry::<Q>(place.at).fail(query, why);
                         }
-                        Err(Failure::Cancelled(_) | Failure::Withheld) => {}
+                        Err(Failure::Cancelled(_) | Failure::CancelledByUser) => {}
                     }),
                 }
             };

@@ -96,8 +96,8 @@ fn a_failure_is_told_by_all_that_hangs_on_it_until_it_is_forgotten() {
 fn nothing_makes_what_the_user_has_cancelled() {
     let graph = Graph::default();
     let own = leaf(30);
-    graph.withhold(&own);
-    assert!(matches!(ask(&graph, &Sum(vec![own.clone()]), Grade::Full), Err(Failure::Withheld)));
+    graph.cancel_by_user(&own);
+    assert!(matches!(ask(&graph, &Sum(vec![own.clone()]), Grade::Full), Err(Failure::CancelledByUser)));
     assert_eq!(own.made.load(Ordering::SeqCst), 0);
     assert_eq!(ask(&graph, &Sum(vec![own.clone()]), Grade::Preview).unwrap(), (3, Grade::Preview));
     graph.forget_failures();

@@ -138,7 +138,7 @@ impl Making<'_> {
         let how = (self.job.engine, self.job.settings);
         let computed = match compute_in(&self.graph, &self.case, how, self.control, tell) {
             Ok(computed) => computed,
-            Err(stopped @ (Failure::Cancelled(_) | Failure::Withheld)) => return Err(stopped),
+            Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => return Err(stopped),
             Err(failure) => {
                 planned.whole.not_judged.push(format!("The plan could not be recomputed: {failure}."));
                 return Ok(());
@@ -182,7 +182,7 @@ impl Making<'_> {
         }
         let query = &match self.recomputed_beam(beam, computed, tell) {
             Ok(query) => query,
-            Err(stopped @ (Failure::Cancelled(_) | Failure::Withheld)) => return Err(stopped),
+            Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => return Err(stopped),
             Err(why) => {
                 item.not_judged.push(format!("{} could not be recomputed by itself: {why}.", item.name));
                 return Ok(());
@@ -291,7 +291,7 @@ impl Making<'_> {
         let planned_query = Shared::new(DoseOfPlan::of_file(planned, index, None), None);
         let counted = match self.both_ways(&planned_query, query, masks) {
             Ok(counted) => counted,
-            Err(stopped @ (Failure::Cancelled(_) | Failure::Withheld)) => return Err(stopped),
+            Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => return Err(stopped),
             Err(why) => {
                 item.not_judged.push(format!("Gamma of {} could not be computed: {why}.", item.name));
                 return Ok(None);
@@ -375,7 +375,7 @@ impl Making<'_> {
             for (dose, of) in [&planned, &recomputed].into_iter().zip(&mut pair) {
                 match self.graph.full(&DvhOf::new(mask.clone(), dose.clone(), None), self.control) {
                     Ok(answer) => *of = Some(answer.dvh),
-                    Err(stopped @ (Failure::Cancelled(_) | Failure::Withheld)) => return Err(stopped),
+                    Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => return Err(stopped),
                     Err(why) => row.remarks.push(why.to_string()),
                 }
             }
