@@ -48,7 +48,7 @@ impl Query for DvhOf {
     type Answer = DvhAnswer;
 
     const NOTICED: bool = false;
-    const SIDE_BY_SIDE: bool = true;
+    const RUNS_IN_PARALLEL: bool = true;
 
     fn name(&self) -> String {
         "DVH".to_owned()

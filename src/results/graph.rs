@@ -26,7 +26,7 @@ pub trait Query: Clone + PartialEq + Debug + Send + Sync + 'static {
     /// Whether a failure gives a notice in the window; not where a panel reports it.
     const NOTICED: bool = true;
     /// Whether its jobs run beside each other: there are many, each small.
-    const SIDE_BY_SIDE: bool = false;
+    const RUNS_IN_PARALLEL: bool = false;
     /// Whether it publishes partial answers.
     const REFINES: bool = false;
 

@@ -243,7 +243,7 @@ impl Results {
         } else {
             Task::restartable(name, move |control| work(control, &mut |_| {}))
         };
-        let task = if Q::SIDE_BY_SIDE { task.side_by_side() } else { task };
+        let task = if Q::RUNS_IN_PARALLEL { task.side_by_side() } else { task };
         Some((place, task.on(lane)))
     }
 

@@ -40,7 +40,7 @@ impl Query for TextureOf {
     type Answer = ();
 
     const NOTICED: bool = false;
-    const SIDE_BY_SIDE: bool = true;
+    const RUNS_IN_PARALLEL: bool = true;
 
     fn name(&self) -> String {
         "Texture".to_owned()
