@@ -77,9 +77,9 @@ fn what_cannot_be_normalised_is_said_and_shows_no_normalised_dose() {
     click(&mut w, "Normalise the plan");
     click(&mut w, "to a point");
     click(&mut w, "Normalise at the crosshair");
-    until(&mut w, "refusal", |app| app.is_settled() && app.state.results.plan_trouble().is_some());
+    until(&mut w, "refusal", |app| app.is_settled() && app.state.results.plan_failure().is_some());
     let state = &w.state().state;
-    let why = state.results.plan_trouble().expect("a reason");
+    let why = state.results.plan_failure().expect("a reason");
     assert!(why.contains("outside the dose grid"), "{why}");
     assert_eq!(state.results.plan_status(state.plan().expect("a plan")), Some(DoseStatus::Failed));
     assert_eq!(state.results.normalisation_factor(), None);
@@ -92,13 +92,13 @@ fn what_cannot_be_normalised_is_said_and_shows_no_normalised_dose() {
     click(&mut w, "% of prescription");
     until(&mut w, "refusal", |app| app.is_settled());
     let state = &w.state().state;
-    let why = state.results.plan_trouble().expect("a reason");
+    let why = state.results.plan_failure().expect("a reason");
     assert!(why.contains("cannot be normalised") && why.contains("the plan has none"), "{why}");
     assert_eq!(state.results.shown_status(), Some(DoseStatus::Failed));
     // A volume of a structure that is not there.
     click(&mut w, "Normalise the plan");
     click(&mut w, "to a volume of a structure");
-    assert!(w.state().state.results.plan_trouble().is_some());
+    assert!(w.state().state.results.plan_failure().is_some());
     click(&mut w, "Normalise the plan");
     click(&mut w, "not: monitor units as typed");
     until(&mut w, "dose", is_final);

@@ -43,7 +43,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.weak(format!("{}, {}", certainty.percent_words(), certainty.histories_words()));
         }
     });
-    if let Some(why) = state.results.plan_trouble() {
+    if let Some(why) = state.results.plan_failure() {
         ui.colored_label(theme::of(ui).error, why);
     }
     for why in why_left_out(plan) {

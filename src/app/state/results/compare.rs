@@ -2,7 +2,7 @@
 
 use super::CaseResults;
 use super::needed::of_side;
-use super::standing::OnView;
+use super::standing::DisplayedDose;
 use crate::state::compare::Source;
 use crate::state::{State, Workspace};
 use analysis::{Dvh, DvhPair, Side, changed_most_first, is_computed};
@@ -16,7 +16,7 @@ pub(super) struct SideState {
     /// The source, with the index of the displayed plan at the time.
     pub source: Option<(Source, usize)>,
     /// The dose with its standing relative to the case.
-    pub view: OnView,
+    pub view: DisplayedDose,
 }
 
 impl CaseResults {
@@ -39,7 +39,7 @@ impl CaseResults {
 
     /// Why dose A or B is missing or not up to date.
     pub fn side_failure(&self, side: Side) -> Option<&str> {
-        self.sides[side.index()].view.trouble.as_deref()
+        self.sides[side.index()].view.failure.as_deref()
     }
 
     /// The DVH of a structure in A or B, possibly of an earlier state.

@@ -32,7 +32,7 @@ use results::{
     BeamResult, Densities, DoseOfBeam, DoseOfPlan, DvhOf, JobTarget, MachineOf, MaskOf, Node, Results,
     RunOfPlan, Standing, Summed,
 };
-use standing::OnView;
+use standing::DisplayedDose;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -57,12 +57,12 @@ pub struct CaseResults {
     /// The number of the run that shall end early and keep its dose.
     keep: Arc<AtomicU64>,
     /// The displayed dose with its standing relative to the case.
-    view: OnView,
+    view: DisplayedDose,
     sides: [SideState; 2],
     /// Why A and B cannot be compared, or the remark on a comparable pair.
     pair: Option<Result<Option<String>, String>>,
     /// Why the displayed plan has no dose of its own.
-    plan_trouble: Option<String>,
+    plan_failure: Option<String>,
 }
 
 impl CaseResults {
@@ -111,7 +111,7 @@ impl CaseResults {
     pub fn plan_status(&self, plan: &Plan) -> Option<DoseStatus> {
         let mut beams = plan.beams.iter().filter(|b| is_computed(b)).peekable();
         beams.peek()?;
-        let whole = match (&self.plan_trouble, beams_left_out(plan)) {
+        let whole = match (&self.plan_failure, beams_left_out(plan)) {
             (Some(_), _) => DoseStatus::Failed,
             (None, Some(_)) => DoseStatus::Partial,
             (None, None) => DoseStatus::Final,
@@ -139,8 +139,8 @@ impl CaseResults {
     }
 
     /// Why the displayed plan has no dose of its own.
-    pub fn plan_trouble(&self) -> Option<&str> {
-        self.plan_trouble.as_deref()
+    pub fn plan_failure(&self) -> Option<&str> {
+        self.plan_failure.as_deref()
     }
 
     pub fn shown_status(&self) -> Option<DoseStatus> {

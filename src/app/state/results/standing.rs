@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 /// A dose with its standing relative to the case.
 #[derive(Clone, Debug, Default)]
-pub struct OnView {
+pub struct DisplayedDose {
     /// The dose with its current status.
     pub dose: Option<Arc<Dose>>,
     pub standing: Option<Standing>,
     /// Why the current case has no such dose.
-    pub trouble: Option<String>,
+    pub failure: Option<String>,
 }
 
 impl State {
@@ -29,11 +29,11 @@ impl State {
         let view = self.view_of(self.results.shown, self.plan, ONLY);
         // What the sum itself found, as a point without dose, is known where it is on show.
         let of_sum =
-            || view.trouble.clone().filter(|_| matches!(self.results.shown, Shown::Plan | Shown::Beam(_)));
-        let plan_trouble = self.trouble(Shown::Plan, self.plan).or_else(of_sum);
+            || view.failure.clone().filter(|_| matches!(self.results.shown, Shown::Plan | Shown::Beam(_)));
+        let plan_failure = self.failure_of(Shown::Plan, self.plan).or_else(of_sum);
         let sides = Side::BOTH.map(|side| self.view_of_side(side));
         self.results.view = view;
-        self.results.plan_trouble = plan_trouble;
+        self.results.plan_failure = plan_failure;
         for (side, view) in self.results.sides.iter_mut().zip(sides) {
             side.view = view;
         }
@@ -47,32 +47,32 @@ impl State {
     }
 
     /// The dose at a place, with its standing relative to the case.
-    fn view_of(&self, what: Shown, plan: usize, at: ResultKey) -> OnView {
-        let Some(node) = self.results.nodes.node::<DoseOfPlan>(at) else { return OnView::default() };
-        let trouble = self.trouble(what, plan).or_else(|| node.failure().map(str::to_owned));
+    fn view_of(&self, what: Shown, plan: usize, at: ResultKey) -> DisplayedDose {
+        let Some(node) = self.results.nodes.node::<DoseOfPlan>(at) else { return DisplayedDose::default() };
+        let failure = self.failure_of(what, plan).or_else(|| node.failure().map(str::to_owned));
         // Without beams or images an old sum is meaningless.
         let have = node.latest_with_query().filter(|(query, _)| query.what == what && node.now().is_some());
-        let Some((_, summed)) = have else { return OnView { trouble, ..OnView::default() } };
+        let Some((_, summed)) = have else { return DisplayedDose { failure, ..DisplayedDose::default() } };
         let standing = match node.standing() {
             Some(standing @ (Standing::Current | Standing::Preview)) => standing,
-            _ if trouble.is_some() => Standing::Failed,
+            _ if failure.is_some() => Standing::Failed,
             _ => Standing::Stale,
         };
         let dose = with_standing(&summed.dose, standing, self.label_of(what, plan));
-        OnView { dose: Some(dose), standing: Some(standing), trouble }
+        DisplayedDose { dose: Some(dose), standing: Some(standing), failure }
     }
 
     /// The dose of a side, with its standing relative to the case.
-    fn view_of_side(&self, side: Side) -> OnView {
+    fn view_of_side(&self, side: Side) -> DisplayedDose {
         let source = self.compare.sides[side.index()];
         if self.results.sides[side.index()].source != source.map(|s| (s, self.plan)) {
-            return OnView::default();
+            return DisplayedDose::default();
         }
         let (what, plan) = match source {
             Some(Source::Plan(plan)) => (Shown::Plan, plan),
             Some(Source::Beam(beam)) => (Shown::Beam(beam), self.plan),
             Some(Source::Dose(dose)) => (Shown::Imported(dose), self.plan),
-            None => return OnView::default(),
+            None => return DisplayedDose::default(),
         };
         let mut view = self.view_of(what, plan, (of_side(side), 0));
         if let (Shown::Imported(n), Some(dose)) = (what, &mut view.dose) {
@@ -98,7 +98,7 @@ impl State {
     }
 
     /// Why the current case has no such dose, as far as known before the sum is computed.
-    fn trouble(&self, what: Shown, plan: usize) -> Option<String> {
+    fn failure_of(&self, what: Shown, plan: usize) -> Option<String> {
         let (results, case) = (&self.results, self.case());
         let only = match what {
             Shown::Plan => None,
@@ -161,7 +161,7 @@ impl CaseResults {
 
     /// Why the current case has no such dose; the displayed dose is then of an earlier state.
     pub fn shown_failure(&self) -> Option<&str> {
-        self.view.trouble.as_deref()
+        self.view.failure.as_deref()
     }
 
     /// ` ± 1.0 %` of the monitor units of a plan that is normalised to a Monte Carlo dose; else nothing.
