@@ -99,20 +99,20 @@ pub enum Compute {
     Wgpu(Arc<wgpu::Device>),
 }
 
-/// The error of [`card_trouble`].
-static TROUBLE: OnceLock<DeviceError> = OnceLock::new();
+/// The error of [`card_failure`].
+static FAILURE: OnceLock<DeviceError> = OnceLock::new();
 
 /// The first reason in this run of the program why the CPU was taken although there is a card: by [`DeviceChoice::Auto`], or by a job
 /// without a receipt to say so.
-pub fn card_trouble() -> Option<&'static DeviceError> {
-    TROUBLE.get()
+pub fn card_failure() -> Option<&'static DeviceError> {
+    FAILURE.get()
 }
 
-/// Notes that a job runs without the card, for [`card_trouble`].
-pub fn note_card_trouble(what: &str, error: impl Into<DeviceError>) {
+/// Notes that a job runs without the card, for [`card_failure`].
+pub fn note_card_failure(what: &str, error: impl Into<DeviceError>) {
     let error = error.into();
     tracing::warn!("{what} on the CPU: {error}");
-    let _ = TROUBLE.set(error);
+    let _ = FAILURE.set(error);
 }
 
 /// Size of the engine's caches, bytes.

@@ -7,7 +7,7 @@ use case::Pose;
 use engine::cuda::drr_gradient::Work;
 use engine::cuda::{CudaError, Device};
 use engine::drr_gradient::{AXES, Compared, CorrelationAtPose, Features, Level, Sums};
-use engine::{Cache, Cancelled, Compute, JobControl, cpu, else_cpu, note_card_trouble};
+use engine::{Cache, Cancelled, Compute, JobControl, cpu, else_cpu, note_card_failure};
 use geometry::{Projection, Volume};
 use glam::DVec3;
 use std::cell::RefCell;
@@ -61,7 +61,7 @@ impl PyramidLevel {
             Compute::Cuda(device) => match on_card(device, &level, &views, centre_mm, step_mm) {
                 Ok(work) => Some((device.clone(), work)),
                 Err(error) => {
-                    note_card_trouble("registering", error);
+                    note_card_failure("registering", error);
                     None
                 }
             },
@@ -115,7 +115,7 @@ impl PyramidLevel {
             None => return on_cpu(),
         };
         else_cpu(by_card, |why| {
-            note_card_trouble("registering", why);
+            note_card_failure("registering", why);
             *self.card.borrow_mut() = None;
             on_cpu()
         })

@@ -6,7 +6,7 @@ use crate::state::register::Search;
 use crate::state::slot::Slot;
 use crate::state::{About, JobEnd, LiveJob, NoticeKind};
 use case::Receipt;
-use engine::card_trouble;
+use engine::card_failure;
 use results::{Delivery, MetricAtPose};
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +20,7 @@ impl App {
         for report in reports {
             self.take(report);
         }
-        if let Some(error) = card_trouble().filter(|_| !quiet) {
+        if let Some(error) = card_failure().filter(|_| !quiet) {
             self.state.notices.add_once(NoticeKind::Warning, format!("Computing on the CPU: {error}."));
         }
         let asked = self.worker.submitted();

@@ -4,7 +4,7 @@
 mod measurement;
 mod remembered;
 
-use super::{Compute, CudaError, DeviceChoice, DeviceError, cuda, note_card_trouble, wgpu};
+use super::{Compute, CudaError, DeviceChoice, DeviceError, cuda, note_card_failure, wgpu};
 use measurement::Measurement;
 use remembered::{Record, find, store};
 use std::path::Path;
@@ -85,7 +85,7 @@ fn note_unless_absent(error: DeviceError) {
         DeviceError::Cuda(absent @ (CudaError::NoDriver | CudaError::NoCard)) => {
             tracing::info!("computing without CUDA: {absent}");
         }
-        error => note_card_trouble("computing", error),
+        error => note_card_failure("computing", error),
     }
 }
 
@@ -125,7 +125,7 @@ fn ordered(
         }
         let ms = measure(candidate.choice).map_err(|error| {
             let why = error.to_string();
-            note_card_trouble("computing", error);
+            note_card_failure("computing", error);
             why
         });
         if ms.is_ok() {
