@@ -9,7 +9,7 @@ use beamsight::app::render::Isolines;
 use beamsight::app::state::Workspace;
 use beamsight::app::state::compare::{GammaNorm, Layout, Source};
 use beamsight::app::state::display::DoseReference;
-use beamsight::app::state::results::Freshness;
+use beamsight::app::state::results::Standing;
 use beamsight::app::{App, CompareOptions, DoseWord, Options, Picked};
 use beamsight::case::{Dose, DoseStatus, Edit, History, PatientInfo, Plan};
 use beamsight::files::mha::{self, Facts, Quantity};
@@ -59,8 +59,8 @@ fn with_doses(w: &mut Window, a: Dose, b: Dose) {
 }
 
 fn pass_rate(app: &App) -> Option<f64> {
-    let (result, _, freshness) = app.state.results.gamma()?;
-    (freshness == Freshness::Current).then(|| result.maps[0].counts.pass_rate_percent())
+    let (result, _, standing) = app.state.results.gamma()?;
+    (standing == Standing::Current).then(|| result.maps[0].counts.pass_rate_percent())
 }
 
 /// Colour at a position of the window.
@@ -125,7 +125,7 @@ fn sliders_and_numbers_move_the_pass_rate() {
     w.get_by_role_and_label(Role::Slider, "Gamma dose").set_value_accesskit(6.0);
     let mut stale = false;
     until(&mut w, "new rate", |app| {
-        stale |= app.state.results.gamma().is_some_and(|(.., freshness)| freshness == Freshness::Stale);
+        stale |= app.state.results.gamma().is_some_and(|(.., standing)| standing == Standing::Stale);
         pass_rate(app) == Some(100.0) && app.is_settled()
     });
     assert!(stale, "until the new one lands the old one is called stale");

@@ -2,7 +2,7 @@
 
 use super::pictures;
 use crate::state::State;
-use crate::state::results::Freshness;
+use crate::state::results::Standing;
 use analysis::{DvhPair, Side};
 use report::comparison::{ClusterFacts, CriterionFacts, GammaFacts, GoalFacts, Report, StructureFacts};
 use report::{Curve, DoseFacts, PROGRAM, patient_name, written_now};
@@ -22,7 +22,7 @@ pub fn comparison(state: &State) -> Result<Report, String> {
     }
     let no_gamma = results.gamma_failure().map(str::to_owned);
     let gamma = match results.gamma() {
-        Some((.., Freshness::Current)) if no_gamma.is_none() => Some(gamma_facts(state)),
+        Some((.., Standing::Current)) if no_gamma.is_none() => Some(gamma_facts(state)),
         _ if no_gamma.is_some() => None,
         _ => return Err("gamma is still being computed".to_owned()),
     };
@@ -68,7 +68,7 @@ pub fn comparison(state: &State) -> Result<Report, String> {
 
 fn gamma_facts(state: &State) -> Option<GammaFacts> {
     let (result, inputs, _) = state.results.gamma()?;
-    let (figures, Freshness::Current) = state.results.gamma_figures()? else { return None };
+    let (figures, Standing::Current) = state.results.gamma_figures()? else { return None };
     let settings = &state.compare.gamma;
     let [reference, evaluated] = settings.roles();
     let all = &figures.report.figures;

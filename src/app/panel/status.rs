@@ -1,7 +1,7 @@
 //! The status line: values under the pointer.
 
 use super::worth_chip;
-use crate::state::results::{Certainty, Freshness};
+use crate::state::results::{Certainty, Standing};
 use crate::state::{State, Workspace};
 use analysis::{DifferenceUnit, Side};
 use case::DoseStatus;
@@ -124,11 +124,11 @@ fn compared(ui: &mut Ui, state: &State, at_mm: DVec3, digits: impl Fn(&mut Ui, f
             let of = if d.unit == DifferenceUnit::Percent { "%" } else { "% of A" };
             digits(ui, 72.0, format!("{value:+.1} {of}"));
         }
-        if let Some((result, _, freshness)) = state.results.gamma() {
+        if let Some((result, _, standing)) = state.results.gamma() {
             ui.separator();
             ui.weak("Gamma");
             let gamma = result.maps.first().and_then(|m| m.gamma.nearest(at_mm)).filter(|g| !g.is_nan());
-            let stale = if freshness == Freshness::Stale { " (stale)" } else { "" };
+            let stale = if standing == Standing::Stale { " (stale)" } else { "" };
             let text = gamma.map_or("none".to_owned(), |g| format!("{g:.2}{stale}"));
             digits(ui, 64.0, text);
         }

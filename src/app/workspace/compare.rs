@@ -5,7 +5,7 @@ use crate::command::{Command, Commands, MeasureAction};
 use crate::render::Gpu;
 use crate::state::compare::{Compare, Layout};
 use crate::state::display::WindowLevel;
-use crate::state::results::Freshness;
+use crate::state::results::Standing;
 use crate::state::{State, ViewKind};
 use crate::theme;
 use crate::view::{CompareScene, DoseLayer, Pane, ViewEvent, ViewState, show_pane};
@@ -176,13 +176,13 @@ fn gamma(state: &State) -> (Option<Arc<Volume<f32>>>, bool, Option<String>) {
         return (Some(plane), false, Some("this plane first; all of it is being computed".to_owned()));
     }
     let signed =
-        results.gamma_figures().filter(|(_, f)| *f == Freshness::Current).and_then(|(f, _)| f.signed.clone());
+        results.gamma_figures().filter(|(_, f)| *f == Standing::Current).and_then(|(f, _)| f.signed.clone());
     if let Some(signed) = signed {
         return (Some(signed), true, None);
     }
     match results.gamma() {
-        Some((result, inputs, freshness)) => {
-            let stale = (freshness == Freshness::Stale)
+        Some((result, inputs, standing)) => {
+            let stale = (standing == Standing::Stale)
                 .then(|| inputs.criteria.first().map(|c| format!("STALE: still {c}")).unwrap_or_default());
             (result.maps.first().map(|m| m.gamma.clone()), false, stale)
         }

@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Commands};
 use crate::panel::section;
-use crate::state::results::{Freshness, GammaByStructure};
+use crate::state::results::{GammaByStructure, Standing};
 use crate::state::{Selection, State};
 use crate::theme::{self, Palette};
 use analysis::second_check::Level;
@@ -38,8 +38,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     ui.spacing_mut().item_spacing.y = 1.0;
     changed(ui, state, commands);
-    let Some((figures, freshness)) = state.results.gamma_figures() else { return };
-    let stale = freshness == Freshness::Stale || state.results.gamma_failure().is_some();
+    let Some((figures, standing)) = state.results.gamma_figures() else { return };
+    let stale = standing == Standing::Stale || state.results.gamma_failure().is_some();
     // Results of other criteria are dimmed and labelled.
     ui.scope(|ui| {
         if stale {
@@ -71,7 +71,7 @@ fn pass_rate(ui: &mut Ui, state: &State) {
     let settings = &state.compare.gamma;
     let estimate = state.results.gamma_estimate();
     let full = state.results.gamma();
-    let current = full.as_ref().is_some_and(|(.., f)| *f == Freshness::Current);
+    let current = full.as_ref().is_some_and(|(.., f)| *f == Standing::Current);
     let counts: Option<Vec<Counts>> = match (estimate, &full) {
         (Some(estimate), _) if !current => Some(estimate.counts.clone()),
         (_, Some((result, ..))) => Some(result.maps.iter().map(|m| m.counts).collect()),

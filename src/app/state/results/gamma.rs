@@ -7,25 +7,19 @@ use crate::state::State;
 use crate::state::compare::GammaNorm;
 use analysis::{GammaVerdict, Judged, Side, not_final};
 use engine::gamma::GammaResult;
-use results::{EstimateOfGamma, FiguresOfGamma, GammaByStructure, GammaEstimate, GammaOfPair, Standing};
+use results::{
+    EstimateOfGamma, FiguresOfGamma, GammaByStructure, GammaEstimate, GammaOfPair, Node, Query, Standing,
+};
 use std::sync::Arc;
 
-/// Whether gamma belongs to the current doses and criteria.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Freshness {
-    Current,
-    /// Gamma of earlier criteria or doses.
-    Stale,
-}
-
 impl CaseResults {
-    /// Gamma, possibly of earlier criteria, with its freshness.
-    pub fn gamma(&self) -> Option<(&Arc<GammaResult>, &GammaOfPair, Freshness)> {
+    /// Gamma, possibly of earlier criteria, with its standing.
+    pub fn gamma(&self) -> Option<(&Arc<GammaResult>, &GammaOfPair, Standing)> {
         let node = self.nodes.node::<GammaOfPair>(ONLY)?;
         let (query, answer) = node.latest_with_query()?;
         // Without a pair an old gamma is meaningless.
         node.now()?;
-        Some((&answer.result, query, self.freshness(node.standing())))
+        Some((&answer.result, query, self.standing_of_pair(node)))
     }
 
     /// The estimate for the current criteria, until the full result is available.
@@ -40,17 +34,18 @@ impl CaseResults {
         self.nodes.node::<GammaOfPair>(ONLY)?.failure()
     }
 
-    /// Histogram, structures and clusters, with their freshness.
-    pub fn gamma_figures(&self) -> Option<(&Arc<GammaByStructure>, Freshness)> {
+    /// Histogram, structures and clusters, with their standing.
+    pub fn gamma_figures(&self) -> Option<(&Arc<GammaByStructure>, Standing)> {
         let node = self.nodes.node::<FiguresOfGamma>(ONLY)?;
         node.now()?;
-        Some((node.latest()?, self.freshness(node.standing())))
+        Some((node.latest()?, self.standing_of_pair(node)))
     }
 
-    fn freshness(&self, standing: Option<Standing>) -> Freshness {
-        match standing {
-            Some(Standing::Current) if !self.pair_is_behind() => Freshness::Current,
-            _ => Freshness::Stale,
+    /// Gamma is stale as well where a dose of its pair is.
+    fn standing_of_pair<Q: Query>(&self, node: &Node<Q>) -> Standing {
+        match node.standing() {
+            Some(Standing::Current) if !self.pair_is_behind() => Standing::Current,
+            _ => Standing::Stale,
         }
     }
 }
@@ -59,8 +54,8 @@ impl State {
     /// The verdict on gamma, or why there is none; `None` while gamma and its figures are not those of the current doses and
     /// criteria.
     pub fn gamma_verdict(&self) -> Option<GammaVerdict> {
-        let Some((result, asked, Freshness::Current)) = self.results.gamma() else { return None };
-        let Some((figures, Freshness::Current)) = self.results.gamma_figures() else { return None };
+        let Some((result, asked, Standing::Current)) = self.results.gamma() else { return None };
+        let Some((figures, Standing::Current)) = self.results.gamma_figures() else { return None };
         let map = result.maps.first()?;
         let sides = Side::BOTH.map(Side::name).into_iter().zip(self.results.pair()?.map(|dose| &**dose));
         let judged = Judged {

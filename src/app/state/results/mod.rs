@@ -14,9 +14,10 @@ mod room;
 mod standing;
 mod stated;
 
-pub use gamma::Freshness;
 pub use needed::{DISPLAYED, of_side};
-pub use results::{Certainty, EndsAt, EngineChoice, GammaByStructure, GammaEstimate, Settings, Shown};
+pub use results::{
+    Certainty, EndsAt, EngineChoice, GammaByStructure, GammaEstimate, Settings, Shown, Standing,
+};
 pub use room::{IsodoseSurface, NearHead};
 pub use stated::Stated;
 
@@ -30,7 +31,7 @@ use needed::ONLY;
 use physics::Machine;
 use results::{
     BeamResult, Densities, DoseOfBeam, DoseOfPlan, DvhOf, JobTarget, MachineOf, MaskOf, Node, Results,
-    RunOfPlan, Standing, Summed,
+    RunOfPlan, Summed,
 };
 use standing::DisplayedDose;
 use std::collections::BTreeMap;
