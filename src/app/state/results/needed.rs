@@ -26,7 +26,7 @@ pub(super) const ONLY: ResultKey = (DISPLAYED, 0);
 
 impl State {
     /// Lists the results that the current case needs, whether or not the user looks at them.
-    pub(super) fn note_wanted(&mut self) {
+    pub(super) fn set_needed_queries(&mut self) {
         self.note_patient();
         self.note_plan();
         self.note_rays();

@@ -24,7 +24,7 @@ impl State {
     /// Derives the status of all displayed results. Must be called after every change of the case, the settings or the
     /// results.
     pub(crate) fn derive_standing(&mut self) {
-        self.note_wanted();
+        self.set_needed_queries();
         self.note_sides();
         let view = self.view_of(self.results.shown, self.plan, ONLY);
         // What the sum itself found, as a point without dose, is known where it is on show.
