@@ -38,5 +38,5 @@ pub use plot::plot_line;
 pub use recent::recent;
 pub use widget::{
     REFUSED, angle, held, lasting_menu, number, refuses, row, section, small_menu, stated, status_chip,
-    worth_chip,
+    status_with_caveats,
 };

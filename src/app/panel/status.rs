@@ -1,6 +1,6 @@
 //! The status line: values under the pointer.
 
-use super::worth_chip;
+use super::status_with_caveats;
 use crate::state::results::{Certainty, Standing};
 use crate::state::{State, Workspace};
 use analysis::{DifferenceUnit, Side};
@@ -71,7 +71,7 @@ pub fn show(ui: &mut Ui, state: &State) {
                     ui.weak("outside the dose grid");
                 }
             }
-            let chip = worth_chip(ui, dose.status, &dose.caveats);
+            let chip = status_with_caveats(ui, dose.status, &dose.caveats);
             if let Some(text) = state.shown_normalisation() {
                 chip.on_hover_text(text);
             }

@@ -268,7 +268,7 @@ fn elided(ui: &Ui, text: &str, width: f32, colour: Color32) -> std::sync::Arc<eg
 }
 
 /// The status of a dose with its limitations: `PARTIAL` and, beside it, `2 of 3 beams`.
-pub fn worth_chip(ui: &mut Ui, status: DoseStatus, caveats: &[String]) -> Response {
+pub fn status_with_caveats(ui: &mut Ui, status: DoseStatus, caveats: &[String]) -> Response {
     let response = status_chip(ui, status);
     if !caveats.is_empty() {
         let text = egui::RichText::new(caveats.join(", ")).small().color(theme::of(ui).warning);

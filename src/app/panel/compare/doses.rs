@@ -1,7 +1,7 @@
 //! The choice of A and B, their status, and new doses made of them.
 
 use crate::command::{Command, Commands};
-use crate::panel::{number, section, worth_chip};
+use crate::panel::{number, section, status_with_caveats};
 use crate::state::State;
 use crate::state::compare::Compare;
 use crate::state::files::FileAction;
@@ -62,7 +62,7 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
         });
         response.response.accessible_name(format!("Dose {}", side.name()));
         if let Some(dose) = state.results.side(side) {
-            worth_chip(ui, dose.status, &dose.caveats).on_hover_text(format!("{} lines", style));
+            status_with_caveats(ui, dose.status, &dose.caveats).on_hover_text(format!("{} lines", style));
         }
     });
     match (state.results.side(side), state.results.side_failure(side)) {

@@ -2,7 +2,7 @@
 
 use super::{field, fields, title};
 use crate::command::{Command, Commands};
-use crate::panel::{colour_button, number, section, worth_chip};
+use crate::panel::{colour_button, number, section, status_with_caveats};
 use crate::state::State;
 use crate::state::display::{DoseDisplay, DoseReference, LevelPreset, WashOf};
 use crate::state::results::Shown;
@@ -15,7 +15,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     title(ui, "Dose", shown.map_or("Dose", |d| &d.label));
     ui.horizontal(|ui| match shown {
         Some(dose) => {
-            worth_chip(ui, dose.status, &dose.caveats);
+            status_with_caveats(ui, dose.status, &dose.caveats);
             ui.weak(format!("maximum {:.2} Gy", state.results.shown_max_gy().unwrap_or(0.0)));
             if let Some(certainty) = state.results.certainty() {
                 ui.weak(format!("Monte Carlo {}", certainty.percent_words()));

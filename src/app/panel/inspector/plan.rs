@@ -2,7 +2,7 @@
 
 use super::{field, fields, remarks, title};
 use crate::command::{Command, Commands};
-use crate::panel::{self, number, section, stated, worth_chip};
+use crate::panel::{self, number, section, stated, status_with_caveats};
 use crate::state::State;
 use crate::state::files::FileAction;
 use crate::state::machine_fit::MachineFitAction;
@@ -33,7 +33,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak("Dose");
         match state.results.plan_status(plan) {
             Some(status) => {
-                worth_chip(ui, status, &state.results.plan_caveats(plan));
+                status_with_caveats(ui, status, &state.results.plan_caveats(plan));
             }
             None => {
                 ui.weak("not computed");
