@@ -62,18 +62,18 @@ pub struct Number<'a> {
     decimals: usize,
     range: RangeInclusive<f64>,
     /// An angle is shown modulo a full turn.
-    goes_round: bool,
+    is_periodic: bool,
 }
 
 /// A number field to drag or type in, with its name for screen readers and tests.
 pub fn number<'a>(name: &'a str, value: &'a mut f64, unit: &'a str) -> Number<'a> {
-    Number { value, name, unit, speed: 0.5, decimals: 1, range: f64::MIN..=f64::MAX, goes_round: false }
+    Number { value, name, unit, speed: 0.5, decimals: 1, range: f64::MIN..=f64::MAX, is_periodic: false }
 }
 
 /// A machine angle in degrees. A drag continues past a full turn; typed values are at most a turn either way, and a
 /// message explains if the field then shows another number.
 pub fn angle<'a>(name: &'a str, value: &'a mut f64) -> Number<'a> {
-    Number { goes_round: true, ..number(name, value, "°").speed(1.0) }
+    Number { is_periodic: true, ..number(name, value, "°").speed(1.0) }
 }
 
 impl Number<'_> {
@@ -99,7 +99,7 @@ impl Number<'_> {
     /// Shows the field. A number typed outside its range is refused in words, not clamped; a number from a file stays
     /// unchanged until it is edited.
     pub fn show(self, ui: &mut Ui) -> Response {
-        if !self.goes_round {
+        if !self.is_periodic {
             return self.show_here(ui);
         }
         // Beside the dial there is room for words below the number only.
@@ -112,8 +112,8 @@ impl Number<'_> {
 
     fn show_here(self, ui: &mut Ui) -> Response {
         let said = Cell::new(None);
-        let range = if self.goes_round { -360.0..=360.0 } else { self.range.clone() };
-        let goes_round = self.goes_round;
+        let range = if self.is_periodic { -360.0..=360.0 } else { self.range.clone() };
+        let is_periodic = self.is_periodic;
         let colours = theme::of(ui);
         let within = |text: &str| {
             let text = text.trim().trim_end_matches('°').trim_end().replace('\u{2212}', "-");
@@ -123,7 +123,7 @@ impl Number<'_> {
                 return None;
             }
             let shown = wrapped_deg(value);
-            if goes_round && shown != value {
+            if is_periodic && shown != value {
                 said.set(Some((colours.warning, format!("{value}° is {shown}°"))));
             }
             Some(value)
@@ -151,7 +151,7 @@ impl Number<'_> {
                 ui.data_mut(|d| *d.get_temp_mut_or_default::<u64>(refusals()) += 1);
             }
             let label = egui::Label::new(egui::RichText::new(text).small().color(colour));
-            ui.add(if goes_round { label.wrap() } else { label });
+            ui.add(if is_periodic { label.wrap() } else { label });
         }
         response
     }
