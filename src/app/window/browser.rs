@@ -93,7 +93,7 @@ impl Browser {
         }
     }
 
-    fn sift(&mut self) {
+    fn apply_filter(&mut self) {
         let wanted = self.filter.to_lowercase();
         let fits =
             |e: &Entry| e.small.contains(&wanted) && (wanted.starts_with('.') || !e.small.starts_with('.'));
@@ -138,7 +138,7 @@ impl Browser {
         match self.reading.as_ref().map(Receiver::try_recv) {
             Some(Ok(listing)) => {
                 (self.listing, self.reading) = (listing, None);
-                self.sift();
+                self.apply_filter();
             }
             Some(Err(TryRecvError::Disconnected)) => self.reading = None,
             Some(Err(TryRecvError::Empty)) | None => {}
@@ -207,7 +207,7 @@ impl Browser {
             response.request_focus();
         }
         if response.changed() {
-            self.sift();
+            self.apply_filter();
         }
         let mut taken = None;
         if response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter)) {
