@@ -265,7 +265,7 @@ impl eframe::App for App {
         theme::choose(ctx, self.state.theme);
         self.take_picked();
         self.receive();
-        self.hear_network();
+        self.drain_network_events();
         self.request_check_models();
         self.watch_machine_files();
         self.requests().request();

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 /// A window that closes waits this long for conversations to be aborted in order.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Report of a thread.
-enum News {
+/// Event of a conversation or of the listener, sent by its thread.
+enum NetworkEvent {
     Listening(SocketAddr),
     Happened(Event),
     ListenerEnded(Result<(), String>),
@@ -45,8 +45,8 @@ struct Running {
 
 /// The conversations of a window.
 pub struct Conversations {
-    tell: channel::Sender<News>,
-    hear: channel::Receiver<News>,
+    tell: channel::Sender<NetworkEvent>,
+    hear: channel::Receiver<NetworkEvent>,
     listener: Option<Running>,
     caller: Option<Running>,
 }
@@ -72,14 +72,14 @@ impl Drop for Conversations {
 /// Reports of a thread, each of which is drawn.
 #[derive(Clone)]
 struct Reports {
-    tell: channel::Sender<News>,
+    tell: channel::Sender<NetworkEvent>,
     ctx: egui::Context,
 }
 
 impl Reports {
-    fn say(&self, news: News) {
+    fn say(&self, event: NetworkEvent) {
         // A window that has gone hears nothing.
-        let _ = self.tell.send(news);
+        let _ = self.tell.send(event);
         self.ctx.request_repaint();
     }
 }
@@ -158,10 +158,12 @@ impl App {
     fn listen(&mut self, options: ReceiveOptions) {
         self.conversations.listener = self.start("listener", move |stop, reports| {
             let served = Receiver::bind(options).and_then(|receiver| {
-                reports.say(News::Listening(receiver.address()));
-                receiver.serve(Until::default(), stop, &|event| reports.say(News::Happened(event.clone())))
+                reports.say(NetworkEvent::Listening(receiver.address()));
+                receiver.serve(Until::default(), stop, &|event| {
+                    reports.say(NetworkEvent::Happened(event.clone()))
+                })
             });
-            reports.say(News::ListenerEnded(served.map_err(|error| error.to_string())));
+            reports.say(NetworkEvent::ListenerEnded(served.map_err(|error| error.to_string())));
         });
         self.state.network.has_listener = self.conversations.listener.is_some();
     }
@@ -174,7 +176,7 @@ impl App {
     ) {
         self.conversations.caller = self.start("caller", move |stop, reports| {
             let (is_failure, lines) = work(stop, reports);
-            reports.say(News::CallerEnded { is_failure, lines });
+            reports.say(NetworkEvent::CallerEnded { is_failure, lines });
         });
         let began = self.conversations.caller.is_some();
         let calling = Calling { errand, done: 0, all: 0, stopping: false };
@@ -189,15 +191,15 @@ impl App {
     }
 
     /// Takes what the conversations report.
-    pub(super) fn hear_network(&mut self) {
-        while let Ok(news) = self.conversations.hear.try_recv() {
+    pub(super) fn drain_network_events(&mut self) {
+        while let Ok(event) = self.conversations.hear.try_recv() {
             let network = &mut self.state.network;
-            match news {
-                News::Listening(address) => {
+            match event {
+                NetworkEvent::Listening(address) => {
                     network.listening = Some(address);
                     network.tell(false, format!("Listening on {address}."));
                 }
-                News::Happened(event) => {
+                NetworkEvent::Happened(event) => {
                     let is_failure = matches!(event, Event::Broken { .. });
                     network.tell(is_failure, event.to_string());
                     if let Event::Delivered(delivery) = event {
@@ -215,7 +217,7 @@ impl App {
                         self.state.notices.add(kind, text);
                     }
                 }
-                News::ListenerEnded(ended) => {
+                NetworkEvent::ListenerEnded(ended) => {
                     network.has_listener = false;
                     network.listening = None;
                     match ended {
@@ -223,12 +225,12 @@ impl App {
                         Err(why) => network.tell(true, why),
                     }
                 }
-                News::Progress { done, all } => {
+                NetworkEvent::Progress { done, all } => {
                     network.calling = network.calling.map(|c| Calling { done, all, ..c });
                 }
-                News::Found(found) => network.found = Some(*found),
-                News::Arrived(folders) => folders.into_iter().for_each(|f| network.add_arrival(f)),
-                News::CallerEnded { is_failure, lines } => {
+                NetworkEvent::Found(found) => network.found = Some(*found),
+                NetworkEvent::Arrived(folders) => folders.into_iter().for_each(|f| network.add_arrival(f)),
+                NetworkEvent::CallerEnded { is_failure, lines } => {
                     network.calling = None;
                     lines.into_iter().for_each(|line| network.tell(is_failure, line));
                 }
@@ -247,7 +249,7 @@ fn send_all(call: &Call, what: &Path, stop: &AtomicBool, reports: &Reports) -> (
     if all == 0 && found.faulty.is_empty() {
         return (true, vec![format!("There are no DICOM objects in {}.", what.display())]);
     }
-    let sent = send(call, &found.objects, stop, &|done| reports.say(News::Progress { done, all }));
+    let sent = send(call, &found.objects, stop, &|done| reports.say(NetworkEvent::Progress { done, all }));
     let mut lines = Vec::new();
     for (word, list) in [("Not sent", &found.faulty), ("Refused", &sent.refused)] {
         lines.extend(list.iter().map(|unsent| format!("{word}: {}: {}", unsent.file, unsent.why)));
@@ -267,7 +269,7 @@ fn find_all(call: Call, query: Query, stop: &AtomicBool, reports: &Reports) -> (
         Ok(matches) => {
             let what = if query.study.is_some() { "series" } else { "studies" };
             let line = format!("{} {what} found at {}.", matches.len(), call.called);
-            reports.say(News::Found(Box::new(Found { call, query, matches })));
+            reports.say(NetworkEvent::Found(Box::new(Found { call, query, matches })));
             (false, vec![line])
         }
         Err(error) => (true, vec![error.to_string()]),
@@ -289,9 +291,9 @@ fn get_all(
         return (true, vec![format!("Cannot make the folder {folder}: {error}; choose another.")]);
     }
     let progress =
-        |come: usize, to_come: usize| reports.say(News::Progress { done: come, all: come + to_come });
+        |come: usize, to_come: usize| reports.say(NetworkEvent::Progress { done: come, all: come + to_come });
     let (all, errors) = retrieve_all(call, wanted, route, into, stop, &progress);
-    reports.say(News::Arrived(all.folders.clone()));
+    reports.say(NetworkEvent::Arrived(all.folders.clone()));
     let is_failure = all.failed > 0 || all.objects == 0 || !errors.is_empty();
     (is_failure, all.lines(&errors, into))
 }

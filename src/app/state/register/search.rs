@@ -55,29 +55,29 @@ impl AcceptedPose {
 /// How far a search is, written by its thread and read by the window's.
 #[derive(Debug, Default)]
 pub struct Trace {
-    news: Mutex<News>,
+    progress: Mutex<SearchProgress>,
 }
 
 /// The best so far, and the values not yet drawn.
-type News = (Option<Step>, Vec<f64>);
+type SearchProgress = (Option<Step>, Vec<f64>);
 
 impl Trace {
     pub fn best(&self) -> Option<Step> {
-        self.news().0
+        self.progress().0
     }
 
     pub fn note(&self, step: Step) {
-        let mut news = self.news();
-        news.0 = Some(step);
-        news.1.push(step.metric);
+        let mut progress = self.progress();
+        progress.0 = Some(step);
+        progress.1.push(step.metric);
     }
 
     /// Values since the last call.
     pub fn take_values(&self) -> Vec<f64> {
-        std::mem::take(&mut self.news().1)
+        std::mem::take(&mut self.progress().1)
     }
 
-    fn news(&self) -> MutexGuard<'_, News> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    fn progress(&self) -> MutexGuard<'_, SearchProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
