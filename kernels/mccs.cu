@@ -18,7 +18,7 @@ __device__ inline float over_radius(const float* __restrict__ table, float radiu
     return table[i] + (table[i + 1] - table[i]) * (x - (float)i);
 }
 
-__device__ inline Particle along(const Stand& stand, const Head& head, float energy, const float from_mm[3], const float at_mm[2])
+__device__ inline Particle along(const BeamPosition& position, const Head& head, float energy, const float from_mm[3], const float at_mm[2])
 {
     float way_mm[3] = {at_mm[0] - from_mm[0], at_mm[1] - from_mm[1], head.sad_mm - from_mm[2]};
     Particle p;
@@ -26,8 +26,8 @@ __device__ inline Particle along(const Stand& stand, const Head& head, float ene
     float way[3];
 #pragma unroll
     for (int a = 0; a < 3; ++a) {
-        float x = stand.axes[0][a], y = stand.axes[1][a], z = stand.axes[2][a];
-        p.from_cm[a] = stand.source_cm[a] + 0.1f * (from_mm[0] * x + from_mm[1] * y - from_mm[2] * z);
+        float x = position.axes[0][a], y = position.axes[1][a], z = position.axes[2][a];
+        p.from_cm[a] = position.source_cm[a] + 0.1f * (from_mm[0] * x + from_mm[1] * y - from_mm[2] * z);
         way[a] = 0.1f * (way_mm[0] * x + way_mm[1] * y - way_mm[2] * z);
     }
     float length = sqrtf(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
@@ -59,11 +59,11 @@ __device__ inline float open_part(const Head& head, const float tips[2], float u
 }
 
 // Leaves::ray_transmission of physics/leaf.rs.
-__device__ inline float leaf_transmission(const Tables& run, const Stand& stand, const Head& head, const Segment& segment, float when,
+__device__ inline float leaf_transmission(const Tables& run, const BeamPosition& position, const Head& head, const Segment& segment, float when,
                                           float u, float v)
 {
-    const float* sides = run.sides_mm + stand.sides_at;
-    int pairs = (int)stand.pairs;
+    const float* sides = run.sides_mm + position.sides_at;
+    int pairs = (int)position.pairs;
     int low = 0, high = pairs + 1;
     while (low < high) {
         int middle = (low + high) / 2;
@@ -106,12 +106,12 @@ __device__ inline float leaf_transmission(const Tables& run, const Stand& stand,
     return both + sqrtf(t) * (one + two - 2.0f * both) + head.interleaf_transmission * (1.0f - one - two + both);
 }
 
-__device__ inline float collimators(const Tables& run, const Stand& stand, const Head& head, float which, float when,
+__device__ inline float collimators(const Tables& run, const BeamPosition& position, const Head& head, float which, float when,
                                     const float from_mm[3], const float at_mm[2])
 {
-    const Segment* segments = run.segments + stand.segments_at;
+    const Segment* segments = run.segments + position.segments_at;
     unsigned number = 0u;
-    while (number + 1u < stand.segments && segments[number].until <= which) {
+    while (number + 1u < position.segments && segments[number].until <= which) {
         number += 1u;
     }
     const Segment& segment = segments[number];
@@ -133,12 +133,12 @@ __device__ inline float collimators(const Tables& run, const Stand& stand, const
             through *= head.jaw_transmission;
         }
     }
-    if (through == 0.0f || stand.pairs == 0u || head.leaf_distance_mm <= 0.0f) {
+    if (through == 0.0f || position.pairs == 0u || head.leaf_distance_mm <= 0.0f) {
         return through;
     }
     float x = crossing(0, head.leaf_distance_mm), y = crossing(1, head.leaf_distance_mm);
-    bool swapped = stand.along_y != 0u;
-    return through * leaf_transmission(run, stand, head, segment, when, swapped ? y : x, swapped ? x : y);
+    bool swapped = position.along_y != 0u;
+    return through * leaf_transmission(run, position, head, segment, when, swapped ? y : x, swapped ? x : y);
 }
 
 // History n of a batch (engine/cpu/mccs/head.rs).
@@ -155,19 +155,19 @@ __device__ inline Particle draw(const Tables& run, const Stream& stream, unsigne
     unsigned drawn = __umulhi(words.y, group.cells);
     drawn = unit(words.z) < cells[drawn].keep ? drawn : cells[drawn].other;
     Cell cell = cells[drawn];
-    const Stand& stand = run.stands[cell.stand];
+    const BeamPosition& position = run.beam_positions[cell.beam_position];
     const Head& head = run.heads[group.head];
     bool electron = group.kind == ELECTRON;
-    unsigned inside = group.cells_at + drawn - (electron ? stand.first_electron_cell : stand.first_cell);
-    unsigned column = inside % stand.columns, row = inside / stand.columns;
-    float at_mm[2] = {stand.corner_mm[0] + ((float)column + unit(words.w)) * stand.cell_mm[0],
-                      stand.corner_mm[1] + ((float)row + unit(source.x)) * stand.cell_mm[1]};
+    unsigned inside = group.cells_at + drawn - (electron ? position.first_electron_cell : position.first_cell);
+    unsigned column = inside % position.columns, row = inside / position.columns;
+    float at_mm[2] = {position.corner_mm[0] + ((float)column + unit(words.w)) * position.cell_mm[0],
+                      position.corner_mm[1] + ((float)row + unit(source.x)) * position.cell_mm[1]};
     float radius_mm = sqrtf(at_mm[0] * at_mm[0] + at_mm[1] * at_mm[1]);
     float cos = head.sad_mm / sqrtf(head.sad_mm * head.sad_mm + radius_mm * radius_mm);
     float weight = cell.weight * group.energy;
     float from_mm[3] = {0.0f, 0.0f, 0.0f};
     if (electron) {
-        return along(stand, head, weight * cos * cos * cos, from_mm, at_mm);
+        return along(position, head, weight * cos * cos * cos, from_mm, at_mm);
     }
     float radius = sqrtf(-2.0f * logf(unit(source.y)));
     float spot[2];
@@ -180,7 +180,7 @@ __device__ inline Particle draw(const Tables& run, const Stream& stream, unsigne
     from_mm[1] = spot[1] * (extra ? head.extra_sigma_mm : head.focal_sigma_mm[1]);
     from_mm[2] = extra ? head.extra_distance_mm : 0.0f;
     uint4 more = stream.words(PLACE_PATIENT);
-    float through = collimators(run, stand, head, unit(more.y), unit(more.z), from_mm, at_mm);
+    float through = collimators(run, position, head, unit(more.y), unit(more.z), from_mm, at_mm);
     float seen;
     if (extra) {
         float dx = at_mm[0] - from_mm[0], dy = at_mm[1] - from_mm[1], down = head.sad_mm - from_mm[2];
@@ -189,7 +189,7 @@ __device__ inline Particle draw(const Tables& run, const Stream& stream, unsigne
     } else {
         seen = (1.0f - head.extra_share) / (1.0f - cell.extra) * over_radius(run.horns + head.horn_at, radius_mm) * cos * cos * cos;
     }
-    return along(stand, head, weight * softening * seen * through, from_mm, at_mm);
+    return along(position, head, weight * softening * seen * through, from_mm, at_mm);
 }
 
 __device__ inline float cone_cosine(int edge) { return cosf(PI / (float)CONES * (float)edge); }

@@ -33,14 +33,14 @@ struct Head {
     float leaf_distance_mm, leaf_thickness_mm, leaf_radius_mm, leaf_transmission, interleaf_transmission, tongue_mm;
 };
 
-struct Stand {
+struct BeamPosition {
     float source_cm[3], axes[3][3], corner_mm[2], cell_mm[2];
     unsigned columns, first_cell, first_electron_cell, segments_at, segments, sides_at, pairs, along_y;
 };
 
 struct Cell {
     float keep;
-    unsigned other, stand;
+    unsigned other, beam_position;
     float weight, extra;
 };
 
@@ -54,7 +54,7 @@ struct Tables {
     const unsigned* voxels;
     const Group* groups;
     const Head* heads;
-    const Stand* stands;
+    const BeamPosition* beam_positions;
     const Segment* segments;
     const Cell* cells;
     const float *horns, *tips_mm, *sides_mm, *cones, *rows, *softening;

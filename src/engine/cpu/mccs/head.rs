@@ -2,7 +2,7 @@
 
 use crate::jobs::mccs::philox::{Stream, unit};
 use crate::jobs::mccs::simulation::Simulation;
-use crate::jobs::mccs::tables::{Cell, ELECTRON, Group, Head, RADII, RADIUS_STEP_MM, Segment, Stand};
+use crate::jobs::mccs::tables::{BeamPosition, Cell, ELECTRON, Group, Head, RADII, RADIUS_STEP_MM, Segment};
 use physics::Leaves;
 
 /// Places in a history's random numbers (`kernels/mccs.cuh` has the same).
@@ -30,14 +30,14 @@ pub fn draw(run: &Simulation, stream: Stream, n: u64, batch: u64) -> Particle {
     let number = run.groups.partition_point(|g| g.until <= place).min(run.groups.len() - 1);
     let group = &run.groups[number];
     let (cell, at_mm) = draw_cell(run, group, words, unit(stream.words(PLACE_SOURCE)[0]));
-    let stand = &run.heads.stands[cell.stand as usize];
+    let position = &run.heads.beam_positions[cell.beam_position as usize];
     let head = &run.heads.heads[group.head as usize];
     let radius_mm = at_mm[0].hypot(at_mm[1]);
     // The ray through the place from the middle of the target.
     let cos = head.sad_mm / head.sad_mm.hypot(radius_mm);
     let weight = cell.weight * group.energy;
     if group.kind == ELECTRON {
-        return along(stand, head, number, weight * cos * cos * cos, [0.0; 3], at_mm);
+        return along(position, head, number, weight * cos * cos * cos, [0.0; 3], at_mm);
     }
     let source = stream.words(PLACE_SOURCE);
     let spot = normal_pair(unit(source[1]), unit(source[2]));
@@ -49,7 +49,8 @@ pub fn draw(run: &Simulation, stream: Stream, n: u64, batch: u64) -> Particle {
         [spot[0] * head.focal_sigma_mm[0], spot[1] * head.focal_sigma_mm[1], 0.0]
     };
     let more = stream.words(PLACE_PATIENT);
-    let through = collimators(run, stand, head, [unit(more[1]), unit(more[2])], from_mm, at_mm, group.head);
+    let through =
+        collimators(run, position, head, [unit(more[1]), unit(more[2])], from_mm, at_mm, group.head);
     let seen = if extra {
         // As the fluence has it: inverse square from the source's plane, slant from the target (`physics::Fluence`).
         let slant = slant_cos(head.sad_mm, from_mm, at_mm);
@@ -58,7 +59,7 @@ pub fn draw(run: &Simulation, stream: Stream, n: u64, batch: u64) -> Particle {
         let horn = &run.heads.horns[head.horn_at as usize..][..RADII];
         (1.0 - head.extra_share) / (1.0 - cell.extra) * over_radius(horn, radius_mm) * cos * cos * cos
     };
-    along(stand, head, number, weight * softening * seen * through, from_mm, at_mm)
+    along(position, head, number, weight * softening * seen * through, from_mm, at_mm)
 }
 
 /// A cell by the alias method and a place in it, mm at the isocentre plane.
@@ -67,26 +68,26 @@ fn draw_cell<'a>(run: &'a Simulation, group: &Group, words: [u32; 4], y: f32) ->
     let drawn = ((u64::from(words[1]) * u64::from(group.cells)) >> 32) as usize;
     let number = if unit(words[2]) < cells[drawn].keep { drawn } else { cells[drawn].other as usize };
     let cell = &cells[number];
-    let stand = &run.heads.stands[cell.stand as usize];
-    let first = if group.kind == ELECTRON { stand.first_electron_cell } else { stand.first_cell };
+    let position = &run.heads.beam_positions[cell.beam_position as usize];
+    let first = if group.kind == ELECTRON { position.first_electron_cell } else { position.first_cell };
     let within = group.cells_at + number as u32 - first;
-    let (column, row) = (within % stand.columns, within / stand.columns);
+    let (column, row) = (within % position.columns, within / position.columns);
     let at = |axis: usize, index: u32, part: f32| {
-        stand.corner_mm[axis] + (index as f32 + part) * stand.cell_mm[axis]
+        position.corner_mm[axis] + (index as f32 + part) * position.cell_mm[axis]
     };
     (cell, [at(0, column, unit(words[3])), at(1, row, y)])
 }
 
 /// The particle that goes from a point of the head (mm across, mm below the target) through a place of the isocentre plane.
 fn along(
-    stand: &Stand,
+    position: &BeamPosition,
     head: &Head,
     group: usize,
     energy: f32,
     from_mm: [f32; 3],
     at_mm: [f32; 2],
 ) -> Particle {
-    let [x, y, z] = stand.axes;
+    let [x, y, z] = position.axes;
     let offset = |v: [f32; 3]| -> [f32; 3] {
         std::array::from_fn(|a| 0.1 * (v[0] * x[a] + v[1] * y[a] - v[2] * z[a]))
     };
@@ -96,7 +97,7 @@ fn along(
     Particle {
         group: group as u32,
         energy,
-        from_cm: std::array::from_fn(|a| stand.source_cm[a] + start[a]),
+        from_cm: std::array::from_fn(|a| position.source_cm[a] + start[a]),
         direction: way.map(|w| w / length),
     }
 }
@@ -123,14 +124,14 @@ fn normal_pair(a: f32, b: f32) -> [f32; 2] {
 /// Transmission of jaws and leaves for a photon from a point of the head through a place of the isocentre plane.
 fn collimators(
     run: &Simulation,
-    stand: &Stand,
+    position: &BeamPosition,
     head: &Head,
     [which, when]: [f32; 2],
     from_mm: [f32; 3],
     at_mm: [f32; 2],
     machine: u32,
 ) -> f32 {
-    let segments = &run.heads.segments[stand.segments_at as usize..][..stand.segments as usize];
+    let segments = &run.heads.segments[position.segments_at as usize..][..position.segments as usize];
     let number = segments.partition_point(|s| s.until <= which).min(segments.len() - 1);
     let segment = &segments[number];
     // Where the ray crosses a plane of the head, scaled to the isocentre plane as positions of collimators are.
@@ -149,26 +150,26 @@ fn collimators(
             through *= head.jaw_transmission;
         }
     }
-    if through == 0.0 || stand.pairs == 0 {
+    if through == 0.0 || position.pairs == 0 {
         return through;
     }
     let Some(leaves) = run.heads.machines[machine as usize].machine.leaves.as_ref() else { return through };
-    through * leaf_transmission(run, leaves, stand, head, segment, when, crossing)
+    through * leaf_transmission(run, leaves, position, head, segment, when, crossing)
 }
 
 fn leaf_transmission(
     run: &Simulation,
     leaves: &Leaves,
-    stand: &Stand,
+    position: &BeamPosition,
     head: &Head,
     segment: &Segment,
     when: f32,
     crossing: impl Fn(usize, f32) -> f32,
 ) -> f32 {
     let xy = [0, 1].map(|axis| f64::from(crossing(axis, head.leaf_distance_mm)));
-    let uv = if stand.along_y == 1 { [xy[1], xy[0]] } else { xy };
-    let pairs = stand.pairs as usize;
-    let sides = &run.heads.sides_mm[stand.sides_at as usize..][..=pairs];
+    let uv = if position.along_y == 1 { [xy[1], xy[0]] } else { xy };
+    let pairs = position.pairs as usize;
+    let sides = &run.heads.sides_mm[position.sides_at as usize..][..=pairs];
     let tips = &run.heads.tips_mm[segment.tips_at as usize..][..4 * pairs];
     let at = |row: usize| {
         [0, 1].map(|bank| {

@@ -3,7 +3,7 @@
 
 use super::MccsRequest;
 use super::alias::alias_table;
-use super::tables::{Cell, Head, RADII, RADIUS_STEP_MM, Segment, Stand};
+use super::tables::{BeamPosition, Cell, Head, RADII, RADIUS_STEP_MM, Segment};
 use crate::JobControl;
 use crate::jobs::cccs::DoseError;
 use crate::jobs::cccs::calibrate::MonitorUnit;
@@ -50,16 +50,16 @@ pub struct Heads {
     pub machines: Vec<MachineHead>,
     pub heads: Vec<Head>,
     pub horns: Vec<f32>,
-    pub stands: Vec<Stand>,
+    pub beam_positions: Vec<BeamPosition>,
     pub segments: Vec<Segment>,
     pub tips_mm: Vec<f32>,
     pub sides_mm: Vec<f64>,
     pub cells: Vec<Cell>,
 }
 
-/// Output of a stand through each cell: photons by source, and electrons.
-struct StandOutput {
-    stand: usize,
+/// Output of a beam position through each cell: photons by source, and electrons.
+struct PositionOutput {
+    position: usize,
     /// Cells in a row.
     columns: usize,
     /// Photons through a cell with nothing in their way.
@@ -104,7 +104,7 @@ impl Heads {
         per_mu: &MonitorUnit,
         grid: &Grid,
         control: &JobControl,
-        outputs: &mut Vec<StandOutput>,
+        outputs: &mut Vec<PositionOutput>,
     ) -> Result<(), DoseError> {
         let sides_at = self.sides_mm.len();
         if let Some(mlc) = &beam.mlc {
@@ -123,13 +123,13 @@ impl Heads {
             );
             let raster = Raster::over(machine, &frame, grid);
             let photons = beam.mu * exposure.share * per_mu.fluence;
-            let stand = self.add_stand(beam, &exposure, &frame, grid, &raster, sides_at);
-            outputs.push(StandOutput::new(stand, &raster, &fluence, machine, per_mu, photons));
+            let position = self.add_position(beam, &exposure, &frame, grid, &raster, sides_at);
+            outputs.push(PositionOutput::new(position, &raster, &fluence, machine, per_mu, photons));
         }
         Ok(())
     }
 
-    fn add_stand(
+    fn add_position(
         &mut self,
         beam: &Beam,
         exposure: &Exposure<'_>,
@@ -162,7 +162,7 @@ impl Heads {
         }
         let low_corner = grid.patient_from_local(DVec3::from([0, 1, 2].map(|a| grid.edges_mm(a)[0])));
         let cm = |v: DVec3| (grid.local_direction(v) / 10.0).as_vec3().to_array();
-        self.stands.push(Stand {
+        self.beam_positions.push(BeamPosition {
             source_cm: cm(frame.source_mm - low_corner),
             axes: frame.axes.map(|a| grid.local_direction(a).as_vec3().to_array()),
             corner_mm: raster.corner_mm.map(|mm| mm as f32),
@@ -176,14 +176,14 @@ impl Heads {
             pairs: beam.mlc.as_ref().map_or(0, |mlc| mlc.boundaries_mm.len() as u32 - 1),
             along_y: u32::from(beam.mlc.as_ref().is_some_and(|mlc| mlc.axis == MlcAxis::Y)),
         });
-        self.stands.len() - 1
+        self.beam_positions.len() - 1
     }
 
     fn add_head(
         &mut self,
         machine: &Arc<Machine>,
         per_mu: MonitorUnit,
-        outputs: &[StandOutput],
+        outputs: &[PositionOutput],
     ) -> Result<(), DoseError> {
         let horn_at = self.horns.len() as u32;
         self.horns.extend((0..RADII).map(|n| machine.off_axis.at(n as f64 * RADIUS_STEP_MM) as f32));
@@ -206,17 +206,17 @@ impl Heads {
             interleaf_transmission: of_leaves(|l| l.interleaf_transmission),
             tongue_mm: of_leaves(|l| l.tongue_mm),
         });
-        // All stands of the head in one table each: one draw finds beam, control point and place.
+        // All beam positions of the head in one table each: one draw finds beam, control point and place.
         let at = self.cells.len();
         let mut weights = Vec::new();
         for s in outputs {
-            self.stands[s.stand].first_cell = self.cells.len() as u32;
+            self.beam_positions[s.position].first_cell = self.cells.len() as u32;
             for (photons, chance) in s.photons.iter().zip(s.chances()) {
                 let whole: f64 = photons.iter().sum();
                 let extra = if photons[1] > 0.0 { (photons[1] / whole).clamp(0.02, 0.98) } else { 0.0 };
                 weights.push(chance);
                 self.cells.push(Cell {
-                    stand: s.stand as u32,
+                    beam_position: s.position as u32,
                     weight: s.first_weight(chance) as f32,
                     extra: extra as f32,
                     ..Cell::default()
@@ -234,15 +234,15 @@ impl Heads {
         Ok(())
     }
 
-    fn add_electrons(&mut self, outputs: &[StandOutput]) -> Option<Cells> {
+    fn add_electrons(&mut self, outputs: &[PositionOutput]) -> Option<Cells> {
         let at = self.cells.len();
         let mut weights = Vec::new();
         for s in outputs {
-            self.stands[s.stand].first_electron_cell = self.cells.len() as u32;
+            self.beam_positions[s.position].first_electron_cell = self.cells.len() as u32;
             for electrons in &s.electrons {
                 weights.push(*electrons);
                 // With the drawing's normalisation: all electrons, whichever the cell.
-                self.cells.push(Cell { stand: s.stand as u32, weight: 1.0, ..Cell::default() });
+                self.cells.push(Cell { beam_position: s.position as u32, weight: 1.0, ..Cell::default() });
             }
         }
         self.draw(at, &weights)
@@ -294,9 +294,9 @@ impl Raster {
     }
 }
 
-impl StandOutput {
+impl PositionOutput {
     fn new(
-        stand: usize,
+        position: usize,
         raster: &Raster,
         fluence: &Fluence,
         machine: &Machine,
@@ -316,7 +316,7 @@ impl StandOutput {
             (parts, electrons)
         };
         let (cells, electrons) = (0..columns * rows).into_par_iter().map(at).unzip();
-        Self { stand, columns, weight: photons * area * fluence.scale(), photons: cells, electrons }
+        Self { position, columns, weight: photons * area * fluence.scale(), photons: cells, electrons }
     }
 
     /// How often each cell is drawn, relative.

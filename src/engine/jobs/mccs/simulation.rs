@@ -148,13 +148,14 @@ impl Simulation {
     /// Digest of all that a history reads: runs of equal digests on one kind of device have the same histories, to the bit.
     pub fn digest(&self) -> String {
         let mut digest = Digest::default();
-        let Heads { machines: _, heads, horns, stands, segments, tips_mm, sides_mm, cells } = &self.heads;
+        let Heads { machines: _, heads, horns, beam_positions, segments, tips_mm, sides_mm, cells } =
+            &self.heads;
         let tables: [&[u8]; 12] = [
             cast_slice(&self.voxels),
             cast_slice(&self.groups),
             cast_slice(heads),
             cast_slice(horns),
-            cast_slice(stands),
+            cast_slice(beam_positions),
             cast_slice(segments),
             cast_slice(tips_mm),
             cast_slice(sides_mm),

@@ -96,7 +96,7 @@ pub struct Head {
 /// A span of monitor units from one direction.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-pub struct Stand {
+pub struct BeamPosition {
     pub source_cm: [f32; 3],
     /// Axes of the beam limiting device; the photons go against the third.
     pub axes: [[f32; 3]; 3],
@@ -123,7 +123,7 @@ pub struct Cell {
     /// Chance to stay with this cell when it is drawn, and which to take else (alias method).
     pub keep: f32,
     pub other: u32,
-    pub stand: u32,
+    pub beam_position: u32,
     /// Photons (or electrons) that a history through it stands for.
     pub weight: f32,
     /// Chance that the history comes from the extra-focal source.
@@ -134,7 +134,7 @@ pub struct Cell {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Segment {
-    /// Part of the stand's units given until its end.
+    /// Part of the beam position's units given until its end.
     pub until: f32,
     /// x low, x high, y low, y high.
     pub jaws_from_mm: [f32; 4],
