@@ -62,7 +62,7 @@ __device__ inline float open_part(const Head& head, const float tips[2], float u
 __device__ inline float leaf_transmission(const Tables& run, const BeamPosition& position, const Head& head, const Segment& segment, float when,
                                           float u, float v)
 {
-    const float* sides = run.sides_mm + position.sides_at;
+    const float* sides = run.leaf_boundaries_mm + position.boundaries_at;
     int pairs = (int)position.pairs;
     int low = 0, high = pairs + 1;
     while (low < high) {

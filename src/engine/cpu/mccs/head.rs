@@ -169,7 +169,7 @@ fn leaf_transmission(
     let xy = [0, 1].map(|axis| f64::from(crossing(axis, head.leaf_distance_mm)));
     let uv = if position.along_y == 1 { [xy[1], xy[0]] } else { xy };
     let pairs = position.pairs as usize;
-    let sides = &run.heads.sides_mm[position.sides_at as usize..][..=pairs];
+    let sides = &run.heads.leaf_boundaries_mm[position.boundaries_at as usize..][..=pairs];
     let tips = &run.heads.tips_mm[segment.tips_at as usize..][..4 * pairs];
     let at = |row: usize| {
         [0, 1].map(|bank| {

@@ -24,7 +24,7 @@ struct Tables {
     cells: u64,
     horns: u64,
     tips_mm: u64,
-    sides_mm: u64,
+    leaf_boundaries_mm: u64,
     cones: u64,
     rows: u64,
     softening: u64,
@@ -94,7 +94,7 @@ impl Work {
         let voxels = run.lattice.voxels();
         session.fits_int("a dose lattice", voxels)?;
         let heads = &run.heads;
-        let sides: Vec<f32> = heads.sides_mm.iter().map(|mm| *mm as f32).collect();
+        let sides: Vec<f32> = heads.leaf_boundaries_mm.iter().map(|mm| *mm as f32).collect();
         let softening: Vec<f32> = run.softening.iter().flatten().copied().collect();
         let mut alive = Vec::new();
         let tables = Tables {
@@ -106,7 +106,7 @@ impl Work {
             cells: uploaded(session, &mut alive, &heads.cells)?,
             horns: uploaded(session, &mut alive, &heads.horns)?,
             tips_mm: uploaded(session, &mut alive, &heads.tips_mm)?,
-            sides_mm: uploaded(session, &mut alive, &sides)?,
+            leaf_boundaries_mm: uploaded(session, &mut alive, &sides)?,
             cones: uploaded(session, &mut alive, &run.cones)?,
             rows: uploaded(session, &mut alive, &run.rows)?,
             softening: uploaded(session, &mut alive, &softening)?,

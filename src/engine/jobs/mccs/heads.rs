@@ -53,7 +53,7 @@ pub struct Heads {
     pub beam_positions: Vec<BeamPosition>,
     pub segments: Vec<Segment>,
     pub tips_mm: Vec<f32>,
-    pub sides_mm: Vec<f64>,
+    pub leaf_boundaries_mm: Vec<f64>,
     pub cells: Vec<Cell>,
 }
 
@@ -106,9 +106,9 @@ impl Heads {
         control: &JobControl,
         outputs: &mut Vec<PositionOutput>,
     ) -> Result<(), DoseError> {
-        let sides_at = self.sides_mm.len();
+        let boundaries_at = self.leaf_boundaries_mm.len();
         if let Some(mlc) = &beam.mlc {
-            self.sides_mm.extend(&mlc.boundaries_mm);
+            self.leaf_boundaries_mm.extend(&mlc.boundaries_mm);
         }
         for exposure in exposures(beam, ARC_STEP_DEG) {
             control.check()?;
@@ -123,7 +123,7 @@ impl Heads {
             );
             let raster = Raster::over(machine, &frame, grid);
             let photons = beam.mu * exposure.share * per_mu.fluence;
-            let position = self.add_position(beam, &exposure, &frame, grid, &raster, sides_at);
+            let position = self.add_position(beam, &exposure, &frame, grid, &raster, boundaries_at);
             outputs.push(PositionOutput::new(position, &raster, &fluence, machine, per_mu, photons));
         }
         Ok(())
@@ -136,7 +136,7 @@ impl Heads {
         frame: &BeamFrame,
         grid: &Grid,
         raster: &Raster,
-        sides_at: usize,
+        boundaries_at: usize,
     ) -> usize {
         let segments_at = self.segments.len();
         let mut until = 0.0;
@@ -172,7 +172,7 @@ impl Heads {
             first_electron_cell: 0,
             segments_at: segments_at as u32,
             segments: (self.segments.len() - segments_at) as u32,
-            sides_at: sides_at as u32,
+            boundaries_at: boundaries_at as u32,
             pairs: beam.mlc.as_ref().map_or(0, |mlc| mlc.boundaries_mm.len() as u32 - 1),
             along_y: u32::from(beam.mlc.as_ref().is_some_and(|mlc| mlc.axis == MlcAxis::Y)),
         });

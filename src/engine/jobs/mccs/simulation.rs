@@ -148,7 +148,7 @@ impl Simulation {
     /// Digest of all that a history reads: runs of equal digests on one kind of device have the same histories, to the bit.
     pub fn digest(&self) -> String {
         let mut digest = Digest::default();
-        let Heads { machines: _, heads, horns, beam_positions, segments, tips_mm, sides_mm, cells } =
+        let Heads { machines: _, heads, horns, beam_positions, segments, tips_mm, leaf_boundaries_mm, cells } =
             &self.heads;
         let tables: [&[u8]; 12] = [
             cast_slice(&self.voxels),
@@ -158,7 +158,7 @@ impl Simulation {
             cast_slice(beam_positions),
             cast_slice(segments),
             cast_slice(tips_mm),
-            cast_slice(sides_mm),
+            cast_slice(leaf_boundaries_mm),
             cast_slice(cells),
             cast_slice(&self.cones),
             cast_slice(&self.rows),

@@ -109,8 +109,8 @@ pub struct BeamPosition {
     pub first_electron_cell: u32,
     pub segments_at: u32,
     pub segments: u32,
-    /// Sides of the leaves: where they begin, and how many pairs there are (0: no leaves).
-    pub sides_at: u32,
+    /// Boundaries of the leaves: the first of them, and how many pairs there are (0: no leaves).
+    pub boundaries_at: u32,
     pub pairs: u32,
     /// Leaves travel along y.
     pub along_y: u32,
