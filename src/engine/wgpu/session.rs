@@ -13,7 +13,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Longest wait for a slab: a device that takes longer hangs. Slabs are a thousandth of it.
-const HUNG: Duration = Duration::from_secs(60);
+const WAIT_LIMIT: Duration = Duration::from_secs(60);
 /// Uses of every buffer of a job.
 const USAGE: wgpu::BufferUsages = wgpu::BufferUsages::STORAGE
     .union(wgpu::BufferUsages::UNIFORM)
@@ -311,7 +311,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// A device at fault, or a cancelled job.
     pub fn wait(&self, doing: &str) -> Result<(), WgpuError> {
-        let all = wgpu::PollType::Wait { submission_index: None, timeout: Some(HUNG) };
+        let all = wgpu::PollType::Wait { submission_index: None, timeout: Some(WAIT_LIMIT) };
         let polled = self.device.handle.poll(all);
         self.check(doing, 0)?;
         polled.map_err(|error| {
