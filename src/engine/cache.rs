@@ -12,7 +12,7 @@ const BUDGET_BYTES: usize = 5 << 28;
 const LEAST_BYTES: usize = 1 << 20;
 
 /// A value that can be cached.
-pub trait Weighed: Any + Send + Sync {
+pub trait ByteSize: Any + Send + Sync {
     /// Memory it holds; the default is for values of less than a MiB.
     fn bytes(&self) -> usize {
         0
@@ -52,7 +52,7 @@ impl Cache {
     ///
     /// # Errors
     /// Errors of `make`; then nothing is cached.
-    pub fn get<K: PartialEq + Any + Send, V: Weighed, E>(
+    pub fn get<K: PartialEq + Any + Send, V: ByteSize, E>(
         &self,
         key: K,
         make: impl FnOnce() -> Result<V, E>,
@@ -64,7 +64,7 @@ impl Cache {
     }
 
     /// The cached value of a key.
-    pub fn find<K: PartialEq + Any + Send, V: Weighed>(&self, key: &K) -> Option<Arc<V>> {
+    pub fn find<K: PartialEq + Any + Send, V: ByteSize>(&self, key: &K) -> Option<Arc<V>> {
         let mut entries = self.entries();
         let is_it = |e: &Entry| e.value.is::<V>() && e.key.downcast_ref::<K>() == Some(key);
         let at = entries.iter().position(is_it)?;
@@ -75,7 +75,7 @@ impl Cache {
     }
 
     /// Caches a value, whatever its size; others are evicted to keep the budget.
-    pub fn put<K: PartialEq + Any + Send, V: Weighed>(&self, key: K, value: V) -> Arc<V> {
+    pub fn put<K: PartialEq + Any + Send, V: ByteSize>(&self, key: K, value: V) -> Arc<V> {
         let (bytes, value) = (value.bytes().max(LEAST_BYTES), Arc::new(value));
         let mut entries = self.entries();
         entries.push(Entry { key: Box::new(key), value: Arc::<V>::clone(&value), bytes });
@@ -98,7 +98,7 @@ impl Cache {
     }
 
     /// Evicts the values of one kind: no job will ask for them.
-    pub(super) fn forget<V: Weighed>(&self) {
+    pub(super) fn forget<V: ByteSize>(&self) {
         let is_other = |e: &Entry| !e.value.is::<V>();
         self.entries().retain(is_other);
     }
@@ -119,7 +119,7 @@ mod tests {
 
     struct Mib(usize);
 
-    impl Weighed for Mib {
+    impl ByteSize for Mib {
         fn bytes(&self) -> usize {
             self.0 << 20
         }
@@ -128,7 +128,7 @@ mod tests {
     #[derive(Debug, PartialEq)]
     struct Small(u8);
 
-    impl Weighed for Small {}
+    impl ByteSize for Small {}
 
     #[test]
     fn the_least_recently_used_is_evicted() {

@@ -1,6 +1,6 @@
 //! Digests of requests: equal requests have equal ones.
 
-use super::cache::{Cache, Weighed};
+use super::cache::{ByteSize, Cache};
 use geometry::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -62,7 +62,7 @@ impl Digest {
 /// The hash of a volume's values.
 struct OfContent(u64);
 
-impl Weighed for OfContent {}
+impl ByteSize for OfContent {}
 
 /// A hash of a volume's values; kept, as a gantry drag asks for the same one every time.
 fn content(volume: &Volume<f32>, cache: &Cache) -> u64 {

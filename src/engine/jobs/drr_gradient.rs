@@ -12,7 +12,7 @@ pub use information::{BINS, Information};
 pub use rank::Rank;
 pub use sums::{CorrelationAtPose, Features, PRODUCTS, Sums};
 
-use crate::cache::{Cache, Weighed};
+use crate::cache::{ByteSize, Cache};
 use case::Pose;
 use geometry::{Grid, Projection, Volume, VolumeId};
 use glam::DVec3;
@@ -47,7 +47,7 @@ pub struct Level {
     of: (VolumeId, f64),
 }
 
-impl Weighed for Level {
+impl ByteSize for Level {
     fn bytes(&self) -> usize {
         size_of_val(self.values.as_slice())
     }

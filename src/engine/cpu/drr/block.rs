@@ -1,6 +1,6 @@
 //! Voxels laid out for trilinear samples.
 
-use crate::cache::{Cache, Weighed};
+use crate::cache::{ByteSize, Cache};
 use crate::jobs::drr::Rays;
 use geometry::Volume;
 use glam::Vec4;
@@ -98,7 +98,7 @@ impl Neighbours for Voxels<'_> {
     }
 }
 
-impl Weighed for Pairs {
+impl ByteSize for Pairs {
     fn bytes(&self) -> usize {
         size_of_val(self.values.as_slice())
     }

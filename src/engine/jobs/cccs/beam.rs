@@ -4,7 +4,7 @@ use super::angles::{AngleTable, TiltNorm};
 use super::directions::{Direction, equal_energy_spiral};
 use super::medium::Medium;
 use super::{DoseTo, Quality};
-use crate::cache::{Cache, Weighed};
+use crate::cache::{ByteSize, Cache};
 use geometry::{BeamFrame, Grid, Volume};
 use glam::{DMat3, DVec3};
 use physics::kernel_beam::BeamKernel;
@@ -74,7 +74,7 @@ pub struct Superposition {
     pub corrected: bool,
 }
 
-impl Weighed for Superposition {}
+impl ByteSize for Superposition {}
 
 impl Superposition {
     /// Cached by spectrum and quality.

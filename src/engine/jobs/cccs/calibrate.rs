@@ -3,7 +3,7 @@
 use super::beam::{Field, Superposition};
 use super::medium::Medium;
 use super::{DoseError, Quality};
-use crate::cache::{Cache, Weighed};
+use crate::cache::{ByteSize, Cache};
 use case::{Beam, Jaws};
 use geometry::{BeamFrame, Grid, PatientPosition};
 use glam::DVec3;
@@ -25,7 +25,7 @@ pub struct MonitorUnit {
     pub electrons_gy: f64,
 }
 
-impl Weighed for MonitorUnit {}
+impl ByteSize for MonitorUnit {}
 
 /// The monitor unit of a machine: its reference dose over what the engine gives in the reference condition, at the same
 /// quality, so that what few directions miss on the axis cancels. One photon per cm2 for machines that are not

@@ -2,7 +2,7 @@
 
 use super::DoseRequest;
 use crate::JobControl;
-use crate::cache::Weighed;
+use crate::cache::ByteSize;
 use case::{ControlPoint, FluenceMap, Mlc};
 use physics::{Exposure, Fluence, FluenceError, Machine};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,7 +45,7 @@ impl Aperture {
 #[derive(Default)]
 struct LastFluences(Mutex<Vec<(Aperture, Arc<Fluence>)>>);
 
-impl Weighed for LastFluences {
+impl ByteSize for LastFluences {
     fn bytes(&self) -> usize {
         KEPT * FLUENCE_BYTES
     }

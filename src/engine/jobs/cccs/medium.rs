@@ -2,7 +2,7 @@
 
 use super::lattice::{Lattice, lattice_of};
 use super::{DoseError, matter_box};
-use crate::cache::Weighed;
+use crate::cache::ByteSize;
 use crate::{Cancelled, JobControl};
 use geometry::{Grid, Volume, VolumeId};
 use glam::DVec3;
@@ -31,7 +31,7 @@ pub struct Medium {
     pub low_density: bool,
 }
 
-impl Weighed for Medium {
+impl ByteSize for Medium {
     fn bytes(&self) -> usize {
         2 * size_of::<f32>() * self.grid.len()
     }

@@ -1,6 +1,6 @@
 //! Content of a volume of attenuation, found once: its empty cells, its box, its range.
 
-use crate::cache::{Cache, Weighed};
+use crate::cache::{ByteSize, Cache};
 use geometry::Volume;
 use rayon::prelude::*;
 use std::convert::Infallible;
@@ -31,7 +31,7 @@ pub struct Content {
     pub cells: [usize; 3],
 }
 
-impl Weighed for Content {
+impl ByteSize for Content {
     fn bytes(&self) -> usize {
         self.occupied.len() + self.cleaned.as_ref().map_or(0, |clean| size_of_val(clean.data()))
     }

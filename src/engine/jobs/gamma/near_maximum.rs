@@ -1,6 +1,6 @@
 //! The near-maximum of a dose: what stands for its maximum and is moved by no single voxel, be it noise or a fault.
 
-use crate::cache::{Cache, Weighed};
+use crate::cache::{ByteSize, Cache};
 use geometry::Volume;
 use rayon::prelude::*;
 use std::convert::Infallible;
@@ -14,7 +14,7 @@ const PIECE: usize = 1 << 20;
 
 struct NearMaximum(f32);
 
-impl Weighed for NearMaximum {}
+impl ByteSize for NearMaximum {}
 
 /// The near-maximum of a dose, cached, Gy.
 pub(super) fn of_dose(dose: &Volume<f32>, cache: &Cache) -> f32 {

@@ -1,6 +1,6 @@
 //! Scan of a dose: hash, maximum, first invalid voxel.
 
-use crate::cache::{Cache, Weighed};
+use crate::cache::{ByteSize, Cache};
 use geometry::Volume;
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -19,7 +19,7 @@ pub struct Scan {
 /// Values of a piece of a scan.
 const PIECE: usize = 1 << 16;
 
-impl Weighed for Scan {}
+impl ByteSize for Scan {}
 
 /// The scan of a dose, cached.
 pub fn scan(dose: &Volume<f32>, cache: &Cache) -> Scan {
