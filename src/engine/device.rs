@@ -18,7 +18,7 @@ pub enum DeviceChoice {
     Auto,
     Cpu,
     /// Every card: the beams of a plan, or the histories of Monte Carlo, are spread over them; another job has the first.
-    Cards,
+    AllCuda,
     /// The card of that number alone.
     Cuda(usize),
     /// Any graphics card, through Vulkan, Metal or DirectX 12: the preferred one, or that of a number.
@@ -65,7 +65,7 @@ impl FromStr for DeviceChoice {
         match word {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cards),
+            "cuda" => Ok(Self::AllCuda),
             "wgpu" => Ok(Self::Wgpu(None)),
             _ => {
                 let numbered = |kind: &str| word.strip_prefix(kind)?.strip_prefix(':')?.parse().ok();
@@ -83,7 +83,7 @@ impl fmt::Display for DeviceChoice {
         match self {
             Self::Auto => f.write_str("auto"),
             Self::Cpu => f.write_str("cpu"),
-            Self::Cards => f.write_str("cuda"),
+            Self::AllCuda => f.write_str("cuda"),
             Self::Cuda(n) => write!(f, "cuda:{n}"),
             Self::Wgpu(None) => f.write_str("wgpu"),
             Self::Wgpu(Some(n)) => write!(f, "wgpu:{n}"),
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn words() {
         assert_eq!("cuda:3".parse(), Ok(DeviceChoice::Cuda(3)));
-        assert_eq!("cuda".parse(), Ok(DeviceChoice::Cards));
+        assert_eq!("cuda".parse(), Ok(DeviceChoice::AllCuda));
         assert_eq!("cuda:0".parse(), Ok(DeviceChoice::Cuda(0)));
         assert_eq!("auto".parse(), Ok(DeviceChoice::Auto));
         assert_eq!("wgpu".parse(), Ok(DeviceChoice::Wgpu(None)));

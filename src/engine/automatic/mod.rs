@@ -194,7 +194,7 @@ impl DeviceChoice {
     pub fn resolve(self) -> Result<Compute, DeviceError> {
         match self {
             Self::Cpu => Ok(Compute::Cpu),
-            Self::Cards => Ok(Compute::Cuda(cuda::Device::open(0)?)),
+            Self::AllCuda => Ok(Compute::Cuda(cuda::Device::open(0)?)),
             Self::Cuda(ordinal) => Ok(Compute::Cuda(cuda::Device::open(ordinal)?)),
             Self::Wgpu(ordinal) => Ok(Compute::Wgpu(wgpu::Device::open(ordinal)?)),
             Self::Auto => {
@@ -232,7 +232,7 @@ impl DeviceChoice {
 
     /// Whether the jobs that only CUDA has a form of are computed by a card; no card is opened.
     pub fn is_for_cuda(self) -> bool {
-        let wants = matches!(self, Self::Auto | Self::Cards | Self::Cuda(_));
+        let wants = matches!(self, Self::Auto | Self::AllCuda | Self::Cuda(_));
         wants && cuda::cards().is_ok_and(|cards| !cards.is_empty())
     }
 
@@ -253,7 +253,7 @@ impl DeviceChoice {
     /// The same wish for each device over which jobs that do not depend on each other are spread; one or more.
     pub fn spread(self) -> Vec<Self> {
         match (self, cuda::cards()) {
-            (Self::Auto | Self::Cards, Ok(cards)) if cards.len() > 1 => {
+            (Self::Auto | Self::AllCuda, Ok(cards)) if cards.len() > 1 => {
                 cards.iter().map(|card| Self::Cuda(card.ordinal)).collect()
             }
             _ => vec![self],
@@ -386,9 +386,9 @@ mod tests {
             assert_eq!(one.spread(), [one]);
         }
         let cards = cuda::cards().map_or(0, <[cuda::Card]>::len);
-        assert_eq!(DeviceChoice::Cards.spread().len(), cards.max(1));
+        assert_eq!(DeviceChoice::AllCuda.spread().len(), cards.max(1));
         assert_eq!(DeviceChoice::Auto.spread().len(), cards.max(1));
-        assert_eq!(DeviceChoice::Cards.spread_if(false).len(), cards.max(1));
+        assert_eq!(DeviceChoice::AllCuda.spread_if(false).len(), cards.max(1));
         assert_eq!(DeviceChoice::Auto.spread_if(false), [DeviceChoice::Auto]);
     }
 

@@ -60,7 +60,7 @@ impl Record {
         };
         let mut order = self.measured.iter().map(of).collect::<Option<Vec<_>>>()?;
         order.sort_by(|a, b| a.rank().total_cmp(&b.rank()));
-        let is_single = |one: &Measured| !matches!(one.choice, DeviceChoice::Auto | DeviceChoice::Cards);
+        let is_single = |one: &Measured| !matches!(one.choice, DeviceChoice::Auto | DeviceChoice::AllCuda);
         let is_whole = order.iter().all(is_single) && order.iter().any(|one| one.choice == DeviceChoice::Cpu);
         is_whole.then_some(order)
     }
