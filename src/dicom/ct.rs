@@ -115,8 +115,8 @@ fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, Dico
     let object = open_header(path)?;
     let samples = read_samples(&object, path, area)?;
     let attribute = |source| DicomError::Attribute { path: path.to_owned(), source };
-    let slope = object.try_number(tags::RESCALE_SLOPE).if_said().map_err(attribute)?;
-    let intercept = object.try_number(tags::RESCALE_INTERCEPT).if_said().map_err(attribute)?;
+    let slope = object.try_number(tags::RESCALE_SLOPE).optional().map_err(attribute)?;
+    let intercept = object.try_number(tags::RESCALE_INTERCEPT).optional().map_err(attribute)?;
     if slope == Some(0.0) {
         let what = "its RescaleSlope is 0".to_owned();
         return Err(DicomError::Contradiction { path: path.to_owned(), what });

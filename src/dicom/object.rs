@@ -124,11 +124,11 @@ pub fn keyword(tag: Tag) -> String {
 pub trait IfSaid<T> {
     /// # Errors
     /// [`AttributeError`], except for a missing attribute.
-    fn if_said(self) -> Result<Option<T>, AttributeError>;
+    fn optional(self) -> Result<Option<T>, AttributeError>;
 }
 
 impl<T> IfSaid<T> for Result<T, AttributeError> {
-    fn if_said(self) -> Result<Option<T>, AttributeError> {
+    fn optional(self) -> Result<Option<T>, AttributeError> {
         match self {
             Ok(value) => Ok(Some(value)),
             Err(AttributeError::Missing(_)) => Ok(None),

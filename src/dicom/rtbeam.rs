@@ -179,7 +179,7 @@ fn refuse_unit(item: &Item, refusal: &mut Refusal) {
 /// number states counts as well.
 fn refuse_modifiers(item: &Item, refusal: &mut Refusal) {
     for (number, sequence, word) in MODIFIERS {
-        let declared = refusal.given(item.try_number(number).if_said()).flatten().unwrap_or(0.0);
+        let declared = refusal.given(item.try_number(number).optional()).flatten().unwrap_or(0.0);
         let listed = item.items(sequence).len();
         if declared != 0.0 || listed > 0 {
             refusal.because(format!(
@@ -202,7 +202,7 @@ fn refuse_modifiers(item: &Item, refusal: &mut Refusal) {
 
 /// Accessories that the dose leaves out, as caveats.
 fn name_accessories(item: &Item, not_modelled: &mut Vec<String>, refusal: &mut Refusal) {
-    let declared = refusal.given(item.try_number(tags::NUMBER_OF_BOLI).if_said()).flatten().unwrap_or(0.0);
+    let declared = refusal.given(item.try_number(tags::NUMBER_OF_BOLI).optional()).flatten().unwrap_or(0.0);
     if declared != 0.0 || !item.items(tags::REFERENCED_BOLUS_SEQUENCE).is_empty() {
         not_modelled.push("bolus".to_owned());
     }
@@ -219,7 +219,7 @@ fn name_accessories(item: &Item, not_modelled: &mut Vec<String>, refusal: &mut R
 }
 
 fn refuse_distance(item: &Item, refusal: &mut Refusal) {
-    let declared = refusal.given(item.try_number(tags::SOURCE_AXIS_DISTANCE).if_said()).flatten();
+    let declared = refusal.given(item.try_number(tags::SOURCE_AXIS_DISTANCE).optional()).flatten();
     if let Some(mm) = declared.filter(|mm| (mm - SAD_MM).abs() > SAME_SAD_MM) {
         refusal.because(format!("its SourceAxisDistance is {mm} mm, the machines have {SAD_MM} mm"));
     }

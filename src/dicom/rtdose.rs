@@ -178,7 +178,7 @@ fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomErro
     if size.contains(&0) {
         return Err(contradiction(format!("its Rows are {}, its Columns {}", size[1], size[0])));
     }
-    let frames = object.try_whole(tags::NUMBER_OF_FRAMES).if_said().map_err(attribute)?.unwrap_or(1);
+    let frames = object.try_whole(tags::NUMBER_OF_FRAMES).optional().map_err(attribute)?.unwrap_or(1);
     let frames = usize::try_from(frames).ok().filter(|&n| n > 0);
     let frames = frames.ok_or_else(|| {
         let declared = object.text(tags::NUMBER_OF_FRAMES).unwrap_or_default();
@@ -192,7 +192,7 @@ fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomErro
     let axes: [f64; 6] = object.try_array(tags::IMAGE_ORIENTATION_PATIENT).map_err(attribute)?;
     let (row, column) = (DVec3::from_slice(&axes[..3]), DVec3::from_slice(&axes[3..]));
     let position = object.try_array(tags::IMAGE_POSITION_PATIENT).map_err(attribute).map(DVec3::from)?;
-    let offsets = object.try_numbers(tags::GRID_FRAME_OFFSET_VECTOR).if_said().map_err(attribute)?;
+    let offsets = object.try_numbers(tags::GRID_FRAME_OFFSET_VECTOR).optional().map_err(attribute)?;
     let offsets = offsets.unwrap_or_default();
     let offsets = along_normal(&offsets, frames, position, row.cross(column)).map_err(contradiction)?;
     let mut order: Vec<usize> = (0..offsets.len()).collect();

@@ -197,7 +197,7 @@ fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, Str
     let mut all: HashMap<i64, Result<f64, String>> = HashMap::new();
     for (n, group) in groups.iter().enumerate() {
         let beams = group.items(tags::REFERENCED_BEAM_SEQUENCE);
-        if let Ok(Some(declared)) = group.try_whole(tags::NUMBER_OF_BEAMS).if_said()
+        if let Ok(Some(declared)) = group.try_whole(tags::NUMBER_OF_BEAMS).optional()
             && declared != beams.len() as i64
         {
             notes.warn(format!(
@@ -265,7 +265,7 @@ fn prescription_gy(references: &[Item], notes: &mut Notes) -> Option<f64> {
             continue;
         }
         let read = reference.try_number(tag).and_then(|gy| within(tag, gy, 0.0..=bounds::MOST_COURSE_GY));
-        match read.if_said() {
+        match read.optional() {
             Ok(declared) => most = declared.filter(|&gy| gy > 0.0).into_iter().chain(most).reduce(f64::max),
             Err(error) => notes.warn(format!("a prescription is passed over: {error}")),
         }

@@ -106,7 +106,7 @@ fn read_mlc(device: &Item, kind: &str, refusal: &mut Refusal) -> Option<Mlc> {
         refusal.because(format!("one of its {name} is {mm} mm, not within {MOST_MM} mm"));
         return None;
     }
-    let pairs = refusal.given(device.try_whole(tags::NUMBER_OF_LEAF_JAW_PAIRS).if_said())?;
+    let pairs = refusal.given(device.try_whole(tags::NUMBER_OF_LEAF_JAW_PAIRS).optional())?;
     if boundaries_mm.len() < 2 || pairs.is_some_and(|pairs| pairs != boundaries_mm.len() as i64 - 1) {
         let pairs = pairs.map_or("not stated".to_owned(), |n| n.to_string());
         refusal.because(format!(
@@ -165,7 +165,7 @@ impl Walk {
                 refuse_changes(&items[0], item, &mut here);
             }
             walk.read_angles(item, k == 0, &mut now, &mut here);
-            let weight = item.try_number(tags::CUMULATIVE_METERSET_WEIGHT).if_said();
+            let weight = item.try_number(tags::CUMULATIVE_METERSET_WEIGHT).optional();
             walk.told_weights.push(here.given(weight).flatten());
             read_devices(item, k == 0, devices, &mut now, &mut here);
             if let Some(reason) = here.reason() {
@@ -199,7 +199,7 @@ impl Walk {
             }
         }
         for (name, tag) in LEANINGS {
-            let Some(deg) = refusal.given(item.try_number(tag).if_said()).flatten() else { continue };
+            let Some(deg) = refusal.given(item.try_number(tag).optional()).flatten() else { continue };
             let off = (deg + 180.0).rem_euclid(360.0) - 180.0;
             if off.abs() > LEANS_DEG {
                 refusal.because(format!("its {} is {deg} degrees, which is not modelled", keyword(tag)));
@@ -243,7 +243,7 @@ impl Walk {
     fn weights(&self, beam: &Item, still: bool, refusal: &mut Refusal) -> Option<Vec<f64>> {
         let [end, point] =
             [tags::FINAL_CUMULATIVE_METERSET_WEIGHT, tags::CUMULATIVE_METERSET_WEIGHT].map(keyword);
-        let whole = refusal.given(beam.try_number(tags::FINAL_CUMULATIVE_METERSET_WEIGHT).if_said())?;
+        let whole = refusal.given(beam.try_number(tags::FINAL_CUMULATIVE_METERSET_WEIGHT).optional())?;
         if let Some(whole) = whole.filter(|&whole| whole <= 0.0) {
             refusal.because(format!("its {end} is {whole}, not above 0"));
             return None;
@@ -287,13 +287,13 @@ impl Walk {
 
 /// A control point that is missing or out of order moves monitor units to another place.
 fn refuse_count(items: &[Item], beam: &Item, refusal: &mut Refusal) {
-    let declared = refusal.given(beam.try_whole(tags::NUMBER_OF_CONTROL_POINTS).if_said()).flatten();
+    let declared = refusal.given(beam.try_whole(tags::NUMBER_OF_CONTROL_POINTS).optional()).flatten();
     if let Some(declared) = declared.filter(|&declared| declared != items.len() as i64) {
         refusal.because(format!("its NumberOfControlPoints is {declared}, it has {}", items.len()));
     }
     let mut before = None;
     for item in items {
-        let index = refusal.given(item.try_whole(tags::CONTROL_POINT_INDEX).if_said()).flatten();
+        let index = refusal.given(item.try_whole(tags::CONTROL_POINT_INDEX).optional()).flatten();
         if let (Some(before), Some(index)) = (before, index)
             && index != before + 1
         {
@@ -308,14 +308,14 @@ fn refuse_count(items: &[Item], beam: &Item, refusal: &mut Refusal) {
 /// Refuses changes of parameters that the engines hold fixed through a beam.
 fn refuse_changes(first: &Item, item: &Item, refusal: &mut Refusal) {
     let energy = tags::NOMINAL_BEAM_ENERGY;
-    let now = refusal.given(item.try_number(energy).if_said()).flatten();
+    let now = refusal.given(item.try_number(energy).optional()).flatten();
     if let (Some(now), Ok(start)) = (now, first.try_number(energy))
         && now != start
     {
         refusal.because(format!("its energy changes (NominalBeamEnergy {start}, then {now})"));
     }
     let isocentre = tags::ISOCENTER_POSITION;
-    let now = refusal.given(item.try_array(isocentre).if_said()).flatten().map(DVec3::from);
+    let now = refusal.given(item.try_array(isocentre).optional()).flatten().map(DVec3::from);
     if let (Some(now), Ok(start)) = (now, first.try_array(isocentre).map(DVec3::from))
         && (now - start).length() > 0.01
     {
@@ -326,7 +326,7 @@ fn refuse_changes(first: &Item, item: &Item, refusal: &mut Refusal) {
         tags::TABLE_TOP_LONGITUDINAL_POSITION,
         tags::TABLE_TOP_LATERAL_POSITION,
     ] {
-        let now = refusal.given(item.try_number(tag).if_said()).flatten();
+        let now = refusal.given(item.try_number(tag).optional()).flatten();
         if let (Some(now), Ok(start)) = (now, first.try_number(tag))
             && (now - start).abs() > 0.01
         {

@@ -203,7 +203,7 @@ impl Reader {
                     continue;
                 }
             };
-            match contour.try_whole(tags::NUMBER_OF_CONTOUR_POINTS).if_said() {
+            match contour.try_whole(tags::NUMBER_OF_CONTOUR_POINTS).optional() {
                 Ok(declared) if declared.is_none_or(|n| n == points_mm.len() as i64) => {}
                 Ok(declared) => say(format!(
                     "with another number of points than NumberOfContourPoints says ({}): the points are used",
@@ -267,7 +267,7 @@ fn points_of(contour: &Item) -> Result<Vec<DVec3>, String> {
     for mm in &values {
         within(tag, *mm, -MOST_MM..=MOST_MM).map_err(|error| error.to_string())?;
     }
-    let offset = contour.try_array(CONTOUR_OFFSET_VECTOR).if_said().map_err(|error| error.to_string())?;
+    let offset = contour.try_array(CONTOUR_OFFSET_VECTOR).optional().map_err(|error| error.to_string())?;
     if let Some(offset) = offset.map(DVec3::from).filter(|offset| *offset != DVec3::ZERO) {
         return Err(format!("its ContourOffsetVector {offset} is not read"));
     }

@@ -1,4 +1,4 @@
-//! AllCuda of this machine, opening them, and a job's lock on one.
+//! Cards of this machine, opening them, and a job's lock on one.
 
 use super::drr::{Class, Launch};
 use super::error::{CudaError, is_out_of_memory};
