@@ -73,16 +73,16 @@ impl Outside {
         let mut all_mm = 0.0;
         // A stretch that nowhere leaves the voxels next to the body is the body's own rim.
         let (mut stretch_mm, mut leaves) = (0.0, false);
-        let mut hanging = Hanging::default();
+        let mut contact = ContactRun::default();
         walk::nested(planes, to_mm, |voxel, mm| {
             let at = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
             let inside = self.holds(at);
             if inside {
-                hanging.meet_body();
+                contact.meet_body();
             } else if hu[voxel] > SOLID_HU {
-                hanging.pass_matter(mm, || self.is_solid(at));
+                contact.pass_matter(mm, || self.is_solid(at));
             } else {
-                hanging.pass_air(mm);
+                contact.pass_air(mm);
             }
             if hu[voxel] > SKIN_HU && !inside {
                 stretch_mm += mm;
@@ -94,9 +94,9 @@ impl Outside {
             }
             (stretch_mm, leaves) = (0.0, false);
         });
-        hanging.end();
+        contact.end();
         let dense_mm = if leaves { all_mm + stretch_mm } else { all_mm };
-        hanging.all_mm.max(dense_mm)
+        contact.all_mm.max(dense_mm)
     }
 
     /// Whether a voxel is the middle of a square of matter outside the body on its plane.
@@ -118,7 +118,7 @@ impl Outside {
 
 /// Solid matter on a ray outside the body that is in contact with the body behind it or in front.
 #[derive(Default)]
-struct Hanging {
+struct ContactRun {
     /// Path length of the current stretch.
     mm: f64,
     gap_mm: f64,
@@ -128,7 +128,7 @@ struct Hanging {
     all_mm: f64,
 }
 
-impl Hanging {
+impl ContactRun {
     fn pass_matter(&mut self, mm: f64, is_solid: impl FnOnce() -> bool) {
         self.mm += mm;
         self.gap_mm = 0.0;
