@@ -2,7 +2,7 @@
 //! for whole plans.
 
 use super::body::Body;
-use super::given::GivenDensities;
+use super::given::DensityOverrides;
 use super::outside::{OUTSIDE_CAVEAT, Outside, meets_matter, outside_remark};
 use super::remarks::{hu_caveats, hu_remarks, status_with};
 use case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, PlanFault, Radiation, Structure};
@@ -55,11 +55,11 @@ impl Ready {
     ///
     /// # Errors
     /// [`BodyMismatch`].
-    pub fn new(ct: &Ct, table: &HuTable, body: Body, given: GivenDensities) -> Result<Self, BodyMismatch> {
+    pub fn new(ct: &Ct, table: &HuTable, body: Body, given: DensityOverrides) -> Result<Self, BodyMismatch> {
         let patient = Patient::with(ct, table, body.mask.as_ref(), &given.parts())?;
         let beyond = BeyondTable::of(ct, table, body.mask.as_ref(), &given.parts());
         let place = if body.mask.is_some() { "of the body" } else { "of the CT" };
-        let GivenDensities { mut caveats, beside, .. } = given;
+        let DensityOverrides { mut caveats, beside, .. } = given;
         caveats.extend(hu_caveats(&beyond, table));
         let outside = |mask| Outside { hu: Arc::clone(&ct.hu), body: Arc::new(mask), beside };
         Ok(Self {

@@ -47,7 +47,7 @@ pub fn central_ray(ready: &Ready, ct: &Ct, source_mm: DVec3, isocentre_mm: DVec3
 
 #[cfg(test)]
 mod tests {
-    use super::super::GivenDensities;
+    use super::super::DensityOverrides;
     use super::super::body::{Body, BodyChoice};
     use super::*;
     use case::StructureSet;
@@ -75,7 +75,7 @@ mod tests {
         for choice in [BodyChoice::Auto, BodyChoice::Everything] {
             let body = Body::new(&ct, &StructureSet::default(), choice, &JobControl::new()).unwrap();
             let ready =
-                Ready::new(&ct, &HuTable::shipped_default(), body, GivenDensities::default()).unwrap();
+                Ready::new(&ct, &HuTable::shipped_default(), body, DensityOverrides::default()).unwrap();
             for isocentre in [DVec3::ZERO, DVec3::new(20.0, -15.0, 3.0)] {
                 for gantry in [0.0, 30.0, 45.0, 117.0, 270.0] {
                     let frame = BeamFrame::new(PatientPosition::Hfs, gantry, 0.0, 0.0, isocentre, 1000.0);
@@ -95,7 +95,8 @@ mod tests {
     fn a_ray_beside_the_patient_meets_no_surface_and_an_isocentre_in_air_is_in_front_of_it() {
         let ct = cylinder(30.0);
         let ready =
-            Ready::new(&ct, &HuTable::shipped_default(), Body::default(), GivenDensities::default()).unwrap();
+            Ready::new(&ct, &HuTable::shipped_default(), Body::default(), DensityOverrides::default())
+                .unwrap();
         let beside = DVec3::new(60.0, 0.0, 0.0);
         assert_eq!(central_ray(&ready, &ct, beside + DVec3::NEG_Y * 1000.0, beside), None);
         let above = DVec3::new(0.5, -50.0, 0.0);

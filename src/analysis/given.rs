@@ -13,7 +13,7 @@ const BEYOND_MM: f64 = 1.0;
 
 /// The structures of a case with densities of their own, as voxels.
 #[derive(Clone, Debug, Default)]
-pub struct GivenDensities {
+pub struct DensityOverrides {
     /// In the order of the structures: of two in one place the later counts.
     inside: Vec<(Mask, Option<Tissue>)>,
     /// Bolus and couch: where they meet other structures they count.
@@ -34,7 +34,7 @@ pub enum GivenError {
     Mask { structure: String, source: MaskError },
 }
 
-impl GivenDensities {
+impl DensityOverrides {
     /// Densities of a structure set on the voxels of a CT.
     ///
     /// # Errors
@@ -117,15 +117,15 @@ fn beyond_mm(grid: &Grid, structure: &Structure) -> Option<f64> {
     (most > BEYOND_MM).then_some(most)
 }
 
-/// Bolus and couch that count in dose outside the body, by name.
-fn counts_beside_patient(set: &StructureSet, kind: StructureKind) -> Vec<&str> {
-    counted(set).filter(|(s, _)| s.kind == kind).map(|(s, _)| s.name.as_str()).collect()
+/// Boluses that count in dose, by name.
+fn included_boluses(set: &StructureSet) -> Vec<&str> {
+    counted(set).filter(|(s, _)| s.kind == StructureKind::Bolus).map(|(s, _)| s.name.as_str()).collect()
 }
 
 /// Why a dose does not leave as DICOM for its boluses, if one counts in it: a written plan names no bolus, so that elsewhere
 /// the dose would be that of a plan without one.
 pub fn why_bolus_stays(set: &StructureSet) -> Option<String> {
-    let boluses = counts_beside_patient(set, StructureKind::Bolus);
+    let boluses = included_boluses(set);
     let names = boluses.join("', '");
     (!boluses.is_empty())
         .then(|| format!("its dose counts the bolus '{names}', which the written plan would not name"))

@@ -68,7 +68,7 @@ pub use gamma_report::{
 pub use gamma_verdict::{
     GammaVerdict, Judged, MOST_UNJUDGED_PERCENT, digits_apart, loosened, not_final, rate_text,
 };
-pub use given::{GivenDensities, GivenError, given_words, why_bolus_stays};
+pub use given::{DensityOverrides, GivenError, given_words, why_bolus_stays};
 pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard, unsettled};
 pub use mccs_job::{
     Certainty, Engine, MOST_HISTORIES, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request,

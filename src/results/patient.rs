@@ -2,7 +2,7 @@
 
 use super::graph::{Access, Failure, Query};
 use super::inputs::{PatientInputs, Settings, patient_grid};
-use analysis::{Body, BodyChoice, GivenDensities, Ready, mask_after};
+use analysis::{Body, BodyChoice, DensityOverrides, Ready, mask_after};
 use case::{Beam, Case, Contours, Ct, Structure, StructureSet};
 use geometry::{Grid, Mask, Volume, VolumeId};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Query for Densities {
         let body = Body::new(ct, structures, *choice, inputs.control()).map_err(|e| fault(e.to_string()));
         inputs.control().check()?;
         let body = body?;
-        let given = GivenDensities::new(ct, structures, hu_table, inputs.control());
+        let given = DensityOverrides::new(ct, structures, hu_table, inputs.control());
         inputs.control().check()?;
         let given = given.map_err(|e| fault(e.to_string()))?;
         Ready::new(ct, hu_table, body, given).map_err(|e| fault(e.to_string()))

@@ -2,7 +2,7 @@
 
 use super::*;
 use analysis::contouring::{BolusOver, EntranceField, Operation, made_of};
-use analysis::{Couch, CtCouchError, GivenDensities, Ready, couch_densities, couch_from_ct};
+use analysis::{Couch, CtCouchError, DensityOverrides, Ready, couch_densities, couch_from_ct};
 use case::{Contours, Density, DensityOverride, Medium};
 use std::sync::Arc;
 
@@ -224,7 +224,7 @@ fn of_two_structures_in_one_voxel_each_counts_by_its_share() {
     let set = with(&set, "A", StructureKind::Support, slab(-62.0, -60.0), of(2.0));
     let set = with(&set, "B", StructureKind::Support, slab(-65.0, -62.0), of(0.5));
     let table = HuTable::shipped_default();
-    let given = GivenDensities::new(&ct, &set, &table, &JobControl::new()).unwrap();
+    let given = DensityOverrides::new(&ct, &set, &table, &JobControl::new()).unwrap();
     let body = Body::new(&ct, &set, BodyChoice::Drawn, &JobControl::new()).unwrap();
     let ready = Ready::new(&ct, &table, body, given).unwrap();
     let at = |mm| ready.patient().mass_density_g_cm3.trilinear(mm).unwrap();
@@ -255,7 +255,7 @@ fn a_couch_lets_through_what_a_straight_ray_says() {
     let on = with(&set, "Couch shell", StructureKind::Support, couch.shell.clone(), Some(shell));
     let on = with(&on, "Couch core", StructureKind::Support, couch.core.clone(), Some(core));
     let table = HuTable::shipped_default();
-    let given = GivenDensities::new(&ct, &on, &table, &JobControl::new()).unwrap();
+    let given = DensityOverrides::new(&ct, &on, &table, &JobControl::new()).unwrap();
     let body = Body::new(&ct, &on, BodyChoice::Drawn, &JobControl::new()).unwrap();
     let ready = Ready::new(&ct, &table, body, given).unwrap();
     // From the top at 50 mm to the bottom at 100 mm: 2 mm of shell, 46 mm of foam, 2 mm of shell. Carbon 1.6 g/cm3 has
