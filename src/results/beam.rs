@@ -57,7 +57,7 @@ impl DoseOfBeam {
         settings: &Settings,
         known: Option<&Self>,
     ) -> Self {
-        let densities = densities.met_by(beam);
+        let densities = densities.for_beam(beam);
         let inputs = BeamInputs::of(&densities.inputs, plan, beam, settings);
         let inputs = Shared::new(inputs, known.map(|known| &known.inputs));
         let unchanged = known.filter(|known| known.inputs == inputs);

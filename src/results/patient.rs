@@ -24,7 +24,7 @@ impl Densities {
 
     /// The patient as a beam meets it: without the boluses that are taken off for the beam.
     #[must_use]
-    pub fn met_by(&self, beam: &Beam) -> Self {
+    pub fn for_beam(&self, beam: &Beam) -> Self {
         if self.structures.structures.iter().all(|s| beam.meets(s)) {
             return self.clone();
         }

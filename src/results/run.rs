@@ -53,7 +53,7 @@ impl RunOfPlan {
         known: Option<&Self>,
     ) -> Option<Self> {
         let computed = || plan.beams.iter().filter(|b| is_computed(b));
-        let met = |beam: &Beam| densities.met_by(beam);
+        let met = |beam: &Beam| densities.for_beam(beam);
         let densities = computed().next().map_or_else(|| densities.clone(), met);
         let boluses_differ = computed().any(|beam| met(beam) != densities);
         let inputs = RunInputs::of(&densities.inputs, plan, settings, how?);

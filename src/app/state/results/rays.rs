@@ -15,7 +15,7 @@ impl State {
                     let start = beam.start()?;
                     let sad_mm = self.results.sad_mm(plan.machine_of(beam));
                     let frame = beam.frame_at(start, plan.position, sad_mm);
-                    let densities = densities.met_by(beam);
+                    let densities = densities.for_beam(beam);
                     let ray =
                         RayOfBeam { densities, source_mm: frame.source_mm, isocentre_mm: beam.isocentre_mm };
                     Some((beam.number, ray))
