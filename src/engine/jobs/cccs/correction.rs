@@ -175,8 +175,10 @@ impl Stencil {
         let ball = Ball::new();
         let count = tilts.count * tilts.count;
         let mean = mean(&walks, spacing_mm, count, &ball);
-        let slabs: Vec<Vec<Shares>> =
-            (0..size[2]).into_par_iter().map(|slab| missed(&walks, slab, count, &ball, &mean)).collect();
+        let slabs: Vec<Vec<Shares>> = (0..size[2])
+            .into_par_iter()
+            .map(|slab| discretisation_error(&walks, slab, count, &ball, &mean))
+            .collect();
         let all = ball.offsets.len();
         let used: Vec<usize> = (0..all)
             .into_par_iter()
@@ -230,7 +232,13 @@ fn add_to(to: &mut [Shares], part: &[Shares]) {
 }
 
 /// `mean` less the shares of the lattices' own lines from a slab.
-fn missed(walks: &[DirectionWalk], slab: usize, tilts: usize, ball: &Ball, mean: &[Shares]) -> Vec<Shares> {
+fn discretisation_error(
+    walks: &[DirectionWalk],
+    slab: usize,
+    tilts: usize,
+    ball: &Ball,
+    mean: &[Shares],
+) -> Vec<Shares> {
     let mut shares = vec![Shares::default(); tilts * ball.offsets.len()];
     for DirectionWalk { direction, walk, equilibrium } in walks {
         let segments = &walk.segments;
