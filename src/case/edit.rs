@@ -114,7 +114,7 @@ impl History {
     pub fn apply(&mut self, edit: Edit, gesture: Option<u64>) -> Result<(), EditError> {
         if let Edit::Load(mut case) = edit {
             case.bind_references();
-            case.spend(0);
+            case.reserve_number(0);
             *self = Self::new(*case);
             return Ok(());
         }
@@ -131,18 +131,18 @@ impl History {
     /// Undoes the last step; `false` where the history is empty.
     pub fn undo(&mut self) -> bool {
         let spent = self.steps.undo().map(|undone| undone.case.spent_number);
-        spent.map(|number| self.spend(number)).is_some()
+        spent.map(|number| self.reserve_number(number)).is_some()
     }
 
     /// Redoes the last undone step; `false` where there is none.
     pub fn redo(&mut self) -> bool {
         let spent = self.steps.redo().map(|before| before.case.spent_number);
-        spent.map(|number| self.spend(number)).is_some()
+        spent.map(|number| self.reserve_number(number)).is_some()
     }
 
     /// Marks a structure's number as used: it is never given again in this case, even after undo.
-    pub fn spend(&mut self, number: u32) {
-        self.steps.now_mut().case.spend(number);
+    pub fn reserve_number(&mut self, number: u32) {
+        self.steps.now_mut().case.reserve_number(number);
     }
 
     pub fn can_undo(&self) -> bool {
@@ -156,7 +156,7 @@ impl History {
 
 impl Case {
     fn change(&mut self, edit: Edit) -> Result<(), EditError> {
-        self.spend(0);
+        self.reserve_number(0);
         match edit {
             Edit::Load(case) => *self = *case,
             Edit::AddPlan(plan) => self.plans.push(Arc::new(plan)),
@@ -219,7 +219,7 @@ impl Case {
             Edit::SetGoals(goals) => self.goals = Some(goals.into()),
         }
         self.bind_references();
-        self.spend(0);
+        self.reserve_number(0);
         Ok(())
     }
 
@@ -241,7 +241,7 @@ impl Case {
     }
 
     /// Marks `number` and those of the structures as used.
-    fn spend(&mut self, number: u32) {
+    fn reserve_number(&mut self, number: u32) {
         let highest = self.structures.structures.iter().map(|s| s.number).max().unwrap_or(0);
         self.spent_number = self.spent_number.max(highest).max(number);
     }
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(h.case().free_number(), 9);
         assert!(h.redo() && h.redo());
         assert_eq!(h.case().structures.structures, [structure(3), structure(8)]);
-        h.spend(20);
+        h.reserve_number(20);
         assert_eq!(h.case().free_number(), 21);
         h.apply(Edit::Load(Box::default()), None).unwrap();
         assert_eq!(h.case().free_number(), 1, "another case");

@@ -141,7 +141,7 @@ impl App {
         }
         if let BodyChoice::Structure(number) = self.state.results.settings.body {
             // The structure of a session may be missing.
-            self.state.history.spend(number);
+            self.state.history.reserve_number(number);
         }
         if let Some(engine) = self.start.engine.take() {
             self.state.results.engines.insert(0, engine);
