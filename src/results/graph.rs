@@ -203,7 +203,7 @@ impl Graph {
             }
         }
         entries::<Q>(&mut kept).push(Entry { query: query.clone(), grade, state: State::Running });
-        let making = Making { graph: self, query, grade, drops: self.drops.load(Ordering::Acquire) };
+        let pending = PendingAnswer { graph: self, query, grade, drops: self.drops.load(Ordering::Acquire) };
         drop(kept);
         let previewed = Cell::new(false);
         let access = Access { graph: self, grade, control, previewed: &previewed, partial };
@@ -213,7 +213,7 @@ impl Graph {
         let ms = 1e3 * start.elapsed().as_secs_f64();
         tracing::debug!("{} ({grade:?}): {ms:.2} ms {:.2?}", query.name(), phases_ms().unwrap_or_default());
         let reached = if previewed.get() { grade } else { Grade::Full };
-        making.settle(&answer, reached);
+        pending.settle(&answer, reached);
         answer.map(|answer| (answer, reached))
     }
 
@@ -277,7 +277,7 @@ enum Found<A> {
 }
 
 /// The entry of a query that a thread is computing: removed when the thread ends without an answer.
-struct Making<'a, Q: Query> {
+struct PendingAnswer<'a, Q: Query> {
     graph: &'a Graph,
     query: &'a Q,
     grade: Grade,
@@ -285,7 +285,7 @@ struct Making<'a, Q: Query> {
     drops: u64,
 }
 
-impl<Q: Query> Making<'_, Q> {
+impl<Q: Query> PendingAnswer<'_, Q> {
     fn settle(self, answer: &Result<Q::Answer, Failure>, reached: Grade) {
         if !matches!(answer, Err(Failure::Cancelled(_) | Failure::CancelledByUser)) {
             let mut kept = self.graph.lock();
@@ -300,7 +300,7 @@ impl<Q: Query> Making<'_, Q> {
     }
 }
 
-impl<Q: Query> Drop for Making<'_, Q> {
+impl<Q: Query> Drop for PendingAnswer<'_, Q> {
     fn drop(&mut self) {
         let mut kept = self.graph.lock();
         let own = entries::<Q>(&mut kept);

@@ -137,12 +137,13 @@ pub fn compute_written_plan(
 ) -> Result<(PlanResult, DosesOfBeams), Failure> {
     let graph = Graph::default();
     let of = |plan: &Plan| Case { plans: vec![Arc::new(plan_as_written(plan))], ..case.clone() };
-    let Computed { mut result, beams: mut doses, .. } = compute_in(&graph, &of(plan), how, control, tell)?;
+    let ComputedPlan { mut result, beams: mut doses, .. } =
+        compute_in(&graph, &of(plan), how, control, tell)?;
     if plan.normalisation.is_some() {
         // The beams by themselves are kept: only their sum is made anew.
         let scaled = Plan { normalisation: None, ..result.plan.clone() };
         let (factor, uncertainty) = (result.factor, result.factor_uncertainty_percent);
-        Computed { result, beams: doses, .. } = compute_in(&graph, &of(&scaled), how, control, &|_| {})?;
+        ComputedPlan { result, beams: doses, .. } = compute_in(&graph, &of(&scaled), how, control, &|_| {})?;
         (result.factor, result.factor_uncertainty_percent) = (factor, uncertainty);
     }
     let beams = doses.iter().map(|of| {
@@ -154,7 +155,7 @@ pub fn compute_written_plan(
 }
 
 /// A computed plan with its queries in the graph.
-pub(super) struct Computed {
+pub(super) struct ComputedPlan {
     pub result: PlanResult,
     pub whole: Shared<DoseOfPlan>,
     /// The doses of its beams, which are not yet made; none of Monte Carlo, which has all in one.
@@ -168,7 +169,7 @@ pub(super) fn compute_in(
     how: (Engine, &Settings),
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
-) -> Result<Computed, Failure> {
+) -> Result<ComputedPlan, Failure> {
     compute_with(graph, case, how, None, control, tell)
 }
 
@@ -180,7 +181,7 @@ fn compute_with(
     parts: Option<&Arc<PartTally>>,
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
-) -> Result<Computed, Failure> {
+) -> Result<ComputedPlan, Failure> {
     let plan = case.plans.first().map(Arc::clone).ok_or_else(|| Failure::Here(case.no_plan()))?;
     let ct = case.ct.as_ref().ok_or_else(|| Failure::here("there is no CT"))?;
     let computed: Vec<_> = plan.beams.iter().filter(|b| is_computed(b)).collect();
@@ -191,7 +192,7 @@ fn compute_with(
     if let Some(why) = computed.iter().find_map(|beam| contradiction(&plan, beam, ct)) {
         return Err(Failure::here(why));
     }
-    let asked = Answering { graph, control };
+    let asked = GraphAccess { graph, control };
     let densities = Densities::of(case, settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
     let ready = asked.answer(&densities)?;
     let mut remarks = [ready.remarks(), ready.hu_remarks()].concat();
@@ -250,12 +251,12 @@ fn compute_with(
         beam_doses: made.beam_doses,
         remarks,
     };
-    Ok(Computed { result, whole: dose_of, beams: by_beam })
+    Ok(ComputedPlan { result, whole: dose_of, beams: by_beam })
 }
 
-/// Facts of the added doses.
+/// Receipts, warnings and beam doses of the added doses.
 #[derive(Default)]
-struct Made {
+struct DoseFacts {
     receipts: Vec<Arc<Receipt>>,
     /// Each with the name of its beam.
     warnings: Vec<String>,
@@ -263,12 +264,12 @@ struct Made {
     beam_doses: Vec<BeamDose>,
 }
 
-struct Answering<'a> {
+struct GraphAccess<'a> {
     graph: &'a Graph,
     control: &'a JobControl,
 }
 
-impl Answering<'_> {
+impl GraphAccess<'_> {
     fn answer<Q: Query>(&self, query: &Q) -> Result<Q::Answer, Failure> {
         self.graph.full(query, self.control)
     }
@@ -280,7 +281,7 @@ impl Answering<'_> {
         beams: &[DoseOfBeam],
         choice: DeviceChoice,
         tell: &(dyn Fn(&str) + Sync),
-    ) -> Result<Made, Failure> {
+    ) -> Result<DoseFacts, Failure> {
         let next = AtomicUsize::new(0);
         let take = |device: DeviceChoice| {
             while let n = next.fetch_add(1, Ordering::Relaxed)
@@ -303,7 +304,7 @@ impl Answering<'_> {
                 });
             }),
         }
-        let mut made = Made::default();
+        let mut made = DoseFacts::default();
         for query in beams {
             let BeamResult { dose, .. } = self.answer(query)?;
             let Some(beam) = plan.beams.iter().find(|b| b.number == query.inputs().beam.number) else {
@@ -324,7 +325,7 @@ impl Answering<'_> {
     }
 
     /// Computes all beams in one run.
-    fn run(&self, run: &RunOfPlan, tell: &(dyn Fn(&str) + Sync)) -> Result<Made, Failure> {
+    fn run(&self, run: &RunOfPlan, tell: &(dyn Fn(&str) + Sync)) -> Result<DoseFacts, Failure> {
         let (result, _) = self.graph.answer(run, Grade::Full, self.control, &mut |so_far| {
             let certainty = &so_far.certainty;
             let uncertainty =
@@ -334,7 +335,12 @@ impl Answering<'_> {
         })?;
         let receipts: Vec<Arc<Receipt>> = result.dose.receipt.clone().into_iter().collect();
         let warnings = receipts.iter().flat_map(|r| r.warnings.iter().cloned()).collect();
-        Ok(Made { receipts, warnings, certainty: result.ended.as_deref().cloned(), beam_doses: Vec::new() })
+        Ok(DoseFacts {
+            receipts,
+            warnings,
+            certainty: result.ended.as_deref().cloned(),
+            beam_doses: Vec::new(),
+        })
     }
 
     fn dvhs(&self, case: &Case, dose: &Shared<DoseOfPlan>) -> Result<Vec<(Structure, Arc<Dvh>)>, Failure> {

@@ -16,7 +16,7 @@ use super::graph::{Failure, Graph};
 use super::inputs::Settings;
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
-use super::plan_job::{Computed, compute_in};
+use super::plan_job::{ComputedPlan, compute_in};
 use super::shared::Shared;
 use analysis::second_check::{
     Agreement, DosePoint, FAR, GammaAgreement, GoalCheck, Item, MachineUse, MetricPair, PointAgreement,
@@ -59,7 +59,7 @@ pub fn second_check(
     let CheckJob { files, plan, settings, .. } = job;
     let stated = files.stated(plan);
     let mut planned = Planned::of(job, &stated);
-    let mut making = Making {
+    let mut check = CheckInProgress {
         job,
         case: Case { plans: vec![Arc::clone(plan)], ..files.case.clone() },
         graph: Graph::default(),
@@ -72,9 +72,9 @@ pub fn second_check(
         uncertainty_percent: None,
     };
     if planned.is_worth_computing() {
-        making.compare(&mut planned, &stated, tell)?;
+        check.compare(&mut planned, &stated, tell)?;
     }
-    planned.settle(&mut making.notes);
+    planned.settle(&mut check.notes);
     let Planned { whole, beams, .. } = planned;
     let case = &files.case;
     let label = |dose: &Arc<Dose>| format!("{} ({})", dose.label, dose.status_text());
@@ -90,17 +90,17 @@ pub fn second_check(
         grid_mm: settings.grid_mm,
         hu_table: settings.hu_table.name.clone(),
         dose_to: settings.dose_to.word(),
-        uncertainty_percent: making.uncertainty_percent,
-        device: making.device,
+        uncertainty_percent: check.uncertainty_percent,
+        device: check.device,
         planned: planned.dose.map_or(String::new(), |index| label(&case.doses[index])),
-        recomputed: making.recomputed,
+        recomputed: check.recomputed,
         tolerances: job.tolerances.clone(),
         judgement: judge(&whole, &beams, plan.fractions, job.tolerances, &job.changed_here),
         whole,
         beams,
-        structures: making.structures,
-        goals: making.goals,
-        notes: making.notes,
+        structures: check.structures,
+        goals: check.goals,
+        notes: check.notes,
     })
 }
 
@@ -114,7 +114,7 @@ fn warnings(case: &Case) -> impl Iterator<Item = String> + '_ {
 }
 
 /// A check under way.
-struct Making<'a> {
+struct CheckInProgress<'a> {
     job: &'a CheckJob<'a>,
     /// With the checked plan alone.
     case: Case,
@@ -128,7 +128,7 @@ struct Making<'a> {
     uncertainty_percent: Option<f64>,
 }
 
-impl Making<'_> {
+impl CheckInProgress<'_> {
     fn compare(
         &mut self,
         planned: &mut Planned,
@@ -174,7 +174,7 @@ impl Making<'_> {
         beam: &Beam,
         item: &mut Item,
         (index, own): (Option<usize>, Option<&BeamDose>),
-        (stated, computed): (&StatedPlan, &Computed),
+        (stated, computed): (&StatedPlan, &ComputedPlan),
         tell: &(dyn Fn(&str) + Sync),
     ) -> Result<(), Failure> {
         if index.is_none() && own.is_none() {
@@ -214,7 +214,7 @@ impl Making<'_> {
     fn recomputed_beam(
         &self,
         beam: &Beam,
-        computed: &Computed,
+        computed: &ComputedPlan,
         tell: &(dyn Fn(&str) + Sync),
     ) -> Result<Shared<DoseOfPlan>, Failure> {
         let is_its = |of: &&Shared<DoseOfPlan>| of.what == super::Shown::Beam(beam.number);
@@ -235,7 +235,7 @@ impl Making<'_> {
         index: usize,
         whole: &mut Item,
         stated: &StatedPlan,
-        computed: &Computed,
+        computed: &ComputedPlan,
     ) -> Result<(), Failure> {
         let recomputed = self.graph.full(&*computed.whole, self.control)?.dose;
         if let Some(why) = why_not_final(&whole.name, &recomputed) {
