@@ -29,19 +29,19 @@ pub fn gamma(
     control: &JobControl,
 ) -> Result<GammaResult, Failure<GammaError>> {
     assert_eq!(request.reference.grid(), request.evaluated.grid(), "both doses are on one grid");
-    gamma_by(&|session, points| queue(session, points, request, sorted), request, card, control)
+    gamma_by(&|card, points| queue(card, points, request, sorted), request, card, control)
 }
 
 /// Queues the search of the points listed.
 fn queue(
-    session: &mut CardLock<'_>,
+    card: &mut CardLock<'_>,
     points: &Points<'_>,
     request: &GammaRequest,
     sorted: bool,
 ) -> Result<(), CudaError> {
-    session.load(SOURCE, PTX)?;
-    let sorted = sorted.then(|| by_difference(session, points)).transpose()?;
-    let offsets = session.upload(&offsets(request, points))?;
+    card.load(SOURCE, PTX)?;
+    let sorted = sorted.then(|| by_difference(card, points)).transpose()?;
+    let offsets = card.upload(&offsets(request, points))?;
     let args = [
         points.pair.clone(),
         points.limits.clone(),
@@ -58,14 +58,14 @@ fn queue(
         Arg::int(offsets.count()),
         Arg::from(points.gamma),
     ];
-    session.launch(SOURCE, "gu_search", line(points.list.count(), THREADS, MOST_BLOCKS), &args)
+    card.launch(SOURCE, "gu_search", line(points.list.count(), THREADS, MOST_BLOCKS), &args)
 }
 
 /// The list of points by dose difference.
-fn by_difference(session: &mut CardLock<'_>, points: &Points<'_>) -> Result<Buffer<u32>, CudaError> {
-    let bins: Buffer<i32> = session.alloc(BINS)?;
-    session.fill(&bins, 0)?;
-    let sorted = session.alloc(points.list.count())?;
+fn by_difference(card: &mut CardLock<'_>, points: &Points<'_>) -> Result<Buffer<u32>, CudaError> {
+    let bins: Buffer<i32> = card.alloc(BINS)?;
+    card.fill(&bins, 0)?;
+    let sorted = card.alloc(points.list.count())?;
     let mut args = vec![
         points.pair.clone(),
         points.limits.clone(),
@@ -80,10 +80,10 @@ fn by_difference(session: &mut CardLock<'_>, points: &Points<'_>) -> Result<Buff
     ];
     let wide = BINS as u32;
     let shape = line(points.list.count(), wide, MOST_SORTING_BLOCKS);
-    session.launch(SOURCE, "gu_bins", shape, &args)?;
-    session.launch(SOURCE, "gu_begin", line(BINS, wide, 1), &[Arg::from(&bins)])?;
+    card.launch(SOURCE, "gu_bins", shape, &args)?;
+    card.launch(SOURCE, "gu_begin", line(BINS, wide, 1), &[Arg::from(&bins)])?;
     args.push(Arg::from(&sorted));
-    session.launch(SOURCE, "gu_sort", shape, &args)?;
+    card.launch(SOURCE, "gu_sort", shape, &args)?;
     Ok(sorted)
 }
 

@@ -82,12 +82,12 @@ pub fn beam_dose(
     card: &Device,
     control: &JobControl,
 ) -> Result<BeamDose, Failure<DoseError>> {
-    beam_dose_by(&|session, terma| transport(session, walk, terma), request, card, control)
+    beam_dose_by(&|card, terma| transport(card, walk, terma), request, card, control)
 }
 
 /// Queues all lines; they walk through the layout along z.
-fn transport(session: &mut CardLock<'_>, walk: Walk, terma: &HighTerma<'_>) -> Result<(), CudaError> {
-    session.load(SOURCE, PTX)?;
+fn transport(card: &mut CardLock<'_>, walk: Walk, terma: &HighTerma<'_>) -> Result<(), CudaError> {
+    card.load(SOURCE, PTX)?;
     let HighTerma { size, spacing_mm, directions, orders, .. } = *terma;
     let voxels = RayVoxels {
         grid: WalkGrid {
@@ -103,7 +103,7 @@ fn transport(session: &mut CardLock<'_>, walk: Walk, terma: &HighTerma<'_>) -> R
         order: orders.map(|order| order.map(int)),
     };
     let planes = (0..=size[2]).map(|k| Exact::from((k as f64 - 0.5 * size[2] as f64) * spacing_mm[2]));
-    session.set_constant(SOURCE, "plane_edges_mm", &planes.collect::<Vec<_>>())?;
+    card.set_constant(SOURCE, "plane_edges_mm", &planes.collect::<Vec<_>>())?;
     // Lines that touch the voxels, as `line_range` of the kernels counts them.
     let lines = directions.iter().map(|direction| {
         let [columns, across, slabs] = orders[direction.layout as usize].map(|axis| size[axis]);
@@ -111,8 +111,8 @@ fn transport(session: &mut CardLock<'_>, walk: Walk, terma: &HighTerma<'_>) -> R
         range(columns, direction.per_slab[0]) * range(across, direction.per_slab[1])
     });
     let most = lines.max().unwrap_or(0);
-    session.fits_int("the lines of a direction", most)?;
-    let on_card = session.upload(directions)?;
+    card.fits_int("the lines of a direction", most)?;
+    let on_card = card.upload(directions)?;
     let args = [
         Arg::value(&voxels),
         Arg::from(&on_card),
@@ -123,5 +123,5 @@ fn transport(session: &mut CardLock<'_>, walk: Walk, terma: &HighTerma<'_>) -> R
         Arg::from(terma.deposit),
     ];
     let shape = Shape::covering([most, directions.len(), 1], [THREADS, 1, 1]);
-    session.launch(SOURCE, walk.kernel(), shape, &args)
+    card.launch(SOURCE, walk.kernel(), shape, &args)
 }

@@ -357,30 +357,30 @@ fn line_on_card(
 ) -> Result<Line, DeviceError> {
     let mut random = Random::new(1);
     let first = rays(case, &mut random, 0, control.cache())?;
-    let mut session = card.session();
-    let mut work = Work::prepare(&mut session, &first)?;
-    let launch = work.launch(&mut session)?;
+    let mut card = card.lock();
+    let mut work = Work::prepare(&mut card, &first)?;
+    let launch = work.launch(&mut card)?;
     let naive = Launch { lanes: 1, threads: 256, tile_width: 256 };
     let busy = rays(&filler()?, &mut random, 0, control.cache())?;
-    let busy = Work::prepare(&mut session, &busy)?;
+    let busy = Work::prepare(&mut card, &busy)?;
     let (mut times, mut naives, mut calls) = (Vec::new(), Vec::new(), Vec::new());
     let per_image = 1e3 / case.batch as f64;
     for run in 0..runs {
         let rays = rays(case, &mut random, run, control.cache())?;
         for (launch, times) in [(launch, &mut times), (naive, &mut naives)] {
-            work.change(&mut session, &rays)?;
-            session.wait()?;
+            work.change(&mut card, &rays)?;
+            card.wait()?;
             // The timed launch is queued while the card is busy: on an idle card its time would include the submission.
-            busy.queue(&mut session, naive)?;
-            let mut clock = session.clock()?;
-            work.queue(&mut session, launch)?;
-            clock.mark(&session, "integrate")?;
-            times.extend(clock.finish(&session)?.into_iter().map(|(_, ms)| ms * per_image));
+            busy.queue(&mut card, naive)?;
+            let mut clock = card.clock()?;
+            work.queue(&mut card, launch)?;
+            clock.mark(&card, "integrate")?;
+            times.extend(clock.finish(&card)?.into_iter().map(|(_, ms)| ms * per_image));
         }
         let start = Instant::now();
-        work.change(&mut session, &rays)?;
-        work.queue(&mut session, launch)?;
-        let _ = session.download(&work.integrals)?;
+        work.change(&mut card, &rays)?;
+        work.queue(&mut card, launch)?;
+        let _ = card.download(&work.integrals)?;
         calls.push(start.elapsed().as_secs_f64() * 1e3 * per_image);
     }
     let naive_us = naives.iter().sum::<f64>() / naives.len() as f64;
@@ -409,16 +409,16 @@ fn blocks(
         };
         let mut random = Random::new(1);
         let first = rays(&case, &mut random, 0, control.cache())?;
-        let mut session = card.session();
-        let work = Work::prepare(&mut session, &first)?;
+        let mut card = card.lock();
+        let work = Work::prepare(&mut card, &first)?;
         for launch in Launch::candidates(pixels != REGION.pixels(), &Launch::LANES) {
-            work.queue(&mut session, launch)?;
-            let mut clock = session.clock()?;
+            work.queue(&mut card, launch)?;
+            let mut clock = card.clock()?;
             for _ in 0..runs.max(5) {
-                work.queue(&mut session, launch)?;
-                clock.mark(&session, "run")?;
+                work.queue(&mut card, launch)?;
+                clock.mark(&card, "run")?;
             }
-            let times = clock.finish(&session)?.into_iter().map(|(_, ms)| ms * 1e3).collect();
+            let times = clock.finish(&card)?.into_iter().map(|(_, ms)| ms * 1e3).collect();
             all.push(Block { pixels, launch, us: median(times) });
         }
     }

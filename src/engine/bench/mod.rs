@@ -157,25 +157,25 @@ fn copy_on_wgpu(device: &wgpu::Device, control: &JobControl) -> Result<f64, Wgpu
 }
 
 fn copy_on_card(device: &Device) -> Result<f64, DeviceError> {
-    let mut session = device.session();
-    let (from, to) = two_large_buffers(&mut session)?;
-    session.fill(&from, 0x3f)?;
-    session.copy(&from, &to)?;
+    let mut card = device.lock();
+    let (from, to) = two_large_buffers(&mut card)?;
+    card.fill(&from, 0x3f)?;
+    card.copy(&from, &to)?;
     let mut times = Vec::new();
     for _ in 0..9 {
-        let mut clock = session.clock()?;
-        session.copy(&from, &to)?;
-        clock.mark(&session, "copy")?;
-        times.extend(clock.finish(&session)?.into_iter().map(|(_, ms)| ms));
+        let mut clock = card.clock()?;
+        card.copy(&from, &to)?;
+        clock.mark(&card, "copy")?;
+        times.extend(clock.finish(&card)?.into_iter().map(|(_, ms)| ms));
     }
     Ok(2.0 * from.bytes() as f64 / median(times) / 1e6)
 }
 
 /// A GiB each, or as much as there is.
-fn two_large_buffers(session: &mut CardLock<'_>) -> Result<(Buffer<f32>, Buffer<f32>), CudaError> {
+fn two_large_buffers(card: &mut CardLock<'_>) -> Result<(Buffer<f32>, Buffer<f32>), CudaError> {
     let mut count = 256 << 20;
     loop {
-        let both = session.alloc(count).and_then(|from| Ok((from, session.alloc(count)?)));
+        let both = card.alloc(count).and_then(|from| Ok((from, card.alloc(count)?)));
         match both {
             Err(CudaError::OutOfMemory { .. }) if count > 1 << 20 => count /= 2,
             other => return other,

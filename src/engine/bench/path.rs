@@ -159,20 +159,20 @@ fn on_card(
     options: &Options,
     control: &JobControl,
 ) -> Result<(PathMethod, f64), DeviceError> {
-    let mut session = card.session();
+    let mut card = card.lock();
     let mut works = Vec::new();
     for &source_mm in &case.sources_mm {
-        works.push(Work::prepare(&mut session, case.density, source_mm, case.density.grid(), way)?);
+        works.push(Work::prepare(&mut card, case.density, source_mm, case.density.grid(), way)?);
     }
     let mut times = Vec::new();
     for run in 0..options.runs + 3 {
         control.check()?;
-        let mut clock = session.clock()?;
+        let mut clock = card.clock()?;
         for work in &works {
-            work.queue(&mut session)?;
+            work.queue(&mut card)?;
         }
-        clock.mark(&session, "trace")?;
-        let ms = clock.finish(&session)?.iter().map(|(_, ms)| ms).sum();
+        clock.mark(&card, "trace")?;
+        let ms = clock.finish(&card)?.iter().map(|(_, ms)| ms).sum();
         // The first ones load the kernels and warm the card up.
         if run >= 3 {
             times.push(ms);

@@ -149,12 +149,12 @@ impl Device {
 
     /// Empties the card's cache and gives free memory back to the driver. Waits for the job that has the card.
     pub fn empty(&self) {
-        while self.session().make_room() {}
+        while self.lock().make_room() {}
     }
 
     /// Takes the card for one job, waiting for another to be through: constants and cached volumes are the job's until
-    /// the session is dropped.
-    pub fn session(&self) -> CardLock<'_> {
+    /// the lock is dropped.
+    pub fn lock(&self) -> CardLock<'_> {
         CardLock { device: self, state: self.state.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 }

@@ -99,18 +99,18 @@ impl Work {
         step_mm: f64,
         compared: Option<&Compared<'_>>,
     ) -> Result<Self, CudaError> {
-        let mut session = device.session();
+        let mut card = device.lock();
         let mut pixels = Vec::new();
         for (view, (projection, of)) in views.iter().enumerate() {
             let columns = projection.columns() as u32;
             // An image has at most 32768 columns and rows.
             pixels.extend(of.iter().map(|n| [view as u16, (n % columns) as u16, (n / columns) as u16, 0]));
         }
-        session.fits_int("a list of rays", pixels.len() * LANES)?;
-        let upload = |session: &mut CardLock<'_>| session.upload(level.values());
+        card.fits_int("a list of rays", pixels.len() * LANES)?;
+        let upload = |card: &mut CardLock<'_>| card.upload(level.values());
         let values = match level.key() {
-            Some(key) => session.cached(key, upload)?,
-            None => Arc::new(upload(&mut session)?),
+            Some(key) => card.cached(key, upload)?,
+            None => Arc::new(upload(&mut card)?),
         };
         let scene = CardScene {
             size: level.size().map(int),
@@ -121,12 +121,12 @@ impl Work {
         };
         let compared = match compared {
             Some(Compared::Correlation(features)) => {
-                Some(OnCard::Correlation(Correlation::upload(&mut session, features)?))
+                Some(OnCard::Correlation(Correlation::upload(&mut card, features)?))
             }
             Some(Compared::Information(views)) => {
-                Some(OnCard::Similarity(Similarity::information(&mut session, views)?))
+                Some(OnCard::Similarity(Similarity::information(&mut card, views)?))
             }
-            Some(Compared::Rank(views)) => Some(OnCard::Similarity(Similarity::rank(&mut session, views)?)),
+            Some(Compared::Rank(views)) => Some(OnCard::Similarity(Similarity::rank(&mut card, views)?)),
             None => None,
         };
         Ok(Self {
@@ -135,7 +135,7 @@ impl Work {
             values,
             projections: views.iter().map(|v| v.0).collect(),
             centre_mm,
-            pixels: session.upload(&pixels)?,
+            pixels: card.upload(&pixels)?,
             compared,
         })
     }
@@ -148,9 +148,9 @@ impl Work {
         control: &JobControl,
     ) -> Result<Vec<f32>, CudaError> {
         control.check()?;
-        let mut session = device.session();
-        let integrals = self.queue_integrals(&mut session, poses)?;
-        session.download(&integrals)
+        let mut card = device.lock();
+        let integrals = self.queue_integrals(&mut card, poses)?;
+        card.download(&integrals)
     }
 
     /// Mutual information or rank correlation, view after view, pose after pose; of each `None` where it is undefined. Empty
@@ -163,9 +163,9 @@ impl Work {
     ) -> Result<Vec<Option<f64>>, CudaError> {
         control.check()?;
         let Some(OnCard::Similarity(similarity)) = &self.compared else { return Ok(Vec::new()) };
-        let mut session = device.session();
-        let integrals = self.queue_integrals(&mut session, poses)?;
-        similarity.values(&mut session, &integrals, self.scene.rays, poses.len())
+        let mut card = device.lock();
+        let integrals = self.queue_integrals(&mut card, poses)?;
+        similarity.values(&mut card, &integrals, self.scene.rays, poses.len())
     }
 
     /// The correlation's sums, group after group, pose after pose. Empty where there is no correlation.
@@ -177,10 +177,10 @@ impl Work {
     ) -> Result<Vec<Sums>, CudaError> {
         control.check()?;
         let Some(OnCard::Correlation(correlation)) = &self.compared else { return Ok(Vec::new()) };
-        let mut session = device.session();
-        let integrals = self.queue_integrals(&mut session, poses)?;
+        let mut card = device.lock();
+        let integrals = self.queue_integrals(&mut card, poses)?;
         let blocks = correlation.counts.len() * PARTS;
-        let sums = session.alloc::<[f64; 3]>(poses.len() * blocks)?;
+        let sums = card.alloc::<[f64; 3]>(poses.len() * blocks)?;
         let args = [
             Arg::from(&integrals),
             Arg::value(&self.scene.rays),
@@ -190,8 +190,8 @@ impl Work {
             Arg::from(&sums),
         ];
         let shape = Shape { blocks: [blocks as u32, poses.len() as u32, 1], threads: [SUM_THREADS, 1, 1] };
-        session.launch("drr_gradient", "drr_sums", shape, &args)?;
-        let sums = session.download(&sums)?;
+        card.launch("drr_gradient", "drr_sums", shape, &args)?;
+        let sums = card.download(&sums)?;
         let groups = sums.chunks_exact(PARTS).zip(correlation.counts.iter().cycle());
         Ok(groups.map(|(parts, &n)| Sums::of_values(n, added(parts))).collect())
     }
@@ -206,15 +206,15 @@ impl Work {
     ) -> Result<Vec<Sums>, CudaError> {
         control.check()?;
         let Some(OnCard::Correlation(correlation)) = &self.compared else { return Ok(Vec::new()) };
-        let mut session = device.session();
+        let mut card = device.lock();
         let mut shots = Vec::new();
         let mut motions = Vec::new();
         for projection in &self.projections {
             shots.push(CardShot::from(&self.level.shot(projection, pose, self.centre_mm)));
             motions.extend(self.level.motion(projection, pose, self.centre_mm).iter().map(CardShot::from));
         }
-        let (shots, motions) = (session.upload(&shots)?, session.upload(&motions)?);
-        let drr = session.alloc::<f32>((1 + AXES) * self.pixels.count())?;
+        let (shots, motions) = (card.upload(&shots)?, card.upload(&motions)?);
+        let drr = card.alloc::<f32>((1 + AXES) * self.pixels.count())?;
         let args = [
             Arg::value(&self.scene),
             Arg::from(&*self.values),
@@ -223,9 +223,9 @@ impl Work {
             Arg::from(&self.pixels),
             Arg::from(&drr),
         ];
-        session.launch("drr_gradient", "drr_gradients", self.shape(1), &args)?;
+        card.launch("drr_gradient", "drr_gradients", self.shape(1), &args)?;
         let blocks = correlation.counts.len() * PARTS;
-        let sums = session.alloc::<[f64; PRODUCTS]>(blocks)?;
+        let sums = card.alloc::<[f64; PRODUCTS]>(blocks)?;
         let args = [
             Arg::from(&drr),
             Arg::value(&self.scene.rays),
@@ -235,18 +235,18 @@ impl Work {
             Arg::from(&sums),
         ];
         let shape = Shape { blocks: [blocks as u32, 1, 1], threads: [SUM_THREADS, 1, 1] };
-        session.launch("drr_gradient", "drr_products", shape, &args)?;
-        let sums = session.download(&sums)?;
+        card.launch("drr_gradient", "drr_products", shape, &args)?;
+        let sums = card.download(&sums)?;
         let groups = sums.chunks_exact(PARTS).zip(&correlation.counts);
         Ok(groups.map(|(parts, &n)| Sums::of_products(n, &added(parts))).collect())
     }
 
-    fn queue_integrals(&self, session: &mut CardLock<'_>, poses: &[Pose]) -> Result<Buffer<f32>, CudaError> {
+    fn queue_integrals(&self, card: &mut CardLock<'_>, poses: &[Pose]) -> Result<Buffer<f32>, CudaError> {
         let shot = |pose: &Pose, p: &Projection| CardShot::from(&self.level.shot(p, pose, self.centre_mm));
         let shots: Vec<CardShot> =
             poses.iter().flat_map(|pose| self.projections.iter().map(move |p| shot(pose, p))).collect();
-        let shots = session.upload(&shots)?;
-        let integrals = session.alloc::<f32>(poses.len() * self.pixels.count())?;
+        let shots = card.upload(&shots)?;
+        let integrals = card.alloc::<f32>(poses.len() * self.pixels.count())?;
         let args = [
             Arg::value(&self.scene),
             Arg::from(&*self.values),
@@ -254,7 +254,7 @@ impl Work {
             Arg::from(&self.pixels),
             Arg::from(&integrals),
         ];
-        session.launch("drr_gradient", "drr_integrals", self.shape(poses.len()), &args)?;
+        card.launch("drr_gradient", "drr_integrals", self.shape(poses.len()), &args)?;
         Ok(integrals)
     }
 
@@ -264,7 +264,7 @@ impl Work {
 }
 
 impl Correlation {
-    fn upload(session: &mut CardLock<'_>, features: &Features) -> Result<Self, CudaError> {
+    fn upload(card: &mut CardLock<'_>, features: &Features) -> Result<Self, CudaError> {
         let one = |n: usize| CardFeature {
             plus: features.plus[n],
             minus: features.minus.get(n).copied().unwrap_or(features.plus[n]),
@@ -272,10 +272,10 @@ impl Correlation {
             none: 0.0,
         };
         let all: Vec<CardFeature> = (0..features.plus.len()).map(one).collect();
-        session.fits_int("a list of features", all.len())?;
+        card.fits_int("a list of features", all.len())?;
         Ok(Self {
-            features: session.upload(&all)?,
-            groups: session.upload(&features.groups)?,
+            features: card.upload(&all)?,
+            groups: card.upload(&features.groups)?,
             counts: (0..features.groups.len()).map(|g| features.count(g)).collect(),
         })
     }

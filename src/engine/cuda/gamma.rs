@@ -40,8 +40,8 @@ struct Cells {
 }
 
 impl Cells {
-    fn alloc(session: &mut CardLock<'_>, voxels: usize, flat: bool) -> Result<Self, CudaError> {
-        Ok(Self { range: session.alloc(voxels)?, quads: session.alloc(if flat { 0 } else { voxels })? })
+    fn alloc(card: &mut CardLock<'_>, voxels: usize, flat: bool) -> Result<Self, CudaError> {
+        Ok(Self { range: card.alloc(voxels)?, quads: card.alloc(if flat { 0 } else { voxels })? })
     }
 
     /// Blocks that make it of a dose of this size.
@@ -64,8 +64,8 @@ pub fn gamma(
     device: &Device,
     control: &JobControl,
 ) -> Result<GammaResult, Failure<GammaError>> {
-    let search = |session: &mut CardLock<'_>, work: &Work, search: &Search<'_>| {
-        work.queue_search(session, &search.limits, search.checked)
+    let search = |card: &mut CardLock<'_>, work: &Work, search: &Search<'_>| {
+        work.queue_search(card, &search.limits, search.checked)
     };
     gamma_with(request, device, control, false, search)
 }
@@ -87,40 +87,40 @@ fn gamma_with(
 ) -> Result<GammaResult, Failure<GammaError>> {
     let start = Instant::now();
     let layers = Layers::new(request)?;
-    let mut session = device.session();
+    let mut card = device.lock();
     control.check().map_err(GammaError::from)?;
-    let mut clock = session.clock()?;
+    let mut clock = card.clock()?;
     // The answer's host pages are faulted in during the uploads.
     let voxels = request.reference.data().len();
-    let waits = !(session.holds(&request.reference) && session.holds(&layers.values));
+    let waits = !(card.holds(&request.reference) && card.holds(&layers.values));
     let mut host = waits.then(|| HostBuffer::begin(voxels));
-    let doses = Doses::upload(&mut session, request, &layers, control.cache())?;
+    let doses = Doses::upload(&mut card, request, &layers, control.cache())?;
     let checked = request.check(control.cache())?;
     // Where all voxels may be points the card finds those over the threshold itself.
     let chosen = (request.region.is_some() || request.subset.is_some())
         .then(|| select(request, checked))
         .transpose()?;
-    let mut work = Work::new(&mut session, request, &layers, doses, chosen.as_deref())?;
+    let mut work = Work::new(&mut card, request, &layers, doses, chosen.as_deref())?;
     // Allocation is not timed as the card's work.
-    clock.mark(&session, "upload")?;
-    work.queue_list(&mut session, checked, lists)?;
-    work.queue_cells(&mut session)?;
-    clock.mark(&session, "prepare")?;
+    clock.mark(&card, "upload")?;
+    work.queue_list(&mut card, checked, lists)?;
+    work.queue_cells(&mut card)?;
+    clock.mark(&card, "prepare")?;
     let mut found = Vec::with_capacity(request.criteria.len());
     for (n, criterion) in request.criteria.iter().enumerate() {
         control.check().map_err(GammaError::from)?;
         let limits = Limits::new(request, checked, criterion, work.pair.spacing);
-        search(&mut session, &work, &Search { criterion, checked, limits })?;
-        clock.mark(&session, "search")?;
+        search(&mut card, &work, &Search { criterion, checked, limits })?;
+        clock.mark(&card, "search")?;
         let host = host.take().unwrap_or(HostBuffer::Later(voxels));
-        let (gamma, counts) = session.download_seen(&work.gamma, host, Counts::of_part)?;
-        clock.mark(&session, "download")?;
+        let (gamma, counts) = card.download_seen(&work.gamma, host, Counts::of_part)?;
+        clock.mark(&card, "download")?;
         let gamma = Volume::new(Arc::clone(request.reference.grid()), gamma);
         found.push(GammaMap::counted(*criterion, gamma, counts.into_iter().sum()));
         control.report((n + 1) as f32 / request.criteria.len() as f32);
     }
-    let phases_ms = clock.finish(&session)?;
-    drop(session);
+    let phases_ms = clock.finish(&card)?;
+    drop(card);
     let call = CardCall { device: device.card().to_string(), start, phases_ms };
     Ok(GammaResult::by_card(request, checked, &layers, found, call, control.cache())?)
 }
@@ -133,22 +133,19 @@ struct Doses {
 
 impl Doses {
     fn upload(
-        session: &mut CardLock<'_>,
+        card: &mut CardLock<'_>,
         request: &GammaRequest,
         layers: &Layers,
         cache: &Cache,
     ) -> Result<Self, CudaError> {
-        session.fits_int("a reference dose", request.reference.data().len())?;
-        session.fits_int("an evaluated dose", layers.values.data().len())?;
+        card.fits_int("a reference dose", request.reference.data().len())?;
+        card.fits_int("an evaluated dose", layers.values.data().len())?;
         // Both doses are scanned while they are uploaded.
         let doses = [&*request.reference, &*layers.values];
-        for (n, pieces) in session.upload_seen(&doses, look)? {
+        for (n, pieces) in card.upload_seen(&doses, look)? {
             remember(doses[n], pieces, cache);
         }
-        Ok(Self {
-            reference: session.uploaded(&request.reference)?,
-            values: session.uploaded(&layers.values)?,
-        })
+        Ok(Self { reference: card.uploaded(&request.reference)?, values: card.uploaded(&layers.values)? })
     }
 }
 
@@ -177,7 +174,7 @@ struct Work {
 
 impl Work {
     fn new(
-        session: &mut CardLock<'_>,
+        card: &mut CardLock<'_>,
         request: &GammaRequest,
         layers: &Layers,
         doses: Doses,
@@ -192,22 +189,22 @@ impl Work {
         let pair_of = |z: &f64| [*z as f32, (z - f64::from(*z as f32)) as f32];
         let heights: Vec<[f32; 2]> = values.grid().planes_mm().iter().map(pair_of).collect();
         let list = match chosen {
-            Some(points) => session.upload(points)?,
-            None => session.alloc(voxels)?,
+            Some(points) => card.upload(points)?,
+            None => card.alloc(voxels)?,
         };
-        let count = session.upload(&[chosen.map_or(0, |points| points.len() as i32)])?;
-        let gamma = session.alloc(voxels)?;
-        let next = [session.alloc(list.count())?, session.alloc(list.count())?];
-        let left = session.alloc(4)?;
-        let reference_planes = session.upload(reference.grid().planes_mm())?;
-        let planes = session.upload(values.grid().planes_mm())?;
-        let heights = session.upload(&heights)?;
-        let layer_of = session.upload(if layer_of.is_empty() { &[0] } else { &layer_of })?;
+        let count = card.upload(&[chosen.map_or(0, |points| points.len() as i32)])?;
+        let gamma = card.alloc(voxels)?;
+        let next = [card.alloc(list.count())?, card.alloc(list.count())?];
+        let left = card.alloc(4)?;
+        let reference_planes = card.upload(reference.grid().planes_mm())?;
+        let planes = card.upload(values.grid().planes_mm())?;
+        let heights = card.upload(&heights)?;
+        let layer_of = card.upload(if layer_of.is_empty() { &[0] } else { &layer_of })?;
         let cells_key =
             (values.id(), if flat { "range of dose in squares" } else { "range of dose in cells" });
-        let (cells, made) = match session.find_cached(cells_key) {
+        let (cells, made) = match card.find_cached(cells_key) {
             Some(cells) => (cells, true),
-            None => (Arc::new(Cells::alloc(session, values.data().len(), flat)?), false),
+            None => (Arc::new(Cells::alloc(card, values.data().len(), flat)?), false),
         };
         Ok(Self {
             pair: pair(request, layers),
@@ -230,10 +227,10 @@ impl Work {
     }
 
     /// Queues the list of points, and the map's value of the others.
-    fn queue_list(&self, session: &mut CardLock<'_>, checked: Checked, lists: bool) -> Result<(), CudaError> {
+    fn queue_list(&self, card: &mut CardLock<'_>, checked: Checked, lists: bool) -> Result<(), CudaError> {
         if self.listed {
             // Four bytes of 0xff are a NaN.
-            return session.fill(&self.gamma, 0xff);
+            return card.fill(&self.gamma, 0xff);
         }
         if !(lists || self.flat) {
             // The first pass finds them itself.
@@ -249,11 +246,11 @@ impl Work {
             Arg::from(&self.gamma),
         ];
         let shape = Shape { blocks: [voxels.div_ceil(LISTED) as u32, 1, 1], threads: [WIDE, 1, 1] };
-        session.launch("gamma", "gamma_list", shape, &args)
+        card.launch("gamma", "gamma_list", shape, &args)
     }
 
     /// Queues the kernel that computes the cells, where they are not cached.
-    fn queue_cells(&mut self, session: &mut CardLock<'_>) -> Result<(), CudaError> {
+    fn queue_cells(&mut self, card: &mut CardLock<'_>) -> Result<(), CudaError> {
         if self.made {
             return Ok(());
         }
@@ -263,29 +260,29 @@ impl Work {
         let Cells { quads, range } = &*self.cells;
         let args = [Arg::from(&*self.doses.values), nx, ny, nz, flat, Arg::from(quads), Arg::from(range)];
         let shape = Shape { blocks: [Cells::blocks(size), 1, 1], threads: [THREADS, 1, 1] };
-        session.launch("gamma", "gamma_cells", shape, &args)?;
-        session.cache_item(self.cells_key, Arc::clone(&self.cells));
+        card.launch("gamma", "gamma_cells", shape, &args)?;
+        card.cache_item(self.cells_key, Arc::clone(&self.cells));
         self.made = true;
         Ok(())
     }
 
     fn queue_search(
         &self,
-        session: &mut CardLock<'_>,
+        card: &mut CardLock<'_>,
         limits: &Limits,
         checked: Checked,
     ) -> Result<(), CudaError> {
         if self.flat {
-            return self.queue_plane(session, limits);
+            return self.queue_plane(card, limits);
         }
-        session.fill(&self.left, 0)?;
+        card.fill(&self.left, 0)?;
         let [to_boxes, to_far] = self.next.clone();
         // Without a list the card finds the points over the threshold as it goes.
         let list = if self.listed { Arg::from(&self.list) } else { Arg::value(&0_u64) };
         let mut args = self.search_args(limits, Reads::Values);
         args.extend([list, Arg::int(self.list.count()), Arg::value(&threshold(checked.threshold_gy))]);
         args.extend([Arg::from(&to_boxes), Arg::from(&self.left), Arg::from(&self.gamma)]);
-        session.launch("gamma", "gamma_vertices", self.points(), &args)?;
+        card.launch("gamma", "gamma_vertices", self.points(), &args)?;
         let shape = Shape { blocks: [FETCHING_BLOCKS, 1, 1], threads: [THREADS, 1, 1] };
         let mut args = self.search_args(limits, Reads::All);
         args.extend([
@@ -294,10 +291,10 @@ impl Work {
             Arg::from(&self.left),
             Arg::from(&self.gamma),
         ]);
-        session.launch("gamma", "gamma_boxes", shape, &args)?;
+        card.launch("gamma", "gamma_boxes", shape, &args)?;
         let mut args = self.search_args(limits, Reads::All);
         args.extend([Arg::from(&to_far), Arg::from(&self.left), Arg::from(&self.gamma)]);
-        session.launch("gamma", "gamma_far", shape, &args)
+        card.launch("gamma", "gamma_far", shape, &args)
     }
 
     /// First arguments of all searches in space.
@@ -329,7 +326,7 @@ impl Work {
         shape
     }
 
-    fn queue_plane(&self, session: &mut CardLock<'_>, limits: &Limits) -> Result<(), CudaError> {
+    fn queue_plane(&self, card: &mut CardLock<'_>, limits: &Limits) -> Result<(), CudaError> {
         let args = [
             Arg::value(&self.pair),
             Arg::value(limits),
@@ -342,7 +339,7 @@ impl Work {
             Arg::from(&self.count),
             Arg::from(&self.gamma),
         ];
-        session.launch("gamma", "gamma_plane", self.points(), &args)
+        card.launch("gamma", "gamma_plane", self.points(), &args)
     }
 }
 

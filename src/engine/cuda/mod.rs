@@ -2,7 +2,7 @@
 //! on the CPU.
 //!
 //! * [`cards`] lists the cards; [`Device::open`] opens one and leaves it open.
-//! * [`Device::session`] is one job's hold on a card: memory from a pool that gives used blocks again, volumes kept by
+//! * [`Device::lock`] is one job's hold on a card: memory from a pool that gives used blocks again, volumes kept by
 //!   their identity, constants, launches checked against the kernels' declarations, copies, clocks.
 //! * Kernels are `kernels/*.cu`; `python3 .ci/compile_kernels.py` makes the PTX that [`kernels`] embeds.
 //! * Everything that can fail is a [`CudaError`]; no job panics for a driver's sake.

@@ -49,17 +49,17 @@ pub fn radiological_depth_at(
     way: PathMethod,
     control: &JobControl,
 ) -> Result<(Volume<f32>, Phases), CudaError> {
-    let mut session = device.session();
+    let mut card = device.lock();
     control.check()?;
-    let mut clock = session.clock()?;
-    let work = Work::prepare(&mut session, density, source_mm, targets, way)?;
-    clock.mark(&session, "upload")?;
+    let mut clock = card.clock()?;
+    let work = Work::prepare(&mut card, density, source_mm, targets, way)?;
+    clock.mark(&card, "upload")?;
     control.check()?;
-    work.queue(&mut session)?;
-    clock.mark(&session, "trace")?;
-    let depth = session.download(&work.depth_mm)?;
-    clock.mark(&session, "download")?;
-    let phases = clock.finish(&session)?;
+    work.queue(&mut card)?;
+    clock.mark(&card, "trace")?;
+    let depth = card.download(&work.depth_mm)?;
+    clock.mark(&card, "download")?;
+    let phases = clock.finish(&card)?;
     control.report(1.0);
     Ok((Volume::new(targets.clone(), depth), phases))
 }
@@ -137,55 +137,55 @@ const EDGES_MORE: usize = 1;
 impl Work {
     /// Uploads data that the card does not hold and prepares a launch.
     pub fn prepare(
-        session: &mut CardLock<'_>,
+        card: &mut CardLock<'_>,
         density: &Volume<f32>,
         source_mm: DVec3,
         targets: &Grid,
         way: PathMethod,
     ) -> Result<Self, CudaError> {
-        session.fits_int("a grid of depths", targets.len())?;
+        card.fits_int("a grid of depths", targets.len())?;
         let grid = density.grid();
         // Rays mostly along x are traced with x and y exchanged: the lanes of a warp lie across the rays.
         let mean = grid.local_direction(targets.middle_mm() - source_mm).abs();
         let frame = Frame::new(grid, mean.x > mean.y && mean.x > mean.z);
         let [nx, ny, nz] = frame.size();
-        session.fits_int("a density", nx * (ny + EDGES_MORE) * nz)?;
-        let matter = session.cached((density.id(), "matter"), |session| matter(session, density))?;
+        card.fits_int("a density", nx * (ny + EDGES_MORE) * nz)?;
+        let matter = card.cached((density.id(), "matter"), |card| matter(card, density))?;
         let swapped = frame.swapped;
         let rays = match &matter.0 {
             Some((part, highest)) if way == PathMethod::Columns && steep(&frame, source_mm, targets) => {
                 let name = if swapped { "edges along x" } else { "edges along y" };
-                let make = |session: &mut CardLock<'_>| edges(session, density, swapped, *highest);
-                let edges = session.cached((density.id(), name), make)?;
+                let make = |card: &mut CardLock<'_>| edges(card, density, swapped, *highest);
+                let edges = card.cached((density.id(), name), make)?;
                 Some((rays(&frame, part, ny + EDGES_MORE, source_mm, targets), Source::Edges(edges)))
             }
             Some((part, _)) => {
                 let name = if swapped { "density, x and y exchanged" } else { "density" };
-                let make = |session: &mut CardLock<'_>| oriented(session, density, swapped).map(Density);
-                let density = session.cached((density.id(), name), make)?;
+                let make = |card: &mut CardLock<'_>| oriented(card, density, swapped).map(Density);
+                let density = card.cached((density.id(), name), make)?;
                 Some((rays(&frame, part, ny, source_mm, targets), Source::Density(density)))
             }
             None => None,
         };
         let target_planes_mm = targets.planes_mm().iter().map(|&z| Exact::from(z)).collect();
-        let depth_mm = session.alloc(targets.len())?;
+        let depth_mm = card.alloc(targets.len())?;
         Ok(Self { rays, plane_edges_mm: frame.plane_edges_mm(), target_planes_mm, depth_mm })
     }
 
     /// Queues the tracing.
-    pub fn queue(&self, session: &mut CardLock<'_>) -> Result<(), CudaError> {
-        let Some((rays, source)) = &self.rays else { return session.fill(&self.depth_mm, 0) };
-        session.set_constant("path", "plane_edges_mm", &self.plane_edges_mm)?;
-        session.set_constant("path", "target_planes_mm", &self.target_planes_mm)?;
+    pub fn queue(&self, card: &mut CardLock<'_>) -> Result<(), CudaError> {
+        let Some((rays, source)) = &self.rays else { return card.fill(&self.depth_mm, 0) };
+        card.set_constant("path", "plane_edges_mm", &self.plane_edges_mm)?;
+        card.set_constant("path", "target_planes_mm", &self.target_planes_mm)?;
         let shape = Shape::covering(rays.targets.map(|n| n.unsigned_abs() as usize), THREADS);
         let out = Arg::from(&self.depth_mm);
         match source {
             Source::Density(density) => {
-                session.launch("path", "path_step", shape, &[Arg::value(rays), Arg::from(&density.0), out])
+                card.launch("path", "path_step", shape, &[Arg::value(rays), Arg::from(&density.0), out])
             }
             Source::Edges(columns) => {
                 let args = [Arg::value(rays), Arg::from(&columns.edges), Arg::value(&columns.quantum), out];
-                session.launch("path", "path_columns", shape, &args)
+                card.launch("path", "path_columns", shape, &args)
             }
         }
     }
@@ -233,53 +233,48 @@ fn rays(frame: &Frame<'_>, part: &[Range<usize>; 3], rows: usize, source_mm: DVe
 }
 
 /// Finds where a density holds anything.
-fn matter(session: &mut CardLock<'_>, density: &Volume<f32>) -> Result<Matter, CudaError> {
-    let values = session.uploaded(density)?;
-    let found = session.upload(&[i32::MAX, i32::MAX, i32::MAX, 0, 0, 0, 0])?;
+fn matter(card: &mut CardLock<'_>, density: &Volume<f32>) -> Result<Matter, CudaError> {
+    let values = card.uploaded(density)?;
+    let found = card.upload(&[i32::MAX, i32::MAX, i32::MAX, 0, 0, 0, 0])?;
     let [nx, ny, nz] = density.grid().size();
     // Each thread looks through a good part of a row of y.
     let shape = Shape::covering([nx, ny.div_ceil(16), nz], THREADS);
     let args = [Arg::from(&*values), Arg::int(nx), Arg::int(ny), Arg::int(nz), Arg::from(&found)];
-    session.launch("path", "path_matter", shape, &args)?;
-    let found = session.download(&found)?;
+    card.launch("path", "path_matter", shape, &args)?;
+    let found = card.download(&found)?;
     let range = |axis: usize| found[axis].unsigned_abs() as usize..found[axis + 3].unsigned_abs() as usize;
     let highest = f32::from_bits(found[6].cast_unsigned());
     Ok(Matter((found[3] > 0).then(|| ([range(0), range(1), range(2)], highest))))
 }
 
 /// A copy in which values that are not finite are air, x and y exchanged where `swapped`.
-fn oriented(
-    session: &mut CardLock<'_>,
-    density: &Volume<f32>,
-    swapped: bool,
-) -> Result<Buffer<f32>, CudaError> {
-    let values = session.uploaded(density)?;
-    let out = session.alloc::<f32>(values.count())?;
+fn oriented(card: &mut CardLock<'_>, density: &Volume<f32>, swapped: bool) -> Result<Buffer<f32>, CudaError> {
+    let values = card.uploaded(density)?;
+    let out = card.alloc::<f32>(values.count())?;
     let [nx, ny, nz] = density.grid().size();
     let (stride_x, stride_y) = if swapped { (ny, 1) } else { (1, nx) };
     let shape = Shape { threads: THREADS, ..Shape::covering([nx, ny, nz], [32, 32, 1]) };
     let [nx, ny, stride_x, stride_y] = [nx, ny, stride_x, stride_y].map(Arg::int);
     let args = [Arg::from(&*values), nx, ny, stride_x, stride_y, Arg::from(&out)];
-    session.launch("path", "path_orient", shape, &args)?;
+    card.launch("path", "path_orient", shape, &args)?;
     Ok(out)
 }
 
 fn edges(
-    session: &mut CardLock<'_>,
+    card: &mut CardLock<'_>,
     density: &Volume<f32>,
     swapped: bool,
     highest: f32,
 ) -> Result<Edges, CudaError> {
-    let values =
-        if swapped { oriented(session, density, true)? } else { (*session.uploaded(density)?).clone() };
+    let values = if swapped { oriented(card, density, true)? } else { (*card.uploaded(density)?).clone() };
     let [nx, ny, nz] = Frame::new(density.grid(), swapped).size();
     // No sum may overflow. A power of two, so that water (1) is exact.
     let quantum =
         (f64::from(highest) * ny as f64 / f64::from(i32::MAX / 4)).log2().ceil().exp2().max(1e-30) as f32;
-    let edges = session.alloc::<[i32; 2]>(nx * (ny + EDGES_MORE) * nz)?;
+    let edges = card.alloc::<[i32; 2]>(nx * (ny + EDGES_MORE) * nz)?;
     let shape = Shape::covering([nx, nz, 1], [64, 1, 1]);
     let args =
         [Arg::from(&values), Arg::int(nx), Arg::int(ny), Arg::value(&quantum.recip()), Arg::from(&edges)];
-    session.launch("path", "path_edges", shape, &args)?;
+    card.launch("path", "path_edges", shape, &args)?;
     Ok(Edges { edges, quantum })
 }

@@ -26,23 +26,23 @@ enum Form {
 }
 
 impl Similarity {
-    pub fn information(session: &mut CardLock<'_>, views: &[&Information]) -> Result<Self, CudaError> {
-        let (ranges, most) = ranges(session, views.iter().map(|view| view.fixed().len()))?;
+    pub fn information(card: &mut CardLock<'_>, views: &[&Information]) -> Result<Self, CudaError> {
+        let (ranges, most) = ranges(card, views.iter().map(|view| view.fixed().len()))?;
         let fixed: Vec<f32> = views.iter().flat_map(|view| view.fixed()).copied().collect();
-        Ok(Self { views: ranges, most, form: Form::Information(session.upload(&fixed)?) })
+        Ok(Self { views: ranges, most, form: Form::Information(card.upload(&fixed)?) })
     }
 
-    pub fn rank(session: &mut CardLock<'_>, views: &[&Rank]) -> Result<Self, CudaError> {
-        let (ranges, most) = ranges(session, views.iter().map(|view| view.fixed().len()))?;
+    pub fn rank(card: &mut CardLock<'_>, views: &[&Rank]) -> Result<Self, CudaError> {
+        let (ranges, most) = ranges(card, views.iter().map(|view| view.fixed().len()))?;
         let fixed: Vec<i32> = views.iter().flat_map(|view| view.fixed()).copied().collect();
         let own = views.iter().map(|&view| view.clone()).collect();
-        Ok(Self { views: ranges, most, form: Form::Rank(session.upload(&fixed)?, own) })
+        Ok(Self { views: ranges, most, form: Form::Rank(card.upload(&fixed)?, own) })
     }
 
     /// The measure of each view at each pose, view after view, pose after pose; `None` where it is undefined.
     pub fn values(
         &self,
-        session: &mut CardLock<'_>,
+        card: &mut CardLock<'_>,
         integrals: &Buffer<f32>,
         rays: i32,
         poses: usize,
@@ -51,23 +51,23 @@ impl Similarity {
         let first = [Arg::from(integrals), Arg::value(&rays), Arg::from(&self.views)];
         match &self.form {
             Form::Information(fixed) => {
-                let out = session.alloc::<f64>(poses * views)?;
+                let out = card.alloc::<f64>(poses * views)?;
                 let args: Vec<Arg> = first.into_iter().chain([Arg::from(fixed), Arg::from(&out)]).collect();
                 let threads = [(BINS * BINS) as u32, 1, 1];
                 let shape = Shape { blocks: [views as u32, poses as u32, 1], threads };
-                session.launch("similarity", "similarity_information", shape, &args)?;
-                let values = session.download(&out)?;
+                card.launch("similarity", "similarity_information", shape, &args)?;
+                let values = card.download(&out)?;
                 Ok(values.into_iter().map(|value| value.is_finite().then_some(value)).collect())
             }
             Form::Rank(fixed, ranks) => {
-                let out = session.alloc::<[i64; 2]>(poses * views)?;
-                session.fill(&out, 0)?;
+                let out = card.alloc::<[i64; 2]>(poses * views)?;
+                card.fill(&out, 0)?;
                 let args: Vec<Arg> = first.into_iter().chain([Arg::from(fixed), Arg::from(&out)]).collect();
                 let blocks = (self.most * LANES).div_ceil(RANK_THREADS);
                 let threads = [RANK_THREADS as u32, 1, 1];
                 let shape = Shape { blocks: [blocks as u32, views as u32, poses as u32], threads };
-                session.launch("similarity", "similarity_ranks", shape, &args)?;
-                let sums = session.download(&out)?;
+                card.launch("similarity", "similarity_ranks", shape, &args)?;
+                let sums = card.download(&out)?;
                 Ok(sums
                     .into_iter()
                     .zip(ranks.iter().cycle())
@@ -80,7 +80,7 @@ impl Similarity {
 
 /// First ray of each of the views, and one past its last, on the card, and the rays of the largest.
 fn ranges(
-    session: &mut CardLock<'_>,
+    card: &mut CardLock<'_>,
     counts: impl Iterator<Item = usize> + Clone,
 ) -> Result<(Buffer<[u32; 2]>, usize), CudaError> {
     let most = counts.clone().max().unwrap_or(0);
@@ -96,5 +96,5 @@ fn ranges(
             [begin, end]
         })
         .collect();
-    Ok((session.upload(&ranges)?, most))
+    Ok((card.upload(&ranges)?, most))
 }

@@ -24,7 +24,7 @@ const VOLUME: &str = "the volume";
 impl CardLock<'_> {
     /// The values of a volume on the card, copied there once for its identity.
     pub fn uploaded<T: Pod>(&mut self, volume: &Volume<T>) -> Result<Arc<Buffer<T>>, CudaError> {
-        self.cached((volume.id(), VOLUME), |session| session.upload(volume.data()))
+        self.cached((volume.id(), VOLUME), |card| card.upload(volume.data()))
     }
 
     /// Copies volumes to the card that it does not hold, as [`Self::uploaded`] does: their numbers in the list, and what `see` says of
@@ -222,17 +222,17 @@ pub struct Clock {
 
 impl Clock {
     /// Ends a phase here in the queue.
-    pub fn mark(&mut self, session: &CardLock<'_>, phase: &str) -> Result<(), CudaError> {
-        self.marks.push((phase.to_owned(), session.event()?));
+    pub fn mark(&mut self, card: &CardLock<'_>, phase: &str) -> Result<(), CudaError> {
+        self.marks.push((phase.to_owned(), card.event()?));
         Ok(())
     }
 
     /// Waits for the last mark: the phases and their times in ms.
-    pub fn finish(self, session: &CardLock<'_>) -> Result<Vec<(String, f64)>, CudaError> {
+    pub fn finish(self, card: &CardLock<'_>) -> Result<Vec<(String, f64)>, CudaError> {
         let mut from = &self.start;
         let mut phases = Vec::with_capacity(self.marks.len());
         for (phase, until) in &self.marks {
-            let ms = from.elapsed_ms(until).map_err(session.failed(phase))?;
+            let ms = from.elapsed_ms(until).map_err(card.failed(phase))?;
             phases.push((phase.clone(), f64::from(ms)));
             from = until;
         }

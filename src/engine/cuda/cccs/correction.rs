@@ -55,7 +55,7 @@ static BALL: LazyLock<Ball> = LazyLock::new(Ball::new);
 
 /// Queues the stencils of every layout and adds them to the deposits. `directions` are sorted by layout.
 pub fn add_correction(
-    session: &mut CardLock<'_>,
+    card: &mut CardLock<'_>,
     placement: &Placement,
     cells: &DeviceLayout,
     beam: &Superposition,
@@ -63,7 +63,7 @@ pub fn add_correction(
     table: &Buffer<Coefficients>,
 ) -> Result<(), CudaError> {
     let numbers: Vec<i16> = BALL.number.iter().map(|n| n.map_or(-1, |n| n as i16)).collect();
-    let lines = Lines { directions: session.upload(directions)?, numbers: session.upload(&numbers)?, table };
+    let lines = Lines { directions: card.upload(directions)?, numbers: card.upload(&numbers)?, table };
     for (n, (layout, order)) in cells.layouts.of_axis.iter().zip(ORDERS).enumerate() {
         let first = directions.partition_point(|d| (d.layout as usize) < n);
         let count = directions.partition_point(|d| d.layout as usize <= n) - first;
@@ -79,8 +79,8 @@ pub fn add_correction(
             directions: count as i32,
         };
         if count > 0 {
-            let stencil = make(session, layout, &correction, &lines)?;
-            stencil.add(session, layout, &correction, cells)?;
+            let stencil = make(card, layout, &correction, &lines)?;
+            stencil.add(card, layout, &correction, cells)?;
         }
     }
     Ok(())
@@ -103,7 +103,7 @@ struct Stencil {
 }
 
 fn make(
-    session: &mut CardLock<'_>,
+    card: &mut CardLock<'_>,
     layout: &SlabLayout,
     correction: &Correction,
     lines: &Lines<'_>,
@@ -111,10 +111,10 @@ fn make(
     let tilts = (correction.tilt_count * correction.tilt_count) as usize;
     let [_, slabs] = layout.extent();
     let rows = tilts * slabs;
-    session.fits_int("the stencils of a dose", rows * OFFSETS * POWERS)?;
-    let mean = session.alloc::<i32>(tilts * OFFSETS * POWERS)?;
-    session.fill(&mean, 0)?;
-    let missed = session.alloc::<i32>(rows * OFFSETS * POWERS)?;
+    card.fits_int("the stencils of a dose", rows * OFFSETS * POWERS)?;
+    let mean = card.alloc::<i32>(tilts * OFFSETS * POWERS)?;
+    card.fill(&mean, 0)?;
+    let missed = card.alloc::<i32>(rows * OFFSETS * POWERS)?;
     let args = [
         Arg::value(layout),
         Arg::value(correction),
@@ -126,10 +126,10 @@ fn make(
     ];
     let blocks = |x: usize| [x as u32, tilts as u32, 1];
     let shape = Shape { blocks: blocks(PLACES * PLACES + slabs), threads: [128, 1, 1] };
-    session.launch("correction", "correction_shares", shape, &args)?;
-    let stencil = Stencil { table: session.alloc(rows * OFFSETS)?, list: session.alloc(1)? };
-    let used = session.alloc::<i32>(OFFSETS)?;
-    session.fill(&used, 0)?;
+    card.launch("correction", "correction_shares", shape, &args)?;
+    let stencil = Stencil { table: card.alloc(rows * OFFSETS)?, list: card.alloc(1)? };
+    let used = card.alloc::<i32>(OFFSETS)?;
+    card.fill(&used, 0)?;
     let args = [
         Arg::int(slabs),
         Arg::value(correction),
@@ -138,7 +138,7 @@ fn make(
         Arg::from(&stencil.table),
         Arg::from(&used),
     ];
-    session.launch(
+    card.launch(
         "correction",
         "correction_powers",
         Shape { blocks: blocks(slabs), threads: [256, 1, 1] },
@@ -147,36 +147,31 @@ fn make(
     let step = [1, layout.pitch, layout.plane];
     let offset = |to: &[i32; 3]| CorrectionOffset::new(&Offset::new(*to), step);
     let offsets: Vec<CorrectionOffset> = BALL.offsets.iter().map(offset).collect();
-    let offsets = session.upload(&offsets)?;
+    let offsets = card.upload(&offsets)?;
     let args = [Arg::from(&offsets), Arg::from(&used), Arg::from(&stencil.list)];
-    session.launch(
-        "correction",
-        "correction_list",
-        Shape { blocks: [1, 1, 1], threads: [256, 1, 1] },
-        &args,
-    )?;
+    card.launch("correction", "correction_list", Shape { blocks: [1, 1, 1], threads: [256, 1, 1] }, &args)?;
     Ok(stencil)
 }
 
 impl Stencil {
     fn add(
         &self,
-        session: &mut CardLock<'_>,
+        card: &mut CardLock<'_>,
         layout: &SlabLayout,
         correction: &Correction,
         cells: &DeviceLayout,
     ) -> Result<(), CudaError> {
         let [plane, slabs] = layout.extent();
         let warps = plane / LANES;
-        let (count, reached) = (session.alloc::<i32>(1)?, session.alloc::<i32>(warps * slabs)?);
-        session.fill(&count, 0)?;
+        let (count, reached) = (card.alloc::<i32>(1)?, card.alloc::<i32>(warps * slabs)?);
+        card.fill(&count, 0)?;
         let args = [
             Arg::value(layout),
             Arg::from(&cells.high_terma.terma_mask),
             Arg::from(&count),
             Arg::from(&reached),
         ];
-        session.launch(
+        card.launch(
             "correction",
             "correction_reach",
             Shape::covering([warps, slabs, 1], [128, 1, 1]),
@@ -194,7 +189,7 @@ impl Stencil {
             Arg::from(&cells.scale),
             Arg::from(&cells.deposit),
         ];
-        session.launch(
+        card.launch(
             "correction",
             "correction_add",
             Shape { blocks: [ADD_BLOCKS, 1, 1], threads: [128, 1, 1] },

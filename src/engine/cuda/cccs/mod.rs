@@ -63,14 +63,14 @@ fn dose_by(
 
 /// A medium on a card, and the energy that fields add up to there.
 struct Work<'a> {
-    session: CardLock<'a>,
+    card: CardLock<'a>,
     beam: &'a Superposition,
     medium: &'a Medium,
     density: Arc<Buffer<f32>>,
     /// Uploaded while the first rays are traced.
     table: Option<Buffer<superpose::Coefficients>>,
     energy: Buffer<f32>,
-    card: super::Clock,
+    clock: super::Clock,
     /// Recorded before the last kernels: the download can be prepared.
     ready: Option<super::ReadyEvent>,
 }
@@ -78,43 +78,43 @@ struct Work<'a> {
 impl<'a> Work<'a> {
     /// Uploads the density where the card has no copy.
     fn new(device: &'a Device, beam: &'a Superposition, medium: &'a Medium) -> Result<Self, CudaError> {
-        let mut session = device.session();
-        let density = session.uploaded(&medium.equivalent_g_cm3)?;
-        let energy = session.alloc(medium.grid.len())?;
-        session.fill(&energy, 0)?;
-        let card = session.clock()?;
-        Ok(Self { session, beam, medium, density, table: None, energy, card, ready: None })
+        let mut card = device.lock();
+        let density = card.uploaded(&medium.equivalent_g_cm3)?;
+        let energy = card.alloc(medium.grid.len())?;
+        card.fill(&energy, 0)?;
+        let clock = card.clock()?;
+        Ok(Self { card, beam, medium, density, table: None, energy, clock, ready: None })
     }
 
     /// Queues a field: adds `factor` times its energy.
     fn add(&mut self, field: &Field<'_>, factor: f32) -> Result<(), CudaError> {
         let FieldTerma { placement, terma, table, low_terma_norm } = self.terma(field, factor)?;
-        let Self { session, beam, medium, density, energy, card, ready, .. } = self;
+        let Self { card, beam, medium, density, energy, clock, ready, .. } = self;
         let low_density_g_cm3 = if medium.low_density { LOW_DENSITY_G_CM3 } else { 0.0 };
         let input = TransportInput { placement, density, terma: &terma, low_terma_norm, low_density_g_cm3 };
-        *ready = Some(superpose(session, &input, &table, beam, factor, energy)?);
-        card.mark(session, "transport")
+        *ready = Some(superpose(card, &input, &table, beam, factor, energy)?);
+        clock.mark(card, "transport")
     }
 
     /// Queues the TERMA of a field, and adds `factor` times the energy of its electrons.
     fn terma(&mut self, field: &Field<'_>, factor: f32) -> Result<FieldTerma, CudaError> {
-        let Self { session, beam, medium, card, .. } = self;
+        let Self { card, beam, medium, clock, .. } = self;
         let grid = &medium.grid;
         let source_mm = field.frame.source_mm;
         let path =
-            path::Work::prepare(session, &medium.equivalent_g_cm3, source_mm, grid, PathMethod::default())?;
-        card.mark(session, "prepare")?;
-        path.queue(session)?;
-        card.mark(session, "trace")?;
+            path::Work::prepare(card, &medium.equivalent_g_cm3, source_mm, grid, PathMethod::default())?;
+        clock.mark(card, "prepare")?;
+        path.queue(card)?;
+        clock.mark(card, "trace")?;
         let tilt = beam.tilt_norm(field.frame, grid);
         let table = match &self.table {
             Some(table) => table,
-            None => self.table.insert(session.upload(&coefficients(&beam.table))?),
+            None => self.table.insert(card.upload(&coefficients(&beam.table))?),
         };
         let voxels = Voxels { medium, density: &self.density, depth_mm: &path.depth_mm };
-        card.mark(session, "prepare")?;
-        let terma = terma(session, field, beam, &tilt, &voxels, factor, &self.energy)?;
-        card.mark(session, "terma")?;
+        clock.mark(card, "prepare")?;
+        let terma = terma(card, field, beam, &tilt, &voxels, factor, &self.energy)?;
+        clock.mark(card, "terma")?;
         let placement = Placement {
             lattice: medium.lattice(),
             source_mm: grid.local_from_patient(source_mm),
@@ -126,18 +126,18 @@ impl<'a> Work<'a> {
 
     /// Energy per volume (Gy g/cm3) on the medium's grid.
     fn energy(mut self) -> Result<Vec<f32>, CudaError> {
-        self.session.download(&self.energy)
+        self.card.download(&self.energy)
     }
 
     /// The dose that was asked for, the phases, and the digest of the request.
     fn dose(mut self, request: &DoseRequest) -> Result<(Vec<f32>, Phases, String), CudaError> {
-        let session = &mut self.session;
-        let mass = session.uploaded(mass_of(self.medium, request.dose_to))?;
-        let gy = crop(session, self.medium, request.grid.size(), &self.energy, &mass)?;
-        self.card.mark(session, "crop")?;
-        let (card, ready) = (self.card, self.ready);
-        let (gy, (phases, digest)) = session
-            .download_overlapping(&gy, ready, |session| Ok((card.finish(session)?, digest(request))))?;
+        let card = &mut self.card;
+        let mass = card.uploaded(mass_of(self.medium, request.dose_to))?;
+        let gy = crop(card, self.medium, request.grid.size(), &self.energy, &mass)?;
+        self.clock.mark(card, "crop")?;
+        let (clock, ready) = (self.clock, self.ready);
+        let (gy, (phases, digest)) =
+            card.download_overlapping(&gy, ready, |card| Ok((clock.finish(card)?, digest(request))))?;
         Ok((gy, phases, digest))
     }
 }

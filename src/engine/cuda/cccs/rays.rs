@@ -43,7 +43,7 @@ pub fn beam_dose_by(
 ) -> Result<BeamDose, Failure<DoseError>> {
     let add = |work: &mut Work<'_>, field: &Field<'_>, factor: f32| {
         let FieldTerma { placement, terma, table, .. } = work.terma(field, factor)?;
-        let Work { session, beam, density, energy, card, ready, .. } = work;
+        let Work { card, beam, density, energy, clock, ready, .. } = work;
         let input = TransportInput {
             placement,
             density,
@@ -51,7 +51,7 @@ pub fn beam_dose_by(
             low_terma_norm: None,
             low_density_g_cm3: 0.0,
         };
-        let cells = DeviceLayout::new(session, &input)?;
+        let cells = DeviceLayout::new(card, &input)?;
         let directions = line_directions(&placement, &beam.directions);
         let [.., along_z] = &cells.layouts.of_axis;
         let high_terma = HighTerma {
@@ -69,10 +69,10 @@ pub fn beam_dose_by(
             orders: ORDERS,
             deposit: &cells.deposit,
         };
-        transport(session, &high_terma)?;
+        transport(card, &high_terma)?;
         let lines = (&directions[..], &table);
-        *ready = Some(finish(session, &placement, &cells, beam, lines, (factor, energy))?);
-        card.mark(session, "transport")
+        *ready = Some(finish(card, &placement, &cells, beam, lines, (factor, energy))?);
+        clock.mark(card, "transport")
     };
     dose_by(request, device, control, add)
 }

@@ -226,12 +226,12 @@ pub struct Part {
 }
 
 impl Part {
-    fn new(session: &mut CardLock<'_>, layouts: &Layouts) -> Result<Self, CudaError> {
+    fn new(card: &mut CardLock<'_>, layouts: &Layouts) -> Result<Self, CudaError> {
         Ok(Self {
-            density: session.alloc(layouts.cells)?,
-            terma: session.alloc(layouts.cells)?,
-            terma_mask: session.alloc(layouts.cells / LANES)?,
-            windows: session.alloc(layouts.cells / LANES)?,
+            density: card.alloc(layouts.cells)?,
+            terma: card.alloc(layouts.cells)?,
+            terma_mask: card.alloc(layouts.cells / LANES)?,
+            windows: card.alloc(layouts.cells / LANES)?,
         })
     }
 }
@@ -249,21 +249,21 @@ pub struct DeviceLayout {
 }
 
 impl DeviceLayout {
-    pub fn new(session: &mut CardLock<'_>, input: &TransportInput<'_>) -> Result<Self, CudaError> {
+    pub fn new(card: &mut CardLock<'_>, input: &TransportInput<'_>) -> Result<Self, CudaError> {
         let layouts = Layouts::new(&input.placement);
-        session.fits_int("the voxels of a dose", layouts.cells)?;
+        card.fits_int("the voxels of a dose", layouts.cells)?;
         let low_terma = input.low_terma_norm.as_ref();
         let cells = Self {
-            on_card: session.upload(&layouts.of_axis)?,
-            high_terma: Part::new(session, &layouts)?,
-            low_terma: low_terma.map(|_| Part::new(session, &layouts)).transpose()?,
-            deposit: session.alloc(layouts.cells)?,
-            scale: session.alloc(2)?,
+            on_card: card.upload(&layouts.of_axis)?,
+            high_terma: Part::new(card, &layouts)?,
+            low_terma: low_terma.map(|_| Part::new(card, &layouts)).transpose()?,
+            deposit: card.alloc(layouts.cells)?,
+            scale: card.alloc(2)?,
             low_density: input.low_density_g_cm3 > 0.0,
             layouts,
         };
-        session.fill(&cells.deposit, 0)?;
-        session.fill(&cells.scale, 0)?;
+        card.fill(&cells.deposit, 0)?;
+        card.fill(&cells.scale, 0)?;
         let args = [
             Arg::int(input.placement.lattice.voxels()),
             Arg::from(input.density),
@@ -272,15 +272,15 @@ impl DeviceLayout {
         ];
         const SCALE_BLOCKS: u32 = 1024;
         let shape = Shape { blocks: [SCALE_BLOCKS, 1, 1], threads: [256, 1, 1] };
-        session.launch("layout", "layout_scale", shape, &args)?;
-        cells.lay_out(session, input)?;
+        card.launch("layout", "layout_scale", shape, &args)?;
+        cells.lay_out(card, input)?;
         Ok(cells)
     }
 
-    fn lay_out(&self, session: &mut CardLock<'_>, input: &TransportInput<'_>) -> Result<(), CudaError> {
+    fn lay_out(&self, card: &mut CardLock<'_>, input: &TransportInput<'_>) -> Result<(), CudaError> {
         let whole = (&[[1.0; CHANNELS]][..], 1.0);
         let (factors, reach) = input.low_terma_norm.as_ref().map_or(whole, TiltNorm::factors);
-        let factors = session.upload(factors)?;
+        let factors = card.upload(factors)?;
         let split = usize::from(self.low_terma.is_some());
         // Without a split the kernel does not write low TERMA.
         let [high_terma, low_terma] = [&self.high_terma, self.low_terma.as_ref().unwrap_or(&self.high_terma)];
@@ -302,7 +302,7 @@ impl DeviceLayout {
             args.extend([Arg::from(&part.density), Arg::from(&part.terma)]);
         }
         let size = input.placement.lattice.size;
-        session.launch("layout", "layout_fill", tiles(size), &args)?;
+        card.launch("layout", "layout_fill", tiles(size), &args)?;
         for part in [Some(&self.high_terma), self.low_terma.as_ref()].into_iter().flatten() {
             for layout in &self.layouts.of_axis {
                 let args = [
@@ -315,9 +315,9 @@ impl DeviceLayout {
                 let [plane, slabs] = layout.extent();
                 let shape =
                     |at_a_time: usize| Shape::covering([plane / at_a_time, slabs, 1], [THREADS, 1, 1]);
-                session.launch("layout", "layout_terma_mask", shape(CELLS), &args)?;
+                card.launch("layout", "layout_terma_mask", shape(CELLS), &args)?;
                 let args = [Arg::value(layout), Arg::from(&part.terma_mask), Arg::from(&part.windows)];
-                session.launch("layout", "layout_windows", shape(LANES), &args)?;
+                card.launch("layout", "layout_windows", shape(LANES), &args)?;
             }
         }
         Ok(())
@@ -325,7 +325,7 @@ impl DeviceLayout {
 
     fn transport(
         &self,
-        session: &mut CardLock<'_>,
+        card: &mut CardLock<'_>,
         part: &Part,
         low_terma: bool,
         directions: &[LineDirection],
@@ -333,9 +333,9 @@ impl DeviceLayout {
     ) -> Result<(), CudaError> {
         let [most_slabs, most_cells] = self.layouts.most();
         let traversals = directions.len() * most_slabs;
-        session.fits_int("the traversals of a dose", traversals)?;
-        let directions = session.upload(directions)?;
-        let slabs = session.alloc::<SlabTraversal>(traversals)?;
+        card.fits_int("the traversals of a dose", traversals)?;
+        let directions = card.upload(directions)?;
+        let slabs = card.alloc::<SlabTraversal>(traversals)?;
         let count = directions.count();
         let args = [
             Arg::int(count),
@@ -345,7 +345,7 @@ impl DeviceLayout {
             Arg::from(&directions),
             Arg::from(&slabs),
         ];
-        session.launch(
+        card.launch(
             "layout",
             "layout_traversals",
             Shape::covering([traversals, 1, 1], [THREADS, 1, 1]),
@@ -370,12 +370,12 @@ impl DeviceLayout {
             (false, true) => "cccs_high_terma_low_density",
             (true, true) => "cccs_low_terma_low_density",
         };
-        session.launch("cccs", kernel, shape, &args)
+        card.launch("cccs", kernel, shape, &args)
     }
 
     fn gather(
         &self,
-        session: &mut CardLock<'_>,
+        card: &mut CardLock<'_>,
         size: [usize; 3],
         factor: f32,
         energy: &Buffer<f32>,
@@ -387,7 +387,7 @@ impl DeviceLayout {
             Arg::from(&self.scale),
             Arg::from(energy),
         ]);
-        session.launch("layout", "layout_gather", tiles(size), &args)
+        card.launch("layout", "layout_gather", tiles(size), &args)
     }
 }
 
@@ -400,7 +400,7 @@ fn tiles(size: [usize; 3]) -> Shape {
 /// Queues all directions: adds `factor` times the energy deposited per volume of water of unit density (Gy g/cm3) onto
 /// `energy`, x fastest. Equal runs have equal bits. The event stands before the last kernel, a tenth of a ms before the end.
 pub fn superpose(
-    session: &mut CardLock<'_>,
+    card: &mut CardLock<'_>,
     input: &TransportInput<'_>,
     table: &Buffer<Coefficients>,
     beam: &Superposition,
@@ -408,10 +408,10 @@ pub fn superpose(
     energy: &Buffer<f32>,
 ) -> Result<ReadyEvent, CudaError> {
     let placement = &input.placement;
-    let cells = DeviceLayout::new(session, input)?;
+    let cells = DeviceLayout::new(card, input)?;
     if let Some(low_terma) = &cells.low_terma {
         cells.transport(
-            session,
+            card,
             low_terma,
             true,
             &line_directions(placement, &beam.low_terma_directions),
@@ -419,13 +419,13 @@ pub fn superpose(
         )?;
     }
     let directions = line_directions(placement, &beam.directions);
-    cells.transport(session, &cells.high_terma, false, &directions, table)?;
-    finish(session, placement, &cells, beam, (&directions, table), (factor, energy))
+    cells.transport(card, &cells.high_terma, false, &directions, table)?;
+    finish(card, placement, &cells, beam, (&directions, table), (factor, energy))
 }
 
 /// Queues what follows the transport: the local correction, and the sum of the deposits of all layouts.
 pub fn finish(
-    session: &mut CardLock<'_>,
+    card: &mut CardLock<'_>,
     placement: &Placement,
     cells: &DeviceLayout,
     beam: &Superposition,
@@ -433,9 +433,9 @@ pub fn finish(
     (factor, energy): (f32, &Buffer<f32>),
 ) -> Result<ReadyEvent, CudaError> {
     if beam.corrected {
-        add_correction(session, placement, cells, beam, directions, table)?;
+        add_correction(card, placement, cells, beam, directions, table)?;
     }
-    let ready = session.ready_event()?;
-    cells.gather(session, placement.lattice.size, factor, energy)?;
+    let ready = card.ready_event()?;
+    cells.gather(card, placement.lattice.size, factor, energy)?;
     Ok(ready)
 }

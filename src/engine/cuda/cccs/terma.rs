@@ -19,7 +19,7 @@ pub struct Voxels<'a> {
 /// Queues the TERMA of every voxel, Gy by channel for one photon per cm2 on the axis, and adds `factor` times the energy per
 /// volume of contaminant electrons to `energy`.
 pub fn terma(
-    session: &mut CardLock<'_>,
+    card: &mut CardLock<'_>,
     field: &beam::Field<'_>,
     beam: &beam::Superposition,
     tilt: &TiltNorm,
@@ -28,8 +28,8 @@ pub fn terma(
     energy: &Buffer<f32>,
 ) -> Result<Buffer<Terma>, CudaError> {
     let FieldTables { field, numbers, sums } = FieldTables::new(field, beam, tilt, voxels.medium);
-    let (numbers, sums) = (session.upload(&numbers)?, session.upload(&sums)?);
-    let terma = session.alloc(voxels.medium.grid.len())?;
+    let (numbers, sums) = (card.upload(&numbers)?, card.upload(&sums)?);
+    let terma = card.alloc(voxels.medium.grid.len())?;
     let args = [
         Arg::value(&field),
         Arg::from(&numbers),
@@ -41,24 +41,24 @@ pub fn terma(
         Arg::from(energy),
     ];
     let shape = Shape::covering(voxels.medium.grid.size(), [THREADS, 1, 1]);
-    session.launch("terma", "terma_fill", shape, &args)?;
+    card.launch("terma", "terma_fill", shape, &args)?;
     Ok(terma)
 }
 
 /// Queues the dose on the requested grid: energy over mass.
 pub fn crop(
-    session: &mut CardLock<'_>,
+    card: &mut CardLock<'_>,
     medium: &Medium,
     size: [usize; 3],
     energy: &Buffer<f32>,
     mass: &Buffer<f32>,
 ) -> Result<Buffer<f32>, CudaError> {
-    let gy = session.alloc(size.iter().product())?;
+    let gy = card.alloc(size.iter().product())?;
     let [gx, gy_size, _] = medium.grid.size();
     let [x, y, z] = medium.offset;
     let mut args: Vec<Arg> = [x, y, z, gx, gy_size, size[0], size[1]].map(Arg::int).into();
     args.push(Arg::value(&beam::VACUUM_G_CM3));
     args.extend([Arg::from(energy), Arg::from(mass), Arg::from(&gy)]);
-    session.launch("terma", "dose_crop", Shape::covering(size, [THREADS, 1, 1]), &args)?;
+    card.launch("terma", "dose_crop", Shape::covering(size, [THREADS, 1, 1]), &args)?;
     Ok(gy)
 }

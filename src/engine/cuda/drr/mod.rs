@@ -79,23 +79,23 @@ pub fn integrals(
     device: &Device,
     control: &JobControl,
 ) -> Result<(Vec<f32>, Receipt), CudaError> {
-    let mut session = device.session();
+    let mut card = device.lock();
     control.check()?;
-    let mut clock = session.clock()?;
-    let work = Work::prepare(&mut session, rays)?;
-    clock.mark(&session, "upload")?;
-    let launch = work.launch(&mut session)?;
+    let mut clock = card.clock()?;
+    let work = Work::prepare(&mut card, rays)?;
+    clock.mark(&card, "upload")?;
+    let launch = work.launch(&mut card)?;
     control.check()?;
-    clock.mark(&session, "layout")?;
-    work.queue(&mut session, launch)?;
-    clock.mark(&session, "integrate")?;
-    let integrals = session.download(&work.integrals)?;
-    clock.mark(&session, "download")?;
+    clock.mark(&card, "layout")?;
+    work.queue(&mut card, launch)?;
+    clock.mark(&card, "integrate")?;
+    let integrals = card.download(&work.integrals)?;
+    clock.mark(&card, "download")?;
     let receipt = Receipt {
         job: "drr".to_owned(),
         digest: rays.digest(control.cache()),
         device: device.card().to_string(),
-        phases_ms: clock.finish(&session)?,
+        phases_ms: clock.finish(&card)?,
         warnings: Vec::new(),
         work: rays.count() as u64,
     };
@@ -153,24 +153,22 @@ impl Work {
     const EXACT: &'static str = "drr_exact";
 
     /// Uploads data that the card does not hold and prepares a launch.
-    pub fn prepare(session: &mut CardLock<'_>, rays: &Rays) -> Result<Self, CudaError> {
-        session.fits_int("images of line integrals", rays.count())?;
+    pub fn prepare(card: &mut CardLock<'_>, rays: &Rays) -> Result<Self, CudaError> {
+        card.fits_int("images of line integrals", rays.count())?;
         let volume = &rays.attenuation;
-        session.fits_int("a volume", volume.data().len())?;
+        card.fits_int("a volume", volume.data().len())?;
         let space = Space::new(volume.grid());
         let walk_frame = Frame::new(volume.grid(), false);
         let walked = rays.step_mm.is_none();
         let place = |image: &Image| if walked { walk_frame.image(image) } else { space.image(image) };
         let images: Vec<CardImage> = rays.images.iter().map(|image| place(image).into()).collect();
         let planes = match &space.uneven {
-            Some(_) if !walked => {
-                Some(session.cached((volume.id(), "planes"), |session| planes(session, &space))?)
-            }
+            Some(_) if !walked => Some(card.cached((volume.id(), "planes"), |card| planes(card, &space))?),
             _ => None,
         };
         let list = match rays.region {
             Some(_) => None,
-            None => Some(Arc::new(session.upload(&rays.indices)?)),
+            None => Some(Arc::new(card.upload(&rays.indices)?)),
         };
         let wanted = match rays.region {
             Some(region) => PixelRegion {
@@ -186,7 +184,7 @@ impl Work {
                 tile_width: 1,
             },
         };
-        let values = values(session, rays, &walk_frame)?;
+        let values = values(card, rays, &walk_frame)?;
         let uneven = space.uneven.as_ref();
         let whole = match &values {
             Some(Values::Texture(texture, _)) => texture.value,
@@ -209,16 +207,16 @@ impl Work {
             values,
             space: card_space,
             wanted,
-            images: session.upload(&images)?,
+            images: card.upload(&images)?,
             list,
             planes,
             plane_edges_mm: walk_frame.plane_edges_mm(),
-            integrals: session.alloc(rays.count())?,
+            integrals: card.alloc(rays.count())?,
         })
     }
 
     /// Other poses and pixels of as many as before, all else as it was: the loop of a search.
-    pub fn change(&mut self, session: &mut CardLock<'_>, rays: &Rays) -> Result<(), CudaError> {
+    pub fn change(&mut self, card: &mut CardLock<'_>, rays: &Rays) -> Result<(), CudaError> {
         let grid = rays.attenuation.grid();
         let (space, walk_frame) = (Space::new(grid), Frame::new(grid, false));
         let place = |image: &Image| match rays.step_mm {
@@ -226,21 +224,21 @@ impl Work {
             Some(_) => space.image(image),
         };
         let images: Vec<CardImage> = rays.images.iter().map(|image| place(image).into()).collect();
-        session.write(&self.images, &images)?;
+        card.write(&self.images, &images)?;
         match &self.list {
-            Some(list) => session.write(list, &rays.indices),
+            Some(list) => card.write(list, &rays.indices),
             None => Ok(()),
         }
     }
 
     /// The best layout of a launch: remembered for the device, or found by a small search.
-    pub fn launch(&self, session: &mut CardLock<'_>) -> Result<Launch, CudaError> {
-        if self.values.is_none() { Ok(Launch::PLAIN) } else { tune::best(session, self) }
+    pub fn launch(&self, card: &mut CardLock<'_>) -> Result<Launch, CudaError> {
+        if self.values.is_none() { Ok(Launch::PLAIN) } else { tune::best(card, self) }
     }
 
     /// Queues the integration.
-    pub fn queue(&self, session: &mut CardLock<'_>, launch: Launch) -> Result<(), CudaError> {
-        let Some(values) = &self.values else { return session.fill(&self.integrals, 0) };
+    pub fn queue(&self, card: &mut CardLock<'_>, launch: Launch) -> Result<(), CudaError> {
+        let Some(values) = &self.values else { return card.fill(&self.integrals, 0) };
         let pixels = self.wanted.size.map(i32::unsigned_abs);
         let rays = (launch.threads / launch.lanes).max(1);
         let (blocks, tile_width) = if self.list.is_some() {
@@ -251,7 +249,7 @@ impl Work {
         };
         let wanted = PixelRegion { tile_width: tile_width.cast_signed(), ..self.wanted };
         if let Values::Exact(..) = values {
-            session.set_constant("drr", "plane_edges_mm", &self.plane_edges_mm)?;
+            card.set_constant("drr", "plane_edges_mm", &self.plane_edges_mm)?;
         }
         let address = |buffer: Option<u64>| buffer.unwrap_or(0);
         let list = Arg::value(&address(self.list.as_ref().map(|list| list.address())));
@@ -274,17 +272,17 @@ impl Work {
             match values {
                 Values::Exact(voxels, grid) => {
                     let args = [Arg::value(grid), space, wanted, images, list, Arg::from(&**voxels), out];
-                    session.launch("drr", kernel, shape, &args)?;
+                    card.launch("drr", kernel, shape, &args)?;
                 }
                 Values::Voxels(voxels, occupied) => {
                     let (planes, cells) = (Arg::value(&planes), Arg::from(&occupied.0));
                     let args = [space, wanted, images, list, planes, cells, Arg::from(&**voxels), out];
-                    session.launch("drr", kernel, shape, &args)?;
+                    card.launch("drr", kernel, shape, &args)?;
                 }
                 Values::Texture(texture, occupied) => {
                     let (planes, cells) = (Arg::value(&planes), Arg::from(&occupied.0));
                     let args = [space, wanted, images, list, planes, cells, Arg::value(&texture.object), out];
-                    session.launch("drr", kernel, shape, &args)?;
+                    card.launch("drr", kernel, shape, &args)?;
                 }
             }
         }
@@ -331,29 +329,29 @@ fn samples(rays: &Rays, space: &Space) -> u32 {
     (length_mm / rays.step_mm.unwrap_or(space.mm().min_element())) as u32
 }
 
-fn values(session: &mut CardLock<'_>, rays: &Rays, frame: &Frame<'_>) -> Result<Option<Values>, CudaError> {
+fn values(card: &mut CardLock<'_>, rays: &Rays, frame: &Frame<'_>) -> Result<Option<Values>, CudaError> {
     let volume: &Volume<f32> = &rays.attenuation;
     let Some(part) = &rays.content.part else { return Ok(None) };
     if rays.step_mm.is_none() {
         let rows = frame.size()[1];
-        return Ok(Some(Values::Exact(session.uploaded(volume)?, frame.walk_grid(part, rows))));
+        return Ok(Some(Values::Exact(card.uploaded(volume)?, frame.walk_grid(part, rows))));
     }
-    let occupied = session
-        .cached((volume.id(), "occupied"), |session| session.upload(&rays.content.occupied).map(Occupied))?;
+    let occupied =
+        card.cached((volume.id(), "occupied"), |card| card.upload(&rays.content.occupied).map(Occupied))?;
     if rays.texture {
-        let make = |session: &mut CardLock<'_>| Texture::new(session, volume, &rays.content);
-        let texture = session.cached((volume.id(), "texture"), make)?;
+        let make = |card: &mut CardLock<'_>| Texture::new(card, volume, &rays.content);
+        let texture = card.cached((volume.id(), "texture"), make)?;
         return Ok(Some(Values::Texture(texture, occupied)));
     }
-    Ok(Some(Values::Voxels(session.uploaded(volume)?, occupied)))
+    Ok(Some(Values::Voxels(card.uploaded(volume)?, occupied)))
 }
 
-fn planes(session: &mut CardLock<'_>, space: &Space) -> Result<Planes, CudaError> {
+fn planes(card: &mut CardLock<'_>, space: &Space) -> Result<Planes, CudaError> {
     let none = || CudaError::Call { kernel: "drr".to_owned(), what: "even planes as uneven".to_owned() };
     let uneven = space.uneven.as_ref().ok_or_else(none)?;
     Ok(Planes {
-        centres_mm: session.upload(&uneven.centres_mm)?,
-        per_gap: session.upload(&uneven.per_gap)?,
-        bins: session.upload(&uneven.bins)?,
+        centres_mm: card.upload(&uneven.centres_mm)?,
+        per_gap: card.upload(&uneven.per_gap)?,
+        bins: card.upload(&uneven.bins)?,
     })
 }

@@ -33,11 +33,7 @@ impl Resident for Texture {
 impl Texture {
     /// Copies a volume to the card. 0 maps to 0; the value of largest magnitude is full scale, others are rounded to
     /// 65535ths of it (32767ths where there are values below 0).
-    pub fn new(
-        session: &mut CardLock<'_>,
-        volume: &Volume<f32>,
-        content: &Content,
-    ) -> Result<Self, CudaError> {
+    pub fn new(card: &mut CardLock<'_>, volume: &Volume<f32>, content: &Content) -> Result<Self, CudaError> {
         let [low, high] = content.range;
         let value = high.max(-low);
         let per_value = if value > 0.0 { f64::from(value).recip() } else { 0.0 };
@@ -55,17 +51,17 @@ impl Texture {
             )
         };
         let size = volume.grid().size();
-        let array = take_array(session, size, format)?;
+        let array = take_array(card, size, format)?;
         // From here on dropping it gives the array back.
         let mut texture = Self {
-            context: Arc::clone(session.context()),
+            context: Arc::clone(card.context()),
             array: array as usize,
             object: 0,
             value,
             bytes: texels.len() * size_of::<u16>(),
         };
-        fill(session, array, size, &texels)?;
-        texture.object = object(session, array)?;
+        fill(card, array, size, &texels)?;
+        texture.object = object(card, array)?;
         Ok(texture)
     }
 }
@@ -90,7 +86,7 @@ impl Drop for Texture {
 
 #[expect(unsafe_code, reason = "cuArray3DCreate; the caller owns what it gives")]
 fn take_array(
-    session: &mut CardLock<'_>,
+    card: &mut CardLock<'_>,
     [width, height, depth]: [usize; 3],
     format: sys::CUarray_format,
 ) -> Result<sys::CUarray, CudaError> {
@@ -104,25 +100,25 @@ fn take_array(
     };
     loop {
         let mut array = ptr::null_mut();
-        let bound = session.context().bind_to_thread();
+        let bound = card.context().bind_to_thread();
         // SAFETY: description and handle outlive the call, the context is current.
         let taken = bound
             .and_then(|()| unsafe { sys::cuArray3DCreate_v2(&raw mut array, &raw const wanted) }.result());
         match taken {
             Ok(()) => return Ok(array),
-            Err(error) if is_out_of_memory(error) && session.make_room() => {}
+            Err(error) if is_out_of_memory(error) && card.make_room() => {}
             Err(DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => {
                 let what = format!("a texture of {width} x {height} x {depth}");
                 return Err(CudaError::TooLarge { what, most: "16384 to a side".to_owned() });
             }
-            Err(error) => return Err(session.failed("taking a texture")(error)),
+            Err(error) => return Err(card.failed("taking a texture")(error)),
         }
     }
 }
 
 #[expect(unsafe_code, reason = "cuMemcpy3DAsync of as many texels as the array has")]
 fn fill(
-    session: &CardLock<'_>,
+    card: &CardLock<'_>,
     array: sys::CUarray,
     [width, height, depth]: [usize; 3],
     texels: &[u16],
@@ -144,16 +140,16 @@ fn fill(
     copy.WidthInBytes = row;
     copy.Height = height;
     copy.Depth = depth;
-    let stream = session.stream();
+    let stream = card.stream();
     // SAFETY: source and array hold that many texels; the copy is waited for before the texels are dropped.
     unsafe { sys::cuMemcpy3DAsync_v2(&raw const copy, stream.cu_stream()) }
         .result()
         .and_then(|()| stream.synchronize())
-        .map_err(session.failed("filling a texture"))
+        .map_err(card.failed("filling a texture"))
 }
 
 #[expect(unsafe_code, reason = "cuTexObjectCreate over an array that the caller owns")]
-fn object(session: &CardLock<'_>, array: sys::CUarray) -> Result<u64, CudaError> {
+fn object(card: &CardLock<'_>, array: sys::CUarray) -> Result<u64, CudaError> {
     let clamp = sys::CUaddress_mode_enum::CU_TR_ADDRESS_MODE_CLAMP;
     let linear = sys::CUfilter_mode_enum::CU_TR_FILTER_MODE_LINEAR;
     let how = sys::CUDA_TEXTURE_DESC_st {
@@ -178,6 +174,6 @@ fn object(session: &CardLock<'_>, array: sys::CUarray) -> Result<u64, CudaError>
         sys::cuTexObjectCreate(&raw mut object, &raw const of, &raw const how, ptr::null())
     }
     .result()
-    .map_err(session.failed("making a texture"))?;
+    .map_err(card.failed("making a texture"))?;
     Ok(object)
 }

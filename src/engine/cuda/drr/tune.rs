@@ -67,40 +67,40 @@ impl Launch {
 }
 
 /// The best layout for a work: cached in memory or on disk, or found by timing the candidates.
-pub(super) fn best(session: &mut CardLock<'_>, work: &Work) -> Result<Launch, CudaError> {
+pub(super) fn best(card: &mut CardLock<'_>, work: &Work) -> Result<Launch, CudaError> {
     let class = work.class();
-    if let Some(launch) = session.layouts().get(&class) {
+    if let Some(launch) = card.layouts().get(&class) {
         return Ok(*launch);
     }
-    let card = name(session)?;
-    let launch = match remembered::layout(&card, &class) {
+    let key = name(card)?;
+    let launch = match remembered::layout(&key, &class) {
         Some(launch) => launch,
         None => {
-            let launch = search(session, work)?;
-            remembered::store(&card, &class, launch);
+            let launch = search(card, work)?;
+            remembered::store(&key, &class, launch);
             launch
         }
     };
     tracing::debug!("{class:?}: {launch:?}");
-    session.layouts().insert(class, launch);
+    card.layouts().insert(class, launch);
     Ok(launch)
 }
 
 /// Key of a layout: the card, its driver and these kernels.
-fn name(session: &CardLock<'_>) -> Result<String, CudaError> {
+fn name(card: &CardLock<'_>) -> Result<String, CudaError> {
     let mut kernels_of = Digest::default();
     kernels::ptx("drr")?.bytes().for_each(|byte| kernels_of.add(u64::from(byte)));
-    Ok(format!("{}, driver {}, kernels {kernels_of}", session.name, session.driver))
+    Ok(format!("{}, driver {}, kernels {kernels_of}", card.name, card.driver))
 }
 
-fn search(session: &mut CardLock<'_>, work: &Work) -> Result<Launch, CudaError> {
-    work.queue(session, Launch::PLAIN)?;
-    let mut best = (Launch::PLAIN, time(session, work, Launch::PLAIN, 1)?);
+fn search(card: &mut CardLock<'_>, work: &Work) -> Result<Launch, CudaError> {
+    work.queue(card, Launch::PLAIN)?;
+    let mut best = (Launch::PLAIN, time(card, work, Launch::PLAIN, 1)?);
     if best.1 > LONGEST_MS {
         return Ok(best.0);
     }
     for launch in work.class().candidates() {
-        let ms = time(session, work, launch, RUNS)?;
+        let ms = time(card, work, launch, RUNS)?;
         if ms < best.1 {
             best = (launch, ms);
         }
@@ -109,11 +109,11 @@ fn search(session: &mut CardLock<'_>, work: &Work) -> Result<Launch, CudaError> 
 }
 
 /// The least time of some runs, ms.
-fn time(session: &mut CardLock<'_>, work: &Work, launch: Launch, runs: usize) -> Result<f64, CudaError> {
-    let mut clock = session.clock()?;
+fn time(card: &mut CardLock<'_>, work: &Work, launch: Launch, runs: usize) -> Result<f64, CudaError> {
+    let mut clock = card.clock()?;
     for _ in 0..runs {
-        work.queue(session, launch)?;
-        clock.mark(session, "run")?;
+        work.queue(card, launch)?;
+        clock.mark(card, "run")?;
     }
-    Ok(clock.finish(session)?.into_iter().map(|(_, ms)| ms).fold(f64::INFINITY, f64::min))
+    Ok(clock.finish(card)?.into_iter().map(|(_, ms)| ms).fold(f64::INFINITY, f64::min))
 }

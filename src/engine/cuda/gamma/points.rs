@@ -35,9 +35,9 @@ pub fn gamma_by(
     device: &Device,
     control: &JobControl,
 ) -> Result<GammaResult, Failure<GammaError>> {
-    gamma_with(request, device, control, true, |session, work: &Work, of: &Search<'_>| {
+    gamma_with(request, device, control, true, |card, work: &Work, of: &Search<'_>| {
         if work.flat {
-            return work.queue_plane(session, &of.limits);
+            return work.queue_plane(card, &of.limits);
         }
         let points = Points {
             criterion: of.criterion,
@@ -55,6 +55,6 @@ pub fn gamma_by(
             count: &work.count,
             gamma: &work.gamma,
         };
-        search(session, &points)
+        search(card, &points)
     })
 }

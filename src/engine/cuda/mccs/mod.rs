@@ -50,14 +50,14 @@ impl Runner for Histories<'_> {
         {
             oldest.wait()?;
         }
-        // A session for each batch: other jobs of this card come between.
-        let mut session = self.device.session();
+        // A lock for each batch: other jobs of this card come between.
+        let mut card = self.device.lock();
         let work = match &mut self.work {
             Some(work) => work,
-            none => none.insert(Work::new(run, batch, &mut session)?),
+            none => none.insert(Work::new(run, batch, &mut card)?),
         };
-        work.batch(&mut session, first, batch, control)?;
-        self.queued.push_back(session.ready_event()?);
+        work.batch(&mut card, first, batch, control)?;
+        self.queued.push_back(card.ready_event()?);
         self.batches += 1;
         self.histories += batch;
         Ok(())
@@ -70,7 +70,7 @@ impl Runner for Histories<'_> {
 
     fn take(&mut self) -> Result<Tally, Failure<DoseError>> {
         let Some(work) = &mut self.work else { return Ok(Tally::new(0)) };
-        let [sum, low, high] = work.take_sums(&mut self.device.session())?;
+        let [sum, low, high] = work.take_sums(&mut self.device.lock())?;
         let square = |(low, high): (u64, u64)| u128::from(low) | u128::from(high) << 64;
         let squares = low.into_iter().zip(high).map(square).collect();
         let (batches, histories) = (std::mem::take(&mut self.batches), std::mem::take(&mut self.histories));
@@ -78,13 +78,13 @@ impl Runner for Histories<'_> {
     }
 
     fn add(&mut self, run: &Simulation, tally: &Tally) -> Result<(), Failure<DoseError>> {
-        let mut session = self.device.session();
+        let mut card = self.device.lock();
         let work = match &mut self.work {
             Some(work) => work,
-            none => none.insert(Work::new(run, 1, &mut session)?),
+            none => none.insert(Work::new(run, 1, &mut card)?),
         };
         let [low, high] = [0, 64].map(|shift| tally.squares.iter().map(|q| (q >> shift) as u64).collect());
-        work.add_sums(&mut session, &[tally.sum.clone(), low, high])?;
+        work.add_sums(&mut card, &[tally.sum.clone(), low, high])?;
         self.batches += tally.batches;
         self.histories += tally.histories;
         Ok(())
@@ -92,9 +92,9 @@ impl Runner for Histories<'_> {
 
     fn means(&mut self) -> Result<(Vec<f32>, Vec<f32>), Failure<DoseError>> {
         let Some(work) = &mut self.work else { return Ok(Default::default()) };
-        let mut session = self.device.session();
-        let means = work.means(&mut session, self.batches, self.histories)?;
-        for (phase, ms) in work.times(&session)? {
+        let mut card = self.device.lock();
+        let means = work.means(&mut card, self.batches, self.histories)?;
+        for (phase, ms) in work.times(&card)? {
             add_phase(&mut self.phases_ms, &phase, ms);
         }
         Ok(means)
@@ -114,14 +114,14 @@ impl Sharing for Histories<'_> {
         // A runner that had no turn yet has no sums; the first, which takes them, has had one.
         let (Some(own), Some(other)) = (&mut self.work, &to.work) else { return Ok(()) };
         let sums = {
-            let mut session = self.device.session();
-            let sums = own.take_sums(&mut session)?;
-            for (phase, ms) in own.times(&session)? {
+            let mut card = self.device.lock();
+            let sums = own.take_sums(&mut card)?;
+            for (phase, ms) in own.times(&card)? {
                 add_phase(&mut self.phases_ms, &phase, ms);
             }
             sums
         };
-        other.add_sums(&mut to.device.session(), &sums)?;
+        other.add_sums(&mut to.device.lock(), &sums)?;
         to.batches += std::mem::take(&mut self.batches);
         to.histories += std::mem::take(&mut self.histories);
         Ok(())

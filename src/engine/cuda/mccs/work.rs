@@ -71,45 +71,45 @@ impl Sums {
         Arg::value(&SumsAt(self.0.each_ref().map(Buffer::address)))
     }
 
-    fn empty(&self, session: &mut CardLock<'_>) -> Result<(), CudaError> {
-        self.0.iter().try_for_each(|words| session.fill(words, 0))
+    fn empty(&self, card: &mut CardLock<'_>) -> Result<(), CudaError> {
+        self.0.iter().try_for_each(|words| card.fill(words, 0))
     }
 }
 
 /// Uploads a table and returns its address; an empty one as a single zero.
 fn uploaded<T: Pod>(
-    session: &mut CardLock<'_>,
+    card: &mut CardLock<'_>,
     alive: &mut Vec<Box<dyn Resident>>,
     values: &[T],
 ) -> Result<u64, CudaError> {
     let zero = [T::zeroed()];
-    let buffer = session.upload(if values.is_empty() { &zero } else { values })?;
+    let buffer = card.upload(if values.is_empty() { &zero } else { values })?;
     let address = buffer.address();
     alive.push(Box::new(buffer));
     Ok(address)
 }
 
 impl Work {
-    pub fn new(run: &Simulation, batch: u64, session: &mut CardLock<'_>) -> Result<Self, CudaError> {
+    pub fn new(run: &Simulation, batch: u64, card: &mut CardLock<'_>) -> Result<Self, CudaError> {
         let voxels = run.lattice.voxels();
-        session.fits_int("a dose lattice", voxels)?;
+        card.fits_int("a dose lattice", voxels)?;
         let heads = &run.heads;
         let sides: Vec<f32> = heads.leaf_boundaries_mm.iter().map(|mm| *mm as f32).collect();
         let softening: Vec<f32> = run.softening.iter().flatten().copied().collect();
         let mut alive = Vec::new();
         let tables = Tables {
-            voxels: uploaded(session, &mut alive, &run.voxels)?,
-            groups: uploaded(session, &mut alive, &run.groups)?,
-            heads: uploaded(session, &mut alive, &heads.heads)?,
-            beam_positions: uploaded(session, &mut alive, &heads.beam_positions)?,
-            segments: uploaded(session, &mut alive, &heads.segments)?,
-            cells: uploaded(session, &mut alive, &heads.cells)?,
-            horns: uploaded(session, &mut alive, &heads.horns)?,
-            tips_mm: uploaded(session, &mut alive, &heads.tips_mm)?,
-            leaf_boundaries_mm: uploaded(session, &mut alive, &sides)?,
-            cones: uploaded(session, &mut alive, &run.cones)?,
-            rows: uploaded(session, &mut alive, &run.rows)?,
-            softening: uploaded(session, &mut alive, &softening)?,
+            voxels: uploaded(card, &mut alive, &run.voxels)?,
+            groups: uploaded(card, &mut alive, &run.groups)?,
+            heads: uploaded(card, &mut alive, &heads.heads)?,
+            beam_positions: uploaded(card, &mut alive, &heads.beam_positions)?,
+            segments: uploaded(card, &mut alive, &heads.segments)?,
+            cells: uploaded(card, &mut alive, &heads.cells)?,
+            horns: uploaded(card, &mut alive, &heads.horns)?,
+            tips_mm: uploaded(card, &mut alive, &heads.tips_mm)?,
+            leaf_boundaries_mm: uploaded(card, &mut alive, &sides)?,
+            cones: uploaded(card, &mut alive, &run.cones)?,
+            rows: uploaded(card, &mut alive, &run.rows)?,
+            softening: uploaded(card, &mut alive, &softening)?,
             size: run.lattice.size.map(int),
             per_cm: run.voxels_per_cm(),
             group_count: run.groups.len() as u32,
@@ -119,19 +119,19 @@ impl Work {
             padding: 0,
         };
         let slots = u64::from(run.directions.next_multiple_of(FAR_ONE_IN));
-        let rays = session.alloc((slots * batch.min(CHUNK)) as usize)?;
-        let quanta = session.alloc(voxels)?;
-        let sums = Sums([session.alloc(voxels)?, session.alloc(voxels)?, session.alloc(voxels)?]);
-        session.fill(&rays, 0)?;
-        session.fill(&quanta, 0)?;
-        sums.empty(session)?;
+        let rays = card.alloc((slots * batch.min(CHUNK)) as usize)?;
+        let quanta = card.alloc(voxels)?;
+        let sums = Sums([card.alloc(voxels)?, card.alloc(voxels)?, card.alloc(voxels)?]);
+        card.fill(&rays, 0)?;
+        card.fill(&quanta, 0)?;
+        sums.empty(card)?;
         Ok(Self { tables, _uploaded: alive, rays, quanta, sums, clock: None })
     }
 
     /// Queues a batch.
     pub fn batch(
         &mut self,
-        session: &mut CardLock<'_>,
+        card: &mut CardLock<'_>,
         first: u64,
         batch: u64,
         control: &JobControl,
@@ -139,7 +139,7 @@ impl Work {
         let slots = u64::from(self.tables.directions.next_multiple_of(FAR_ONE_IN));
         let mut clock = match self.clock.take() {
             Some(clock) => clock,
-            None => session.clock()?,
+            None => card.clock()?,
         };
         let mut begin = 0;
         while begin < batch {
@@ -154,8 +154,8 @@ impl Work {
                 Arg::from(&self.rays),
             ];
             let shape = Shape::covering([histories as usize, 1, 1], [THREADS, 1, 1]);
-            session.launch("mccs", "mccs_head", shape, &args)?;
-            clock.mark(session, "card: head")?;
+            card.launch("mccs", "mccs_head", shape, &args)?;
+            clock.mark(card, "card: head")?;
             let rays = slots * histories;
             let args = [
                 Arg::value(&self.tables),
@@ -164,12 +164,12 @@ impl Work {
                 Arg::from(&self.quanta),
             ];
             let shape = Shape::covering([rays as usize, 1, 1], [THREADS, 1, 1]);
-            session.launch("mccs", "mccs_rays", shape, &args)?;
-            clock.mark(session, "card: rays")?;
+            card.launch("mccs", "mccs_rays", shape, &args)?;
+            clock.mark(card, "card: rays")?;
             begin += histories;
         }
-        self.over_voxels(session, "mccs_tally", &[Arg::from(&self.quanta), self.sums.arg()])?;
-        clock.mark(session, "card: tally")?;
+        self.over_voxels(card, "mccs_tally", &[Arg::from(&self.quanta), self.sums.arg()])?;
+        clock.mark(card, "card: tally")?;
         self.clock = Some(clock);
         Ok(())
     }
@@ -177,12 +177,12 @@ impl Work {
     /// Mean quanta of a history, by voxel, and the standard deviation of that mean, of so many batches and histories.
     pub fn means(
         &self,
-        session: &mut CardLock<'_>,
+        card: &mut CardLock<'_>,
         batches: u64,
         histories: u64,
     ) -> Result<(Vec<f32>, Vec<f32>), CudaError> {
         let voxels = self.quanta.count();
-        let (mean, sigma) = (session.alloc::<f32>(voxels)?, session.alloc::<f32>(voxels)?);
+        let (mean, sigma) = (card.alloc::<f32>(voxels)?, card.alloc::<f32>(voxels)?);
         let args = [
             Arg::value(&(batches as f64)),
             Arg::value(&(batches as f64 / histories as f64)),
@@ -190,40 +190,40 @@ impl Work {
             Arg::from(&mean),
             Arg::from(&sigma),
         ];
-        self.over_voxels(session, "mccs_means", &args)?;
-        Ok((session.download(&mean)?, session.download(&sigma)?))
+        self.over_voxels(card, "mccs_means", &args)?;
+        Ok((card.download(&mean)?, card.download(&sigma)?))
     }
 
     /// Downloads the sums and clears them here.
-    pub fn take_sums(&self, session: &mut CardLock<'_>) -> Result<[Vec<u64>; 3], CudaError> {
+    pub fn take_sums(&self, card: &mut CardLock<'_>) -> Result<[Vec<u64>; 3], CudaError> {
         let [quanta, low, high] = &self.sums.0;
-        let taken = [session.download(quanta)?, session.download(low)?, session.download(high)?];
-        self.sums.empty(session)?;
+        let taken = [card.download(quanta)?, card.download(low)?, card.download(high)?];
+        self.sums.empty(card)?;
         Ok(taken)
     }
 
     /// Adds what another card has summed up.
-    pub fn add_sums(&self, session: &mut CardLock<'_>, sums: &[Vec<u64>; 3]) -> Result<(), CudaError> {
+    pub fn add_sums(&self, card: &mut CardLock<'_>, sums: &[Vec<u64>; 3]) -> Result<(), CudaError> {
         let [quanta, low, high] = sums;
-        let from = Sums([session.upload(quanta)?, session.upload(low)?, session.upload(high)?]);
-        self.over_voxels(session, "mccs_add", &[from.arg(), self.sums.arg()])
+        let from = Sums([card.upload(quanta)?, card.upload(low)?, card.upload(high)?]);
+        self.over_voxels(card, "mccs_add", &[from.arg(), self.sums.arg()])
     }
 
     /// Times on the card since they were last asked for.
-    pub fn times(&mut self, session: &CardLock<'_>) -> Result<Vec<(String, f64)>, CudaError> {
-        self.clock.take().map_or(Ok(Vec::new()), |clock| clock.finish(session))
+    pub fn times(&mut self, card: &CardLock<'_>) -> Result<Vec<(String, f64)>, CudaError> {
+        self.clock.take().map_or(Ok(Vec::new()), |clock| clock.finish(card))
     }
 
     /// Queues a kernel with a thread a voxel, whose first argument is their number.
     fn over_voxels(
         &self,
-        session: &mut CardLock<'_>,
+        card: &mut CardLock<'_>,
         kernel: &'static str,
         args: &[Arg],
     ) -> Result<(), CudaError> {
         let voxels = self.quanta.count();
         let args = [&[Arg::int(voxels)], args].concat();
-        session.launch("mccs", kernel, Shape::covering([voxels, 1, 1], [WIDE, 1, 1]), &args)
+        card.launch("mccs", kernel, Shape::covering([voxels, 1, 1], [WIDE, 1, 1]), &args)
     }
 }
 
