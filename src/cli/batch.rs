@@ -9,7 +9,7 @@ mod table;
 mod unit;
 mod workers;
 
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use anyhow::{Context as _, anyhow};
 use engine::DeviceChoice;
 use engine::mccs::Part;
@@ -64,7 +64,7 @@ pub struct Args {
 /// # Errors
 /// A file of jobs that is wrong, before anything is run; a folder that cannot be written or that another batch works in;
 /// [`Failure::Checks`] where a job is not done or not passed.
-pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let stop = stop_in_order();
     let (file, out) = (absolute(&args.jobs)?, absolute(&args.out)?);
     // The jobs' paths are relative to their file.

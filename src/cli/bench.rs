@@ -11,7 +11,7 @@ mod memory;
 mod register;
 mod stroke;
 
-use super::{Answer, Failure, words};
+use super::{Failure, VerbOutput, words};
 use engine::bench::{self, Options};
 use engine::{Compute, DeviceChoice};
 use open::CaseWord;
@@ -32,7 +32,7 @@ struct Job {
     is_of_the_window: bool,
     /// Paper that its rows stand beside.
     peer: Option<Peer>,
-    run: fn(&Args, DeviceChoice) -> Result<Answer, Failure>,
+    run: fn(&Args, DeviceChoice) -> Result<VerbOutput, Failure>,
 }
 
 /// Time of a row of a job's table, and a paper's.
@@ -239,7 +239,7 @@ fn runs(word: &str) -> Result<u32, String> {
 
 /// # Errors
 /// A failing device; unknown cases.
-pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     match JOBS.iter().find(|job| job.name == args.job) {
         Some(job) => (job.run)(args, choice),
         None => all::run(args, choice),

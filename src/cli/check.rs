@@ -4,7 +4,7 @@ mod text;
 
 use super::outputs::{OutputArgs, Outputs};
 use super::words;
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use analysis::second_check::{SecondCheck, Tolerances, Verdict};
 use analysis::{Engine, MonteCarlo};
 use anyhow::Context as _;
@@ -120,7 +120,7 @@ pub fn outputs(args: &Args) -> Outputs {
 
 /// # Errors
 /// Wrong words; a device that is not there; a report that cannot be written. What cannot be judged is no error.
-pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     if !args.folder.is_dir() {
         let folder = args.folder.display();
         return Err(Failure::Words(format!(
@@ -172,7 +172,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     }
     let checks: Vec<serde_json::Value> = rows.iter().map(Row::json).collect();
     let json = json!({ "verdict": verdict, "checks": checks, "report": args.report });
-    let answer = Answer { json, text };
+    let answer = VerbOutput { json, text };
     match verdict {
         Verdict::Within => Ok(answer),
         Verdict::Outside => Err(Failure::Checks(answer)),

@@ -1,7 +1,7 @@
 //! `beamsight demo`: the built-in cases, as DICOM files for any system.
 
 use super::outputs::{OutputArgs, Outputs};
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use anyhow::{Context as _, bail};
 use case::{Plan, Pose};
 use engine::{Compute, JobControl};
@@ -45,7 +45,7 @@ pub struct Args {
 
 /// # Errors
 /// An unknown name, a missing or used folder, errors of writing.
-pub fn run(args: &Args) -> Result<Answer, Failure> {
+pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     let Some(name) = &args.name else { return Ok(list()) };
     // The window's spelling is accepted too.
     let name = name.strip_prefix("demo:").unwrap_or(name);
@@ -61,11 +61,14 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
     let mut text =
         format!("demo:{name}: {files} DICOM files and plan.toml written to {}\n", folder.display());
     let _ = write!(text, "open them with: beamsight {}", folder.display());
-    Ok(Answer { json: json!({ "demo": name, "folder": folder, "files": files, "plan": plan_file }), text })
+    Ok(VerbOutput {
+        json: json!({ "demo": name, "folder": folder, "files": files, "plan": plan_file }),
+        text,
+    })
 }
 
 /// X-rays of a demo at a hidden pose within 12 mm and 6 degrees; the pose is written to a file of its own.
-fn xrays(name: &str, plan: &Plan, folder: &Path, args: &Args) -> Result<Answer, Failure> {
+fn xrays(name: &str, plan: &Plan, folder: &Path, args: &Args) -> Result<VerbOutput, Failure> {
     std::fs::create_dir_all(folder).with_context(|| {
         format!("cannot make the folder {}; choose one you may write to with --xray", folder.display())
     })?;
@@ -104,17 +107,17 @@ fn xrays(name: &str, plan: &Plan, folder: &Path, args: &Args) -> Result<Answer, 
         folder.display(),
         words.join(" ")
     );
-    Ok(Answer { json: json!({ "demo": name, "images": paths, "hidden_pose": hidden }), text })
+    Ok(VerbOutput { json: json!({ "demo": name, "images": paths, "hidden_pose": hidden }), text })
 }
 
-fn list() -> Answer {
+fn list() -> VerbOutput {
     let mut text = String::new();
     for (name, what) in demo::DEMOS {
         let _ = writeln!(text, "demo:{name:<8} {what}");
     }
     let demos: Vec<_> =
         demo::DEMOS.iter().map(|(name, what)| json!({ "name": name, "what": what })).collect();
-    Answer { json: json!({ "demos": demos }), text }
+    VerbOutput { json: json!({ "demos": demos }), text }
 }
 
 /// Writes all files or none.

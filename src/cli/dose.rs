@@ -5,7 +5,7 @@ mod parts;
 use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use analysis::{
     self, DEFAULT_GRID_MM, Dvh, MOST_HISTORIES, MonteCarlo, StructureFigures, dvh_csv, why_bolus_stays,
 };
@@ -159,7 +159,7 @@ fn variant(word: &str) -> Result<Variant, String> {
 
 /// # Errors
 /// Errors of opening, of the plan, of computing or of writing.
-pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let ending = match &args.out {
         Some(out) => {
             let ending = words::ending(out, &["mha", "dcm", "csv", "json"])?;
@@ -228,7 +228,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     for file in written {
         let _ = writeln!(text, "written to {} ({})", file.display(), result.dose.status_text());
     }
-    Ok(Answer { json, text })
+    Ok(VerbOutput { json, text })
 }
 
 /// The files that it writes and reads.

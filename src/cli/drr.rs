@@ -4,7 +4,7 @@ mod out;
 
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs, SourceArgs};
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use analysis::hu_remarks;
 use anyhow::{Context as _, anyhow};
 use case::{Ct, Pose, Radiograph};
@@ -219,7 +219,7 @@ struct Subject {
 
 /// # Errors
 /// Errors of opening, geometry or writing; an image on which no part of the volume is projected.
-pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     if let Some(out) = &args.out {
         let ending = words::ending(out, &["png", "mha", "dcm"])?;
         if ending == "dcm" && (args.matrix.is_some() || args.pixels.is_some()) {
@@ -399,7 +399,7 @@ fn say(
     projection: &Projection,
     answer: &Drr,
     image: &Radiograph,
-) -> Answer {
+) -> VerbOutput {
     let receipt = &answer.receipt;
     let seen = image.values.iter().copied().filter(|v| v.is_finite());
     let (low, high, sum) = seen
@@ -457,7 +457,7 @@ fn say(
         "receipt": **receipt,
         "out": args.out,
     });
-    Answer { json, text }
+    VerbOutput { json, text }
 }
 
 fn answer_way(args: &Args) -> String {

@@ -4,7 +4,7 @@ use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::PlanArgs;
 use super::scorecard::{self, Scorecard};
 use super::words::{self, CaseArgs};
-use super::{Answer, Failure, doses};
+use super::{Failure, VerbOutput, doses};
 use analysis::{Dvh, DvhError, Engine, Metric, NoValue, dvh_csv, dvhs_of};
 use anyhow::{Context as _, anyhow};
 use case::{Case, Dose, Remark, Structure};
@@ -99,7 +99,7 @@ struct StructureRow<'a> {
 /// # Errors
 /// Contradicting options and unknown structures; doses that cannot be read or computed; files that cannot be
 /// written.
-pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let ending = args.out.as_deref().map(|out| words::ending(out, &["csv", "json"])).transpose()?;
     let computes = args.dose.as_os_str() == "plan";
     if let Some(option) = args.plan.of_computing().filter(|_| !computes) {
@@ -176,7 +176,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     text += &goals.as_ref().map(Scorecard::text).unwrap_or_default();
     remarks.iter().for_each(|remark| _ = writeln!(text, "note: {remark}"));
     if rows.iter().all(|row| row.dvh.is_err()) {
-        return Err(Failure::Checks(Answer {
+        return Err(Failure::Checks(VerbOutput {
             json,
             text: text + "error: no structure has a DVH in this dose\n",
         }));
@@ -189,7 +189,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         })?;
         let _ = writeln!(text, "written to {} ({})", out.display(), dose.status_text());
     }
-    Ok(Answer { json, text })
+    Ok(VerbOutput { json, text })
 }
 
 /// The requested structures, else all drawn ones.

@@ -5,7 +5,7 @@ use super::outputs::OutputArgs;
 use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
 use super::xrays::XRayArgs;
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use analysis::{self, MonteCarlo};
 use anyhow::anyhow;
 use dicom::{Anonymise, DoseBits, ExportOptions, ExportPart, Exported};
@@ -131,7 +131,7 @@ fn bits(word: &str) -> Result<DoseBits, String> {
 
 /// # Errors
 /// Objects that cannot leave, by name; errors of opening, computing and writing. Nothing is written then.
-pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let mut inputs = Inputs::default();
     paths_of(&args.case.case).into_iter().for_each(|path| inputs.add("the CASE", path));
     args.plan.inputs().into_iter().for_each(|(what, path)| inputs.add(what, path));
@@ -164,7 +164,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let target = folder.finish()?;
     let text = describe(&exported, &target.display().to_string());
     let json = json!({ "case": case.source, "folder": target, "files": exported.files, "remarks": exported.remarks });
-    Ok(Answer { json, text })
+    Ok(VerbOutput { json, text })
 }
 
 /// A dose that does not leave, with the words for an export without it.

@@ -1,7 +1,7 @@
 //! `beamsight find`: what another system has, and its studies in a folder here.
 
 use super::peer::{Now, TitleArgs, make_folder};
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use files::stop_in_order;
 use network::{Match, Query, Retrieval, Route, find, query_key, query_uid, retrieve_all};
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ fn by(word: &str) -> Result<By, String> {
 
 /// # Errors
 /// A system that is not there or refuses; as [`Failure::Checks`] objects that were not retrieved.
-pub fn run(args: &Args) -> Result<Answer, Failure> {
+pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     if args.get.is_some() && args.patient.is_none() && args.study.is_none() {
         let words = "--get would retrieve all that the system has; name a --patient or a --study".to_owned();
         return Err(Failure::Words(words));
@@ -86,12 +86,12 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
     let matches = find(&call, &query, stop)?;
     let text = table(&matches, study.is_some());
     let Some(into) = &args.get else {
-        return Ok(Answer { json: json!({ "from": args.from, "matches": matches }), text });
+        return Ok(VerbOutput { json: json!({ "from": args.from, "matches": matches }), text });
     };
     super::tell(&text);
     if matches.is_empty() {
         let json = json!({ "from": args.from, "matches": matches, "objects": 0 });
-        return Err(Failure::Checks(Answer { json, text: "nothing to retrieve".to_owned() }));
+        return Err(Failure::Checks(VerbOutput { json, text: "nothing to retrieve".to_owned() }));
     }
     make_folder(into, "--get")?;
     let wanted = query.wanted(&matches);
@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
     if failed { Err(Failure::Checks(answer)) } else { Ok(answer) }
 }
 
-fn retrieved(all: &Retrieval, errors: &[String], matches: Value, args: &Args, into: &Path) -> Answer {
+fn retrieved(all: &Retrieval, errors: &[String], matches: Value, args: &Args, into: &Path) -> VerbOutput {
     let text = all.lines(errors, into).join("\n");
     let json = json!({
         "from": args.from,
@@ -121,7 +121,7 @@ fn retrieved(all: &Retrieval, errors: &[String], matches: Value, args: &Args, in
         "errors": errors,
         "folders": all.folders,
     });
-    Answer { json, text }
+    VerbOutput { json, text }
 }
 
 fn table(matches: &[Match], is_series: bool) -> String {

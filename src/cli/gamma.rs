@@ -2,7 +2,7 @@
 
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
-use super::{Answer, Failure, doses};
+use super::{Failure, VerbOutput, doses};
 use analysis::{GammaReport, not_final, stricter};
 use anyhow::{Context as _, anyhow, bail};
 use case::{Case, Dose, Remark, Structure};
@@ -155,7 +155,7 @@ pub fn outputs(args: &Args) -> Outputs {
 
 /// # Errors
 /// Doses that cannot be read or compared; a structure or prescription the case does not have; files that cannot be written.
-pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let mut files = Vec::new();
     for out in &args.out {
         files.push((out.as_path(), words::ending(out, &["mha", "csv", "json"])?));
@@ -233,7 +233,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     for (path, _) in files {
         let _ = writeln!(text, "written to {}", path.display());
     }
-    Ok(Answer { json, text })
+    Ok(VerbOutput { json, text })
 }
 
 /// A `.mha` needs even planes: refused before the work is done.

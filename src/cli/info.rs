@@ -1,7 +1,7 @@
 //! `beamsight info`: the content of a case and its remarks.
 
 use super::words::CaseArgs;
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use analysis::{beam_remarks, is_computed};
 use case::{Beam, Case, Ct, Plan, Remark, Severity, Structure};
 use dicom::{self, Catalogue};
@@ -28,7 +28,7 @@ pub struct Args {
 
 /// # Errors
 /// Errors of opening the case.
-pub fn run(args: &Args) -> Result<Answer, Failure> {
+pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     // The whole content of a folder is listed, including files that are not opened. Files of a session or
     // demo are not listed.
     let catalogue = match &args.case.case {
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
         })).collect::<Vec<_>>(),
         "remarks": remarks,
     });
-    Ok(Answer { json, text: describe(&case, catalogue.as_ref(), &volumes, &remarks) })
+    Ok(VerbOutput { json, text: describe(&case, catalogue.as_ref(), &volumes, &remarks) })
 }
 
 fn volume_cm3(case: &Case, structure: &Structure) -> Option<f64> {

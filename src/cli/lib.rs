@@ -144,11 +144,11 @@ enum Failure {
     /// The work failed: exit 1.
     Work(anyhow::Error),
     /// A check failed; the answer states which: exit 1.
-    Checks(Answer),
+    Checks(VerbOutput),
     /// The question could not be judged; the answer states why: exit 3.
-    NotJudged(Answer),
+    NotJudged(VerbOutput),
     /// A search ended without a match; the answer states why: exit 4.
-    NoMatch(Answer),
+    NoMatch(VerbOutput),
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
@@ -159,7 +159,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 
 /// The output of a verb: an object for machines, lines for people.
 #[derive(Debug)]
-struct Answer {
+struct VerbOutput {
     json: serde_json::Value,
     text: String,
 }
@@ -240,7 +240,7 @@ fn signed(command: Command) -> Command {
     command.mut_args(sign).mut_subcommands(signed)
 }
 
-fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
+fn carry_out(cli: Cli) -> Result<Option<VerbOutput>, Failure> {
     let common = cli.common;
     match cli.verb {
         Some(Verb::Info(args)) => info::run(&args),
@@ -282,7 +282,7 @@ fn log_to_standard_error() {
     let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
 }
 
-fn say(answer: &Answer, json: bool) {
+fn say(answer: &VerbOutput, json: bool) {
     if json {
         tell(answer.text.trim_end());
         print_line(&answer.json.to_string());

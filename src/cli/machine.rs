@@ -2,7 +2,7 @@
 
 use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::quality;
-use super::{Answer, Failure, tell, words};
+use super::{Failure, VerbOutput, tell, words};
 use analysis::machine_fit::{
     COLUMNS, CurveReport, FitJob, FitSettings, FittedMachine, LOCAL, Report, Sampling, TankFiles, Verdict,
     Work, compare_files, parameter_line, tolerances,
@@ -117,14 +117,14 @@ fn parameter(word: &str) -> Result<Parameter, String> {
 
 /// # Errors
 /// Files that cannot be read or written, data that cannot be fitted; curves outside their tolerance.
-pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     match &args.what {
         What::Fit(args) => run_fit(args, device),
         What::Check(args) => run_check(args, device),
     }
 }
 
-fn run_fit(args: &FitArgs, device: DeviceChoice) -> Result<Answer, Failure> {
+fn run_fit(args: &FitArgs, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     words::ending(&args.out, &["toml"])?;
     let mut outputs = args.data.outputs(&args.start)?;
     outputs.file("--out", [&args.out]);
@@ -160,10 +160,10 @@ fn run_fit(args: &FitArgs, device: DeviceChoice) -> Result<Answer, Failure> {
     });
     tell_report(&mut said, &mut json, report, &read.remarks, &args.data);
     let _ = writeln!(said, "written to {}", args.out.display());
-    ended(report, Answer { json, text: said })
+    ended(report, VerbOutput { json, text: said })
 }
 
-fn run_check(args: &CheckArgs, device: DeviceChoice) -> Result<Answer, Failure> {
+fn run_check(args: &CheckArgs, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let outputs = args.data.outputs(&args.machine)?;
     outputs.check()?;
     let compute = device.resolve()?;
@@ -172,10 +172,10 @@ fn run_check(args: &CheckArgs, device: DeviceChoice) -> Result<Answer, Failure> 
     outputs.write(|| args.data.write_reports(&args.machine, &report))?;
     let (mut said, mut json) = (format!("{}\n", args.machine), json!({ "machine": args.machine }));
     tell_report(&mut said, &mut json, &report, &read.remarks, &args.data);
-    ended(&report, Answer { json, text: said })
+    ended(&report, VerbOutput { json, text: said })
 }
 
-fn ended(report: &Report, answer: Answer) -> Result<Answer, Failure> {
+fn ended(report: &Report, answer: VerbOutput) -> Result<VerbOutput, Failure> {
     match report.verdict() {
         Verdict::Within | Verdict::WithinWhereTested => Ok(answer),
         Verdict::NotTested => Err(Failure::NotJudged(answer)),

@@ -4,7 +4,7 @@ use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::PlanArgs;
 use super::scorecard::{Scorecard, goals_of};
 use super::words::{self, CaseArgs};
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use analysis::Engine;
 use anyhow::Context as _;
 use case::Structure;
@@ -73,7 +73,7 @@ const TELL_EVERY: Duration = Duration::from_secs(2);
 
 /// # Errors
 /// Errors of opening, of the optimisation, of the true dose and of writing.
-pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     words::ending(&args.out, &["toml"])?;
     if let Some(matrix) = &args.matrix {
         words::ending_of(matrix, &["npz"], "--matrix")?;
@@ -173,5 +173,5 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         "out": args.out,
         "matrix": args.matrix,
     });
-    Ok(Answer { json, text })
+    Ok(VerbOutput { json, text })
 }

@@ -2,7 +2,7 @@
 
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs, SourceArgs};
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use analysis::hu_remarks;
 use anyhow::anyhow;
 use case::{Case, Ct};
@@ -47,7 +47,7 @@ pub struct Args {
 
 /// # Errors
 /// Errors of opening, of the table or of writing; an isocentre outside the CT.
-pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     if let Some(out) = &args.out {
         words::ending(out, &["mha"])?;
     }
@@ -119,7 +119,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         "receipt": *receipt,
         "out": args.out,
     });
-    Ok(Answer { json, text })
+    Ok(VerbOutput { json, text })
 }
 
 fn isocentre(args: &Args, case: &Case) -> anyhow::Result<DVec3> {

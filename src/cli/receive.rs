@@ -1,7 +1,7 @@
 //! `beamsight receive`: a listener for DICOM objects, as long as it runs.
 
 use super::peer::make_folder;
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use files::stop_in_order;
 use input::{ASSOCIATIONS_MOST, OBJECT_BYTES, in_words};
 use network::{AeTitle, Event, ReceiveOptions, Receiver, Until, let_in};
@@ -53,7 +53,7 @@ pub struct Args {
 
 /// # Errors
 /// An address that cannot be listened on, a folder that takes no files. What a sender does is told, and ends nothing.
-pub fn run(args: &Args) -> Result<Answer, Failure> {
+pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     let allow = let_in(args.bind, &args.allow).ok_or_else(|| {
         Failure::Words(format!(
             "others reach {}: say who may call with --allow AE,AE, or --allow any",
@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
 /// Events that the summary counts.
 const EVENTS_KEPT: usize = 100_000;
 
-fn summary(events: &[Event], address: SocketAddr, args: &Args) -> Result<Answer, Failure> {
+fn summary(events: &[Event], address: SocketAddr, args: &Args) -> Result<VerbOutput, Failure> {
     let (mut deliveries, mut broken, mut objects, mut failed) = (Vec::new(), Vec::new(), 0, 0);
     for event in events {
         match event {
@@ -118,6 +118,6 @@ fn summary(events: &[Event], address: SocketAddr, args: &Args) -> Result<Answer,
     let json = json!({
         "address": address.to_string(), "ae": args.ae.as_str(), "objects": objects, "deliveries": deliveries, "broken": broken,
     });
-    let answer = Answer { json, text };
+    let answer = VerbOutput { json, text };
     if failed > 0 || (args.once && objects == 0) { Err(Failure::Checks(answer)) } else { Ok(answer) }
 }

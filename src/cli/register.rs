@@ -2,7 +2,7 @@
 
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use anyhow::{anyhow, ensure};
 use case::{Case, Ct, Placement, Pose, Radiograph, Remark};
 use dicom::{Belonging, read_placement, read_radiograph, write_registration};
@@ -152,7 +152,7 @@ pub fn outputs(args: &Args) -> Outputs {
 
 /// # Errors
 /// Errors of opening, reading, the search or writing.
-pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     if let Some(out) = &args.out {
         words::ending(out, &["dcm"])?;
     }
@@ -294,7 +294,7 @@ pub(super) fn read(path: &Path, given: &Placement, ct: &Ct) -> anyhow::Result<(R
     Ok(read_radiograph(path, given)?)
 }
 
-fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &[Remark]) -> Answer {
+fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &[Remark]) -> VerbOutput {
     let (pose, standing) = (found.pose, found.standing());
     let is_match = standing.is_match();
     let (t, r) = (pose.translation_mm, pose.rotation_deg);
@@ -399,7 +399,7 @@ fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &
         "remarks": remarks,
         "out": args.out.as_ref().filter(|_| is_match),
     });
-    Answer { json, text }
+    VerbOutput { json, text }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::dose::{Engine, histories};
 use super::outputs::{OutputArgs, Outputs};
 use super::words;
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use analysis::BodyWord;
 use anyhow::{Context as _, anyhow};
 use app::state::ViewKind;
@@ -342,7 +342,7 @@ impl StagedReport {
 
 /// # Errors
 /// A case or plan that does not open, no graphics driver, a file that cannot be written.
-pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     words::ending(&args.out, &["png"])?;
     if args.workspace != Workspace::Compare && args.compare.is_used() {
         let text = "--a, --b, --layout, --plane and --at belong to --workspace compare";
@@ -419,7 +419,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         "notices": notices,
         "seconds": seconds,
     });
-    Ok(Answer { json, text })
+    Ok(VerbOutput { json, text })
 }
 
 /// # Errors

@@ -1,6 +1,6 @@
 //! `beamsight selftest`: whether the results of the jobs are correct on this machine.
 
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use engine::selftest::{self, Row};
 use engine::{Compute, DeviceChoice, JobControl, cuda};
 use serde_json::json;
@@ -22,7 +22,7 @@ pub struct Args {}
 
 /// # Errors
 /// A failing device; [`Failure::Checks`] with the table where a case fails.
-pub fn run(_: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(_: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let mut rows = Vec::new();
     let mut text = String::new();
     let devices: Vec<Compute> =
@@ -40,7 +40,7 @@ pub fn run(_: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
         _ => writeln!(text, "{failed} of {} comparisons FAIL", rows.len()),
     };
     let json = json!({ "comparisons": rows, "failed": failed });
-    let answer = Answer { json, text };
+    let answer = VerbOutput { json, text };
     if failed == 0 { Ok(answer) } else { Err(Failure::Checks(answer)) }
 }
 

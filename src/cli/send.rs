@@ -1,7 +1,7 @@
 //! `beamsight send`: DICOM files to another system.
 
 use super::peer::{Now, TitleArgs};
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use anyhow::anyhow;
 use dicom::{ToSend, transferables};
 use files::stop_in_order;
@@ -40,7 +40,7 @@ pub struct Args {
 
 /// # Errors
 /// Files that cannot be read, a system that is not there; as [`Failure::Checks`] objects that were not taken.
-pub fn run(args: &Args) -> Result<Answer, Failure> {
+pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     let stop = stop_in_order();
     let call = args.titles.call(&args.to);
     let found = if args.echo {
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
     }
     if args.echo {
         let json = json!({ "to": args.to, "called": call.called.as_str(), "echo": true });
-        return Ok(Answer { json, text: format!("{there} is there and answers") });
+        return Ok(VerbOutput { json, text: format!("{there} is there and answers") });
     }
     let (now, all) = (Now::new(), found.objects.len());
     let sent =
@@ -75,7 +75,7 @@ fn names(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-fn describe(sent: &Sent, found: &ToSend, there: &str, args: &Args) -> Answer {
+fn describe(sent: &Sent, found: &ToSend, there: &str, args: &Args) -> VerbOutput {
     let mut text = String::new();
     let lists = [
         ("passed over", &found.passed_over),
@@ -106,5 +106,5 @@ fn describe(sent: &Sent, found: &ToSend, there: &str, args: &Args) -> Answer {
         "left": sent.left,
         "error": sent.broken.as_ref().map(ToString::to_string),
     });
-    Answer { json, text }
+    VerbOutput { json, text }
 }

@@ -3,7 +3,7 @@
 use super::outputs::{OutputArgs, Outputs};
 use super::render::{PATIENCE, write_png};
 use super::words;
-use super::{Answer, Failure};
+use super::{Failure, VerbOutput};
 use analysis::{BodyChoice, DEFAULT_GRID_MM, PlanFigures};
 use anyhow::{Context as _, anyhow};
 use app::render::offscreen::OffscreenError;
@@ -34,7 +34,7 @@ pub fn run(
     out: Option<PathBuf>,
     output: OutputArgs,
     device: DeviceChoice,
-) -> Result<Option<Answer>, Failure> {
+) -> Result<Option<VerbOutput>, Failure> {
     device.check()?;
     let named = case.is_some();
     let case: CaseWord =
@@ -70,7 +70,7 @@ fn without_display(
     outputs: &Outputs,
     device: DeviceChoice,
     computing: &str,
-) -> Result<Answer, Failure> {
+) -> Result<VerbOutput, Failure> {
     let start = Instant::now();
     let options = Options { case: Some(case.to_string()), device, ..Options::default() };
     let (figures, drawn, trouble) = match picture(options, SIZE, 1.0, PATIENCE) {
@@ -102,7 +102,7 @@ fn without_display(
         "out": drawn.then_some(out),
         "no_picture": trouble,
     });
-    Ok(Answer { json, text })
+    Ok(VerbOutput { json, text })
 }
 
 /// The first free name of `beamsight.png`, `beamsight-2.png`, ...: a picture under a default name replaces no

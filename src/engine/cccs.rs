@@ -1,12 +1,12 @@
 //! Collapsed-cone convolution/superposition: the dose of a beam.
 
-use super::dispatch::{Answer, answer};
+use super::dispatch::{HasReceipt, answer};
 pub use super::jobs::cccs::{BeamDose, DoseError, DoseRequest, DoseTo, Quality, dose_grid, matter_box};
 use super::{Compute, JobControl, cpu, cuda, wgpu};
 use case::Receipt;
 use std::sync::Arc;
 
-impl Answer for BeamDose {
+impl HasReceipt for BeamDose {
     fn receipt(&mut self) -> &mut Receipt {
         Arc::make_mut(&mut self.receipt)
     }

@@ -7,7 +7,7 @@ use case::Receipt;
 use std::sync::Arc;
 
 /// The answer of a job, with its receipt.
-pub(super) trait Answer {
+pub(super) trait HasReceipt {
     fn receipt(&mut self) -> &mut Receipt;
 }
 
@@ -15,7 +15,7 @@ pub(super) trait Answer {
 ///
 /// # Errors
 /// The job's own: no device has an answer, or it was cancelled.
-pub(super) fn answer<A: Answer, E, C: Into<cuda::Failure<E>>, W: Into<wgpu::Failure<E>>>(
+pub(super) fn answer<A: HasReceipt, E, C: Into<cuda::Failure<E>>, W: Into<wgpu::Failure<E>>>(
     device: &Compute,
     on_cuda: impl FnOnce(&cuda::Device) -> Result<A, C>,
     on_wgpu: impl FnOnce(&wgpu::Device) -> Result<A, W>,

@@ -1,7 +1,7 @@
 //! Digitally reconstructed radiographs.
 
 use super::cache::Cache;
-use super::dispatch::{Answer, answer, no_form};
+use super::dispatch::{HasReceipt, answer, no_form};
 use super::jobs::drr::Rays;
 use super::jobs::drr::content::Content;
 pub use super::jobs::drr::{Drr, DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
@@ -10,7 +10,7 @@ use super::{Compute, JobControl, cpu, cuda};
 use case::Receipt;
 use std::sync::Arc;
 
-impl Answer for (Vec<f32>, Receipt) {
+impl HasReceipt for (Vec<f32>, Receipt) {
     fn receipt(&mut self) -> &mut Receipt {
         &mut self.1
     }

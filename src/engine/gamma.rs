@@ -1,6 +1,6 @@
 //! Gamma index of two doses.
 
-use super::dispatch::{Answer, answer};
+use super::dispatch::{HasReceipt, answer};
 pub use super::jobs::gamma::{
     Checked, Counts, Criterion, Dims, GammaError, GammaMap, GammaRequest, GammaResult, Normalisation,
     OUTSIDE, Role, Subset, Surface, UNDEFINED, near_maximum,
@@ -9,7 +9,7 @@ use super::{Compute, JobControl, cpu, cuda, wgpu};
 use case::Receipt;
 use std::sync::Arc;
 
-impl Answer for GammaResult {
+impl HasReceipt for GammaResult {
     fn receipt(&mut self) -> &mut Receipt {
         Arc::make_mut(&mut self.receipt)
     }

@@ -1,12 +1,12 @@
 //! Radiological depth.
 
-use super::dispatch::{Answer, answer};
+use super::dispatch::{HasReceipt, answer};
 pub use super::jobs::path::{DepthMap, PathRequest};
 use super::{Cancelled, Compute, JobControl, cpu, cuda, wgpu};
 use case::Receipt;
 use std::sync::Arc;
 
-impl Answer for DepthMap {
+impl HasReceipt for DepthMap {
     fn receipt(&mut self) -> &mut Receipt {
         Arc::make_mut(&mut self.receipt)
     }

@@ -88,12 +88,12 @@ fn send_batch(
         }
         let said = |why| Unsent { file: file_name(object), why };
         match send_one(&mut association, object)? {
-            Answer::Taken => sent.sent += 1,
-            Answer::Warned(why) => {
+            StoreOutcome::Stored => sent.sent += 1,
+            StoreOutcome::Warned(why) => {
                 sent.sent += 1;
                 sent.warned.push(said(why));
             }
-            Answer::Refused(why) => sent.refused.push(said(why)),
+            StoreOutcome::Refused(why) => sent.refused.push(said(why)),
         }
         done();
     }
@@ -106,13 +106,13 @@ fn file_name(object: &Transferable) -> String {
     object.path.file_name().unwrap_or(object.path.as_os_str()).to_string_lossy().into_owned()
 }
 
-enum Answer {
-    Taken,
+enum StoreOutcome {
+    Stored,
     Warned(String),
     Refused(String),
 }
 
-fn send_one(association: &mut Association, object: &Transferable) -> Result<Answer, NetworkError> {
+fn send_one(association: &mut Association, object: &Transferable) -> Result<StoreOutcome, NetworkError> {
     let is_kind = |class: &str, syntax: &str| class == object.class && syntax == object.syntax;
     let context = association.contexts().iter().find(|c| is_kind(&c.class, &c.syntax)).map(|c| c.id);
     let Some(context) = context else {
@@ -122,7 +122,7 @@ fn send_one(association: &mut Association, object: &Transferable) -> Result<Answ
             object.class,
             object.syntax
         );
-        return Ok(Answer::Refused(why));
+        return Ok(StoreOutcome::Refused(why));
     };
     let failed = |source| NetworkError::File { path: object.path.clone(), source };
     let mut file = File::open(&object.path).map_err(failed)?;
@@ -135,9 +135,9 @@ fn send_one(association: &mut Association, object: &Transferable) -> Result<Answ
     association.send_data(context, &mut file, object.length, failed)?;
     let answer = association.answer(|a| a.is_answer_to(Service::Store, message), "an answer was awaited")?;
     Ok(match answer.status() {
-        SUCCESS => Answer::Taken,
+        SUCCESS => StoreOutcome::Stored,
         // Warnings of storage (PS3.4 table B.2-1) and of any service (PS3.7 C.3).
-        0xb000..=0xbfff | 0x0001 | 0x0107 | 0x0116 => Answer::Warned(answer.reason()),
-        _ => Answer::Refused(answer.reason()),
+        0xb000..=0xbfff | 0x0001 | 0x0107 | 0x0116 => StoreOutcome::Warned(answer.reason()),
+        _ => StoreOutcome::Refused(answer.reason()),
     })
 }

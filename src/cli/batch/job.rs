@@ -1,6 +1,6 @@
 //! The process of a job, started by a batch: the verb's own code, its answer into a folder, and what it read.
 
-use super::super::{Answer, Cli, Failure, carry_out, chain, signed, tell};
+use super::super::{Cli, Failure, VerbOutput, carry_out, chain, signed, tell};
 use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use engine::{CudaError, DeviceChoice};
@@ -42,7 +42,7 @@ pub struct Outcome {
 
 /// # Errors
 /// An outcome that cannot be written.
-pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     // The batch holds the other end of standard input: a job does not outlive it.
     std::thread::spawn(|| {
         let mut stdin = std::io::stdin();
@@ -62,10 +62,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let mut inputs = trail();
     inputs.retain(|path, _| !path.starts_with(&args.folder));
     write(&args.outcome, &serde_json::to_string(&Outcome { inputs, ..outcome })?)?;
-    Ok(Answer { json: serde_json::Value::Null, text: String::new() })
+    Ok(VerbOutput { json: serde_json::Value::Null, text: String::new() })
 }
 
-fn outcome(ended: Result<Option<Answer>, Failure>, folder: &Path) -> anyhow::Result<Outcome> {
+fn outcome(ended: Result<Option<VerbOutput>, Failure>, folder: &Path) -> anyhow::Result<Outcome> {
     let (exit, answer) = match ended {
         Ok(answer) => (0, answer),
         Err(Failure::Checks(answer)) => (1, Some(answer)),
@@ -77,7 +77,7 @@ fn outcome(ended: Result<Option<Answer>, Failure>, folder: &Path) -> anyhow::Res
             return Ok(Outcome { exit: 1, note: chain(&error), card_fault, ..Outcome::default() });
         }
     };
-    if let Some(Answer { json, text }) = answer {
+    if let Some(VerbOutput { json, text }) = answer {
         // Files appear elsewhere than they are written to.
         let here = format!("{}{}", folder.display(), std::path::MAIN_SEPARATOR);
         tell(text.trim_end().replace(&here, "").as_str());

@@ -1,6 +1,6 @@
 //! How each job of a batch ended.
 
-use super::super::Answer;
+use super::super::VerbOutput;
 use super::record::Record;
 use super::unit::{Piece, Unit};
 use serde_json::json;
@@ -83,7 +83,7 @@ impl Row {
 const ROWS: usize = 200;
 
 /// The table, for machines and for people.
-pub fn answer(rows: &[Row], out: &Path, slurm_job: Option<u64>, stopped: bool) -> Answer {
+pub fn answer(rows: &[Row], out: &Path, slurm_job: Option<u64>, stopped: bool) -> VerbOutput {
     let count = |state: State| rows.iter().filter(|row| row.state == state).count();
     let not_passed =
         rows.iter().filter(|row| row.exit.is_some_and(|exit| exit != 0) && row.state != State::Failed);
@@ -125,5 +125,5 @@ pub fn answer(rows: &[Row], out: &Path, slurm_job: Option<u64>, stopped: bool) -
         "done": count(State::Done), "done_before": count(State::Before), "failed": count(State::Failed),
         "not_done": count(State::Stopped) + count(State::NotDone), "jobs": rows,
     });
-    Answer { json, text }
+    VerbOutput { json, text }
 }

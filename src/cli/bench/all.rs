@@ -1,6 +1,6 @@
 //! `beamsight bench all`: every table on every device, and a page that holds them beside the papers.
 
-use super::{Answer, Args, Failure, JOBS};
+use super::{Args, Failure, JOBS, VerbOutput};
 use crate::selftest::devices;
 use crate::{chain, tell};
 use engine::DeviceChoice;
@@ -17,7 +17,7 @@ struct Beside {
 
 /// # Errors
 /// No table at all. A table that fails is named, and the others are made.
-pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let (mut text, mut tables, mut failed) = (String::new(), Vec::new(), Vec::new());
     let devices = devices(choice, &mut text);
     let best = devices.last().copied().unwrap_or_default();
@@ -37,16 +37,16 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
                 ..args.clone()
             };
             match (job.run)(&asked, *device) {
-                Ok(Answer { json, text: table }) => {
+                Ok(VerbOutput { json, text: table }) => {
                     let _ = writeln!(text, "{table}");
                     tables.push(json);
                 }
                 Err(Failure::Words(why)) => failed.push((job.name, why)),
                 Err(Failure::Work(error)) => failed.push((job.name, chain(&error))),
                 Err(
-                    Failure::Checks(Answer { text: why, .. })
-                    | Failure::NotJudged(Answer { text: why, .. })
-                    | Failure::NoMatch(Answer { text: why, .. }),
+                    Failure::Checks(VerbOutput { text: why, .. })
+                    | Failure::NotJudged(VerbOutput { text: why, .. })
+                    | Failure::NoMatch(VerbOutput { text: why, .. }),
                 ) => {
                     failed.push((job.name, why));
                 }
@@ -60,7 +60,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
             "failed": failed.iter().map(|(job, why)| json!({ "job": job, "why": why })).collect::<Vec<_>>(),
         });
         text += &page(&tables, &failed);
-        return Ok(Answer { json, text });
+        return Ok(VerbOutput { json, text });
     };
     Err(anyhow::anyhow!("{}: {}", first.0, first.1).into())
 }

@@ -1,6 +1,6 @@
 //! `beamsight bench path` and `bench cccs`: tables of a job's time by voxel and direction.
 
-use super::{Answer, Args, Failure, Peer, number};
+use super::{Args, Failure, Peer, VerbOutput, number};
 use engine::bench::{self, Options, Report};
 use engine::{Compute, DeviceChoice, DeviceError, JobControl};
 use serde_json::{Value, json};
@@ -21,14 +21,14 @@ pub fn run(
     args: &Args,
     choice: DeviceChoice,
     report: fn(&Compute, &Options, &JobControl) -> Result<Report, DeviceError>,
-) -> Result<Answer, Failure> {
+) -> Result<VerbOutput, Failure> {
     let device = choice.resolve()?;
     let options = args.options(&device);
     let report = report(&device, &options, &JobControl::new())?;
     if report.rows.is_empty() {
         return Err(Failure::Words(format!("no case of {} is named {}", args.job, args.cases.join(", "))));
     }
-    Ok(Answer { json: as_json(&report), text: as_text(&report, options.runs) })
+    Ok(VerbOutput { json: as_json(&report), text: as_text(&report, options.runs) })
 }
 
 fn as_text(report: &Report, runs: usize) -> String {

@@ -1,6 +1,6 @@
 //! `beamsight bench drr`: the table of Tornai 2012, on this machine.
 
-use super::{Answer, Args, Failure, Peer, number};
+use super::{Args, Failure, Peer, VerbOutput, number};
 use engine::bench::drr::{Block, Line, Report, report};
 use engine::cuda::drr::Launch;
 use engine::drr::Integrator;
@@ -18,7 +18,7 @@ pub const PEER: Peer = Peer {
 
 /// # Errors
 /// A failing device; unknown cases.
-pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let device = choice.resolve_for_cuda()?;
     let options = args.options(&device);
     let report = report(&device, &options, &JobControl::new())?;
@@ -26,7 +26,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
         let words = format!("no case of drr is named {}; there are {CASES}", options.cases.join(", "));
         return Err(Failure::Words(words));
     }
-    Ok(Answer { json: as_json(&report, &device), text: as_text(&report, &device, options.runs) })
+    Ok(VerbOutput { json: as_json(&report, &device), text: as_text(&report, &device, options.runs) })
 }
 
 fn way(integrator: Integrator) -> String {

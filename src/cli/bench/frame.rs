@@ -1,7 +1,7 @@
 //! `beamsight bench frame`: the window's own work in a frame, on a large CT with many structures.
 
 use super::live::{ball, summary};
-use super::{Answer, Args, Failure};
+use super::{Args, Failure, VerbOutput};
 use app::frames::frame_times;
 use case::{Beam, Case, Ct, Jaws, Plan, Structure, StructureSet};
 use engine::DeviceChoice;
@@ -19,7 +19,7 @@ const GRID_MM: f64 = 10.0;
 
 /// # Errors
 /// No graphics device, or a dose that does not arrive in time.
-pub fn run(_: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(_: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     // A device that is not there ends it before the window opens.
     choice.resolve()?;
     let mut text = format!(
@@ -32,7 +32,7 @@ pub fn run(_: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
         text += &line;
         rows.push(json);
     }
-    Ok(Answer { json: json!({ "job": "frame", "rows": Value::from(rows) }), text })
+    Ok(VerbOutput { json: json!({ "job": "frame", "rows": Value::from(rows) }), text })
 }
 
 /// A cylinder of water in air.

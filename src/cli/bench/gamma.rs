@@ -1,6 +1,6 @@
 //! `beamsight bench gamma`: the tables of Gu 2010.
 
-use super::{Answer, Args, Failure, Peer, number};
+use super::{Args, Failure, Peer, VerbOutput, number};
 use engine::bench::gamma::{Line, lines};
 use engine::{Compute, DeviceChoice, JobControl};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub const PEER: Peer = Peer {
 
 /// # Errors
 /// A failing device; unknown cases.
-pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let device = choice.resolve()?;
     let options = args.options(&device);
     let progress = |line: &Line| eprintln!("{} {}: {:.2} ms", line.name(), line.criterion, line.ms);
@@ -32,7 +32,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     }
     let rows: Vec<Value> = lines.iter().map(as_json).collect();
     let json = json!({ "job": "gamma", "device": device.to_string(), "runs": options.runs, "rows": rows });
-    Ok(Answer { json, text: as_text(&lines, options.runs, &device) })
+    Ok(VerbOutput { json, text: as_text(&lines, options.runs, &device) })
 }
 
 /// The program's search; that of the paper is a bench of its own.

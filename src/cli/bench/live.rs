@@ -1,7 +1,7 @@
 //! `beamsight bench live`: gantry, jaw, leaf, isocentre and a structure dragged in the window, timed from the pointer's
 //! move to sum, normalisation, DVHs and goals, and to the picture; beside it the engine alone.
 
-use super::{Answer, Args, Failure};
+use super::{Args, Failure, VerbOutput};
 use analysis::with_leaves;
 use anyhow::anyhow;
 use app::frames::live_times;
@@ -36,7 +36,7 @@ const TIPS_MM: [f64; 2] = [-40.0, 40.0];
 ///
 /// # Errors
 /// No graphics device, or a failing device.
-pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let device = choice.resolve()?;
     let runs = args.runs_on(&device);
     // The CPU takes seconds for a full dose: there only what follows the pointer is timed.
@@ -81,7 +81,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
             }
         }
     }
-    Ok(Answer { json: json!({ "job": "live", "device": device.to_string(), "rows": rows }), text })
+    Ok(VerbOutput { json: json!({ "job": "live", "device": device.to_string(), "rows": rows }), text })
 }
 
 fn engine_alone(runs: usize, angles: usize, device: &Compute) -> anyhow::Result<Vec<f64>> {

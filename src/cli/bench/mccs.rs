@@ -1,6 +1,6 @@
 //! `beamsight bench mccs`: the cases of Zhou 2010.
 
-use super::{Answer, Args, Failure, Peer, number};
+use super::{Args, Failure, Peer, VerbOutput, number};
 use engine::bench::mccs::{Line, PAPER_BATCH, lines};
 use engine::mccs::Variant;
 use engine::{Compute, DeviceChoice, JobControl};
@@ -23,7 +23,7 @@ pub const PEER: Peer = Peer {
 
 /// # Errors
 /// A failing device; unknown cases.
-pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let options = args.options(&choice.resolve_for_cuda()?);
     let devices = choice.resolve_all(true)?;
     let on = devices.iter().map(Compute::to_string).collect::<Vec<_>>().join(", ");
@@ -34,7 +34,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
         return Err(Failure::Words(format!("no case of mccs is named {asked}; there are {CASES}")));
     }
     let rows: Vec<Value> = lines.iter().map(as_json).collect();
-    Ok(Answer { json: json!({ "job": "mccs", "device": on, "rows": rows }), text: as_text(&lines, &on) })
+    Ok(VerbOutput { json: json!({ "job": "mccs", "device": on, "rows": rows }), text: as_text(&lines, &on) })
 }
 
 fn way(variant: Variant) -> &'static str {

@@ -1,7 +1,7 @@
 //! `beamsight bench memory`: memory of the engine at rest, at the peak and after a case is closed; and of the window after work,
 //! beside a fresh process that shows the same.
 
-use super::{Answer, Args, Failure};
+use super::{Args, Failure, VerbOutput};
 use crate::tell;
 use anyhow::{Context as _, anyhow};
 use app::frames::{Worked, work};
@@ -22,7 +22,7 @@ const MOST_BYTES: u64 = 2_000_000_000;
 
 /// # Errors
 /// A case that is none, a failing device, no window; a process that holds more than [`MOST_TIMES`] or [`MOST_BYTES`].
-pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let mut cases = args.cases.clone();
     if cases.is_empty() {
         cases = CASES.map(str::to_owned).into();
@@ -55,7 +55,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
         "fresh": fresh,
         "over": both.map(|_| is_over),
     });
-    let answer = Answer { json, text };
+    let answer = VerbOutput { json, text };
     if is_over { Err(Failure::Checks(answer)) } else { Ok(answer) }
 }
 
@@ -100,7 +100,7 @@ fn process(cases: &[String], minutes: f64, choice: DeviceChoice) -> anyhow::Resu
     }
 }
 
-fn answer_of(worked: &Worked) -> Answer {
+fn answer_of(worked: &Worked) -> VerbOutput {
     let Worked { rounds, steps, jobs, resident } = worked;
     let json = json!({
         "rounds": rounds,
@@ -110,7 +110,7 @@ fn answer_of(worked: &Worked) -> Answer {
         "peak_bytes": resident.map(|r| r[1]),
     });
     let held = resident.map_or_else(|| "unknown".to_owned(), |r| in_words(r[0]));
-    Answer { json, text: format!("  {rounds} rounds, {jobs} jobs: {held} resident") }
+    VerbOutput { json, text: format!("  {rounds} rounds, {jobs} jobs: {held} resident") }
 }
 
 fn table(lines: &[Line]) -> String {

@@ -1,6 +1,6 @@
 //! `beamsight bench register`: accuracy, capture range and time of registration.
 
-use super::{Answer, Args, Failure};
+use super::{Args, Failure, VerbOutput};
 use crate::words;
 use engine::{DeviceChoice, JobControl};
 use open::{OpenOptions, open};
@@ -19,7 +19,7 @@ pub fn cases() -> String {
 
 /// # Errors
 /// A CASE without CT; unknown trials; a failing device.
-pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let Args { ct, cases: names, runs, .. } = args;
     let starts = runs.unwrap_or(100) as usize;
     let wanted = |t: &&Trial| names.is_empty() || names.iter().any(|n| n == t.name);
@@ -56,7 +56,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
         text += &in_words(&line);
         rows.push(as_json(&line));
     }
-    Ok(Answer {
+    Ok(VerbOutput {
         json: json!({ "job": "register", "device": device.to_string(), "case": case.source, "rows": rows }),
         text,
     })

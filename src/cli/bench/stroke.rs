@@ -2,7 +2,7 @@
 
 use super::frame::{SIZE, SPACING_MM, STRUCTURES, images};
 use super::live::{ball, summary};
-use super::{Answer, Args, Failure};
+use super::{Args, Failure, VerbOutput};
 use app::frames::stroke_times;
 use app::state::roi::Shape;
 use case::{Case, Contour, Dose, DoseStatus, Structure, StructureSet};
@@ -27,7 +27,7 @@ const TIMES: usize = 101;
 
 /// # Errors
 /// No window, or figures that do not come in time.
-pub fn run(_: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+pub fn run(_: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     // A device that is not there ends it before the window opens.
     choice.resolve()?;
     let mut text = format!(
@@ -63,7 +63,7 @@ pub fn run(_: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
         text += &line;
         rows.push(json);
     }
-    Ok(Answer { json: json!({ "job": "stroke", "rows": Value::from(rows) }), text })
+    Ok(VerbOutput { json: json!({ "job": "stroke", "rows": Value::from(rows) }), text })
 }
 
 /// The CT of `bench frame` with balls, a body, and a dose that falls from the middle.

@@ -1,7 +1,7 @@
 //! Parts of a Monte Carlo run: one by itself, and the sums of all.
 
 use super::super::outputs::Outputs;
-use super::super::{Answer, Failure};
+use super::super::{Failure, VerbOutput};
 use anyhow::Context as _;
 use engine::JobControl;
 use engine::mccs::{Part, PartTally};
@@ -12,7 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Runs a part's histories and writes their sums.
-pub fn run(part: Part, tally: Option<&Path>, job: &PlanJob, outputs: &Outputs) -> Result<Answer, Failure> {
+pub fn run(
+    part: Part,
+    tally: Option<&Path>,
+    job: &PlanJob,
+    outputs: &Outputs,
+) -> Result<VerbOutput, Failure> {
     let sums = compute_part(job, part, &JobControl::new())?;
     if let Some(path) = tally {
         outputs.write(|| {
@@ -30,7 +35,7 @@ pub fn run(part: Part, tally: Option<&Path>, job: &PlanJob, outputs: &Outputs) -
         "part": part, "histories": sums.histories(), "batches": sums.batches(), "device": on, "seconds": seconds,
         "tally": tally,
     });
-    Ok(Answer { json, text })
+    Ok(VerbOutput { json, text })
 }
 
 /// The sums of all parts together; `None` without any.
