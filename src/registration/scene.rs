@@ -4,7 +4,7 @@ use super::error::RegistrationError;
 use super::metric::{self, Metric, MetricError, Sample, Similarity};
 use super::view::Picture;
 use case::Pose;
-use engine::cuda::drr_gradient::Work;
+use engine::cuda::drr_gradient::LevelOnCard;
 use engine::cuda::{CudaError, Device};
 use engine::drr_gradient::{AXES, Compared, CorrelationAtPose, Features, Level, Sums};
 use engine::{Cache, Cancelled, Compute, JobControl, cpu, else_cpu, note_card_failure};
@@ -20,7 +20,7 @@ pub struct PyramidLevel {
     centre_mm: DVec3,
     step_mm: f64,
     /// `None` on the CPU, and after a card has failed.
-    card: RefCell<Option<(Arc<Device>, Work)>>,
+    card: RefCell<Option<(Arc<Device>, LevelOnCard)>>,
 }
 
 struct LevelView {
@@ -107,7 +107,7 @@ impl PyramidLevel {
     /// The card's answer, or the CPU's where there is none; a failing card is not used again.
     fn answer<T>(
         &self,
-        on_card: impl FnOnce(&Device, &Work) -> Result<T, CudaError>,
+        on_card: impl FnOnce(&Device, &LevelOnCard) -> Result<T, CudaError>,
         on_cpu: impl FnOnce() -> Result<T, Cancelled>,
     ) -> Result<T, Cancelled> {
         let by_card = match &*self.card.borrow() {
@@ -124,7 +124,7 @@ impl PyramidLevel {
     fn card_values(
         &self,
         device: &Device,
-        work: &Work,
+        work: &LevelOnCard,
         poses: &[Pose],
         control: &JobControl,
     ) -> Result<Vec<Option<f64>>, CudaError> {
@@ -140,7 +140,7 @@ impl PyramidLevel {
     fn card_correlation(
         &self,
         device: &Device,
-        work: &Work,
+        work: &LevelOnCard,
         pose: &Pose,
         control: &JobControl,
     ) -> Result<Option<CorrelationAtPose>, CudaError> {
@@ -238,10 +238,10 @@ fn on_card(
     views: &[LevelView],
     centre_mm: DVec3,
     step_mm: f64,
-) -> Result<Work, CudaError> {
+) -> Result<LevelOnCard, CudaError> {
     let looked_at: Vec<(Projection, &[u32])> =
         views.iter().map(|v| (v.projection, v.similarity.pixels())).collect();
-    Work::prepare(device, level, &looked_at, centre_mm, step_mm, compared(views).as_ref())
+    LevelOnCard::prepare(device, level, &looked_at, centre_mm, step_mm, compared(views).as_ref())
 }
 
 /// The reference of the comparison: the same measure in all views.

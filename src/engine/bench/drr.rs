@@ -3,7 +3,7 @@
 
 use super::{Options, median};
 use crate::cache::Cache;
-use crate::cuda::drr::{Launch, Work};
+use crate::cuda::drr::{DrrBuffers, Launch};
 use crate::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
 use crate::jobs::drr::Rays;
 use crate::jobs::drr::content::Content;
@@ -358,11 +358,11 @@ fn line_on_card(
     let mut random = Random::new(1);
     let first = rays(case, &mut random, 0, control.cache())?;
     let mut card = card.lock();
-    let mut work = Work::prepare(&mut card, &first)?;
+    let mut work = DrrBuffers::prepare(&mut card, &first)?;
     let launch = work.launch(&mut card)?;
     let naive = Launch { lanes: 1, threads: 256, tile_width: 256 };
     let busy = rays(&filler()?, &mut random, 0, control.cache())?;
-    let busy = Work::prepare(&mut card, &busy)?;
+    let busy = DrrBuffers::prepare(&mut card, &busy)?;
     let (mut times, mut naives, mut calls) = (Vec::new(), Vec::new(), Vec::new());
     let per_image = 1e3 / case.batch as f64;
     for run in 0..runs {
@@ -410,7 +410,7 @@ fn blocks(
         let mut random = Random::new(1);
         let first = rays(&case, &mut random, 0, control.cache())?;
         let mut card = card.lock();
-        let work = Work::prepare(&mut card, &first)?;
+        let work = DrrBuffers::prepare(&mut card, &first)?;
         for launch in Launch::candidates(pixels != REGION.pixels(), &Launch::LANES) {
             work.queue(&mut card, launch)?;
             let mut clock = card.clock()?;

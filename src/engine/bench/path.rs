@@ -3,7 +3,7 @@
 use super::degreef::{CASES, GEOMETRIES, Geometry, TestCase};
 use super::{Options, Row, median, timed};
 use crate::cuda::Device;
-use crate::cuda::path::{PathMethod, Work, radiological_depth_at};
+use crate::cuda::path::{PathBuffers, PathMethod, radiological_depth_at};
 use crate::{Compute, DeviceError, JobControl, cpu, wgpu};
 use geometry::Volume;
 use glam::DVec3;
@@ -162,7 +162,7 @@ fn on_card(
     let mut card = card.lock();
     let mut works = Vec::new();
     for &source_mm in &case.sources_mm {
-        works.push(Work::prepare(&mut card, case.density, source_mm, case.density.grid(), way)?);
+        works.push(PathBuffers::prepare(&mut card, case.density, source_mm, case.density.grid(), way)?);
     }
     let mut times = Vec::new();
     for run in 0..options.runs + 3 {
@@ -178,7 +178,7 @@ fn on_card(
             times.push(ms);
         }
     }
-    Ok((works.first().map_or(way, Work::way), median(times)))
+    Ok((works.first().map_or(way, PathBuffers::way), median(times)))
 }
 
 /// The whole call: launch, copy to the host, and all between; the density is on the card.

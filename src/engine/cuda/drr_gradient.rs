@@ -64,7 +64,7 @@ impl From<&Shot> for CardShot {
 }
 
 /// A level and the rays of its views on a card.
-pub struct Work {
+pub struct LevelOnCard {
     scene: CardScene,
     level: Arc<Level>,
     values: Arc<Buffer<f32>>,
@@ -88,7 +88,7 @@ struct Correlation {
     counts: Vec<f64>,
 }
 
-impl Work {
+impl LevelOnCard {
     /// Uploads a level and the rays of `views` (with their pixels, `row * columns + column`) to a card; with what
     /// their DRRs are compared with.
     pub fn prepare(

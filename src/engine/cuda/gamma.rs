@@ -64,7 +64,7 @@ pub fn gamma(
     device: &Device,
     control: &JobControl,
 ) -> Result<GammaResult, Failure<GammaError>> {
-    let search = |card: &mut CardLock<'_>, work: &Work, search: &Search<'_>| {
+    let search = |card: &mut CardLock<'_>, work: &GammaBuffers, search: &Search<'_>| {
         work.queue_search(card, &search.limits, search.checked)
     };
     gamma_with(request, device, control, false, search)
@@ -83,7 +83,7 @@ fn gamma_with(
     device: &Device,
     control: &JobControl,
     lists: bool,
-    search: impl Fn(&mut CardLock<'_>, &Work, &Search<'_>) -> Result<(), CudaError>,
+    search: impl Fn(&mut CardLock<'_>, &GammaBuffers, &Search<'_>) -> Result<(), CudaError>,
 ) -> Result<GammaResult, Failure<GammaError>> {
     let start = Instant::now();
     let layers = Layers::new(request)?;
@@ -100,7 +100,7 @@ fn gamma_with(
     let chosen = (request.region.is_some() || request.subset.is_some())
         .then(|| select(request, checked))
         .transpose()?;
-    let mut work = Work::new(&mut card, request, &layers, doses, chosen.as_deref())?;
+    let mut work = GammaBuffers::new(&mut card, request, &layers, doses, chosen.as_deref())?;
     // Allocation is not timed as the card's work.
     clock.mark(&card, "upload")?;
     work.queue_list(&mut card, checked, lists)?;
@@ -150,7 +150,7 @@ impl Doses {
 }
 
 /// Buffers of the launches.
-struct Work {
+struct GammaBuffers {
     pair: Pair,
     flat: bool,
     doses: Doses,
@@ -172,7 +172,7 @@ struct Work {
     gamma: Buffer<f32>,
 }
 
-impl Work {
+impl GammaBuffers {
     fn new(
         card: &mut CardLock<'_>,
         request: &GammaRequest,

@@ -52,7 +52,7 @@ pub fn radiological_depth_at(
     let mut card = device.lock();
     control.check()?;
     let mut clock = card.clock()?;
-    let work = Work::prepare(&mut card, density, source_mm, targets, way)?;
+    let work = PathBuffers::prepare(&mut card, density, source_mm, targets, way)?;
     clock.mark(&card, "upload")?;
     control.check()?;
     work.queue(&mut card)?;
@@ -84,7 +84,7 @@ impl PathMethod {
 }
 
 /// Everything on the card but the launch.
-pub struct Work {
+pub struct PathBuffers {
     /// `None` where there is nothing but air.
     rays: Option<(Rays, Source)>,
     plane_edges_mm: Vec<Exact>,
@@ -134,7 +134,7 @@ impl Resident for Matter {
 /// A column has one edge more than voxels.
 const EDGES_MORE: usize = 1;
 
-impl Work {
+impl PathBuffers {
     /// Uploads data that the card does not hold and prepares a launch.
     pub fn prepare(
         card: &mut CardLock<'_>,

@@ -3,7 +3,7 @@
 
 use super::{Row, differences};
 use crate::cuda::Device;
-use crate::cuda::drr_gradient::Work;
+use crate::cuda::drr_gradient::LevelOnCard;
 use crate::drr_gradient::{AXES, Compared, CorrelationAtPose, Features, Information, Level, Rank, Sums};
 use crate::jobs::drr_gradient::Shot;
 use crate::{Compute, DeviceError, JobControl, Random, cpu, phantom};
@@ -134,9 +134,9 @@ impl Case {
         sum
     }
 
-    fn work(&self, card: &Device, compared: &Compared<'_>) -> Result<Work, DeviceError> {
+    fn work(&self, card: &Device, compared: &Compared<'_>) -> Result<LevelOnCard, DeviceError> {
         let views: Vec<(Projection, &[u32])> = self.views.iter().map(|v| (v.0, v.1.as_slice())).collect();
-        Ok(Work::prepare(card, &self.level, &views, self.centre_mm, STEP_MM, Some(compared))?)
+        Ok(LevelOnCard::prepare(card, &self.level, &views, self.centre_mm, STEP_MM, Some(compared))?)
     }
 
     fn on_card(
@@ -192,7 +192,7 @@ impl Case {
         device: &Compute,
         card: &Device,
         way: &'static str,
-        work: &Work,
+        work: &LevelOnCard,
         [of_cpu, of_card]: [Vec<f64>; 2],
         control: &JobControl,
     ) -> Result<[Row; 2], DeviceError> {
@@ -250,7 +250,7 @@ impl Case {
     fn gradient(
         &self,
         card: &Device,
-        work: &Work,
+        work: &LevelOnCard,
         features: &Features,
         control: &JobControl,
     ) -> Result<Compare, DeviceError> {

@@ -35,7 +35,7 @@ fn dose_by(
     request: &DoseRequest,
     device: &Device,
     control: &JobControl,
-    mut add: impl FnMut(&mut Work<'_>, &Field<'_>, f32) -> Result<(), CudaError>,
+    mut add: impl FnMut(&mut MediumOnCard<'_>, &Field<'_>, f32) -> Result<(), CudaError>,
 ) -> Result<BeamDose, Failure<DoseError>> {
     check(&request.beam)?;
     let mut clock = Clock::start();
@@ -43,13 +43,13 @@ fn dose_by(
     clock.phase("density");
     let per_mu =
         calibration(&request.machine, request.quality, "cuda", control.cache(), |beam, field, water| {
-            let mut work = Work::new(device, beam, water)?;
+            let mut work = MediumOnCard::new(device, beam, water)?;
             work.add(field, 1.0)?;
             Ok::<_, Failure<DoseError>>(work.energy()?)
         })?;
     clock.phase("calibration");
     let beam = Superposition::of(&request.machine, request.quality, control.cache());
-    let mut work = Work::new(device, &beam, &medium)?;
+    let mut work = MediumOnCard::new(device, &beam, &medium)?;
     clock.phase("upload");
     let fields = each_field(request, &per_mu, control, |field, factor| {
         Ok::<_, Failure<DoseError>>(add(&mut work, field, factor)?)
@@ -62,7 +62,7 @@ fn dose_by(
 }
 
 /// A medium on a card, and the energy that fields add up to there.
-struct Work<'a> {
+struct MediumOnCard<'a> {
     card: CardLock<'a>,
     beam: &'a Superposition,
     medium: &'a Medium,
@@ -75,7 +75,7 @@ struct Work<'a> {
     ready: Option<super::ReadyEvent>,
 }
 
-impl<'a> Work<'a> {
+impl<'a> MediumOnCard<'a> {
     /// Uploads the density where the card has no copy.
     fn new(device: &'a Device, beam: &'a Superposition, medium: &'a Medium) -> Result<Self, CudaError> {
         let mut card = device.lock();
@@ -101,8 +101,13 @@ impl<'a> Work<'a> {
         let Self { card, beam, medium, clock, .. } = self;
         let grid = &medium.grid;
         let source_mm = field.frame.source_mm;
-        let path =
-            path::Work::prepare(card, &medium.equivalent_g_cm3, source_mm, grid, PathMethod::default())?;
+        let path = path::PathBuffers::prepare(
+            card,
+            &medium.equivalent_g_cm3,
+            source_mm,
+            grid,
+            PathMethod::default(),
+        )?;
         clock.mark(card, "prepare")?;
         path.queue(card)?;
         clock.mark(card, "trace")?;

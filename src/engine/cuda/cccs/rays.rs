@@ -3,7 +3,7 @@
 
 use super::superpose::{CellTerma, Coefficients, DeviceLayout, LineDirection, ORDERS, line_directions};
 use super::superpose::{TransportInput, finish};
-use super::{FieldTerma, Work, dose_by};
+use super::{FieldTerma, MediumOnCard, dose_by};
 use crate::JobControl;
 use crate::cuda::{Buffer, CardLock, CudaError, Device, Failure};
 use crate::jobs::cccs::beam::Field;
@@ -41,9 +41,9 @@ pub fn beam_dose_by(
     device: &Device,
     control: &JobControl,
 ) -> Result<BeamDose, Failure<DoseError>> {
-    let add = |work: &mut Work<'_>, field: &Field<'_>, factor: f32| {
+    let add = |work: &mut MediumOnCard<'_>, field: &Field<'_>, factor: f32| {
         let FieldTerma { placement, terma, table, .. } = work.terma(field, factor)?;
-        let Work { card, beam, density, energy, clock, ready, .. } = work;
+        let MediumOnCard { card, beam, density, energy, clock, ready, .. } = work;
         let input = TransportInput {
             placement,
             density,

@@ -82,7 +82,7 @@ pub fn integrals(
     let mut card = device.lock();
     control.check()?;
     let mut clock = card.clock()?;
-    let work = Work::prepare(&mut card, rays)?;
+    let work = DrrBuffers::prepare(&mut card, rays)?;
     clock.mark(&card, "upload")?;
     let launch = work.launch(&mut card)?;
     control.check()?;
@@ -104,7 +104,7 @@ pub fn integrals(
 }
 
 /// Everything on the card but the launch.
-pub struct Work {
+pub struct DrrBuffers {
     /// `None` where there is nothing but air.
     values: Option<Values>,
     space: CardSpace,
@@ -148,7 +148,7 @@ impl Resident for Planes {
     }
 }
 
-impl Work {
+impl DrrBuffers {
     /// The kernel of the voxel walk.
     const EXACT: &'static str = "drr_exact";
 

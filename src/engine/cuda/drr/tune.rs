@@ -4,7 +4,7 @@
 use super::super::device::CardLock;
 use super::super::error::CudaError;
 use super::super::kernels;
-use super::{Work, remembered};
+use super::{DrrBuffers, remembered};
 use crate::digest::Digest;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ impl Class {
     /// The layouts that a search times.
     pub fn candidates(&self) -> Vec<Launch> {
         let shared: &[u32] = match self.kernel {
-            Work::EXACT => &[1],
+            DrrBuffers::EXACT => &[1],
             kernel if kernel.starts_with("drr_texture") => &Launch::LANES,
             _ => &[1, 8],
         };
@@ -67,7 +67,7 @@ impl Launch {
 }
 
 /// The best layout for a work: cached in memory or on disk, or found by timing the candidates.
-pub(super) fn best(card: &mut CardLock<'_>, work: &Work) -> Result<Launch, CudaError> {
+pub(super) fn best(card: &mut CardLock<'_>, work: &DrrBuffers) -> Result<Launch, CudaError> {
     let class = work.class();
     if let Some(launch) = card.layouts().get(&class) {
         return Ok(*launch);
@@ -93,7 +93,7 @@ fn name(card: &CardLock<'_>) -> Result<String, CudaError> {
     Ok(format!("{}, driver {}, kernels {kernels_of}", card.name, card.driver))
 }
 
-fn search(card: &mut CardLock<'_>, work: &Work) -> Result<Launch, CudaError> {
+fn search(card: &mut CardLock<'_>, work: &DrrBuffers) -> Result<Launch, CudaError> {
     work.queue(card, Launch::PLAIN)?;
     let mut best = (Launch::PLAIN, time(card, work, Launch::PLAIN, 1)?);
     if best.1 > LONGEST_MS {
@@ -109,7 +109,7 @@ fn search(card: &mut CardLock<'_>, work: &Work) -> Result<Launch, CudaError> {
 }
 
 /// The least time of some runs, ms.
-fn time(card: &mut CardLock<'_>, work: &Work, launch: Launch, runs: usize) -> Result<f64, CudaError> {
+fn time(card: &mut CardLock<'_>, work: &DrrBuffers, launch: Launch, runs: usize) -> Result<f64, CudaError> {
     let mut clock = card.clock()?;
     for _ in 0..runs {
         work.queue(card, launch)?;

@@ -1,6 +1,6 @@
 //! A search by kernels of the caller, which the program does not embed: that of a paper, for its tables (`benches/gu`).
 
-use super::{Search, Work, gamma_with};
+use super::{GammaBuffers, Search, gamma_with};
 use crate::JobControl;
 use crate::cuda::{Arg, Buffer, CardLock, CudaError, Device, Failure};
 use crate::jobs::gamma::{Checked, Criterion, GammaError, GammaRequest, GammaResult};
@@ -35,7 +35,7 @@ pub fn gamma_by(
     device: &Device,
     control: &JobControl,
 ) -> Result<GammaResult, Failure<GammaError>> {
-    gamma_with(request, device, control, true, |card, work: &Work, of: &Search<'_>| {
+    gamma_with(request, device, control, true, |card, work: &GammaBuffers, of: &Search<'_>| {
         if work.flat {
             return work.queue_plane(card, &of.limits);
         }

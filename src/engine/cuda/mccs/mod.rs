@@ -12,7 +12,7 @@ use crate::jobs::mccs::simulation::Simulation;
 use crate::jobs::mccs::tally::Tally;
 use crate::jobs::mccs::{Runner, Sharing};
 use std::collections::VecDeque;
-use work::Work;
+use work::RunBuffers;
 
 /// Histories whose rays are in memory at a time.
 const CHUNK: u64 = 1 << 19;
@@ -22,7 +22,7 @@ const QUEUED: usize = 16;
 /// Histories on a card.
 pub struct Histories<'a> {
     device: &'a Device,
-    work: Option<Work>,
+    work: Option<RunBuffers>,
     queued: VecDeque<ReadyEvent>,
     batches: u64,
     histories: u64,
@@ -54,7 +54,7 @@ impl Runner for Histories<'_> {
         let mut card = self.device.lock();
         let work = match &mut self.work {
             Some(work) => work,
-            none => none.insert(Work::new(run, batch, &mut card)?),
+            none => none.insert(RunBuffers::new(run, batch, &mut card)?),
         };
         work.batch(&mut card, first, batch, control)?;
         self.queued.push_back(card.ready_event()?);
@@ -81,7 +81,7 @@ impl Runner for Histories<'_> {
         let mut card = self.device.lock();
         let work = match &mut self.work {
             Some(work) => work,
-            none => none.insert(Work::new(run, 1, &mut card)?),
+            none => none.insert(RunBuffers::new(run, 1, &mut card)?),
         };
         let [low, high] = [0, 64].map(|shift| tally.squares.iter().map(|q| (q >> shift) as u64).collect());
         work.add_sums(&mut card, &[tally.sum.clone(), low, high])?;

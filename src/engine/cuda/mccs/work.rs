@@ -48,7 +48,7 @@ struct Ray {
 }
 
 /// Buffers of a run on the card.
-pub struct Work {
+pub struct RunBuffers {
     tables: Tables,
     /// Alive as long as the tables point to them.
     _uploaded: Vec<Box<dyn Resident>>,
@@ -89,7 +89,7 @@ fn uploaded<T: Pod>(
     Ok(address)
 }
 
-impl Work {
+impl RunBuffers {
     pub fn new(run: &Simulation, batch: u64, card: &mut CardLock<'_>) -> Result<Self, CudaError> {
         let voxels = run.lattice.voxels();
         card.fits_int("a dose lattice", voxels)?;

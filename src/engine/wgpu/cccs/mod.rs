@@ -38,13 +38,13 @@ pub fn beam_dose(
     clock.phase("density");
     let per_mu =
         calibration(&request.machine, request.quality, "wgpu", control.cache(), |beam, field, water| {
-            let mut work = Work::new(device, beam, water, control)?;
+            let mut work = MediumOnDevice::new(device, beam, water, control)?;
             work.add(field, 1.0)?;
             Ok::<_, Failure<DoseError>>(work.energy()?)
         })?;
     clock.phase("calibration");
     let beam = Superposition::of(&request.machine, request.quality, control.cache());
-    let mut work = Work::new(device, &beam, &medium, control)?;
+    let mut work = MediumOnDevice::new(device, &beam, &medium, control)?;
     let fields = each_field(request, &per_mu, control, |field, factor| {
         Ok::<_, Failure<DoseError>>(work.add(field, factor)?)
     })?;
@@ -57,7 +57,7 @@ pub fn beam_dose(
 }
 
 /// A medium on a device, and the energy that fields add up to there.
-struct Work<'a> {
+struct MediumOnDevice<'a> {
     session: Session<'a>,
     beam: &'a Superposition,
     medium: &'a Medium,
@@ -65,7 +65,7 @@ struct Work<'a> {
     energy: Buffer<f32>,
 }
 
-impl<'a> Work<'a> {
+impl<'a> MediumOnDevice<'a> {
     fn new(
         device: &'a Device,
         beam: &'a Superposition,

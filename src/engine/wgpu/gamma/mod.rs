@@ -110,7 +110,7 @@ pub fn gamma(
         .then(|| select(request, checked))
         .transpose()?;
     let mut session = device.session(control);
-    let work = Work::new(&mut session, request, &layers, chosen.as_deref())?;
+    let work = GammaBuffers::new(&mut session, request, &layers, chosen.as_deref())?;
     work.prepare(&mut session)?;
     let mut maps = Vec::with_capacity(request.criteria.len());
     for (n, criterion) in request.criteria.iter().enumerate() {
@@ -125,7 +125,7 @@ pub fn gamma(
 }
 
 /// Buffers of the kernels.
-struct Work {
+struct GammaBuffers {
     size: [usize; 3],
     is_flat: bool,
     reference: Arc<Buffer<f32>>,
@@ -138,7 +138,7 @@ struct Work {
     left: [Buffer<u32>; 2],
 }
 
-impl Work {
+impl GammaBuffers {
     /// Takes all memory that the job needs.
     fn new(
         session: &mut Session<'_>,
