@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf, absolute};
 use std::sync::atomic::Ordering;
 use table::{Row, State};
 use unit::{Piece, Unit};
-use workers::{Work, carry_out_all};
+use workers::{BatchContext, carry_out_all};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "The file of jobs is TOML or, with an object a line, JSON Lines:\n\n  \
@@ -87,7 +87,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     if args.task.is_none() {
         remove_leftovers(&out);
     }
-    let work = Work { out: &out, program: &Program::this()?, device, stop };
+    let context = BatchContext { out: &out, program: &Program::this()?, device, stop };
     let mut rows: Vec<Option<Row>> = jobs.iter().map(|_| None).collect();
     let (mut part_rows, mut has_run) = (Vec::new(), false);
     for level in 0..=jobs.iter().map(|job| job.level).max().unwrap_or(0) {
@@ -99,10 +99,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             rows[n] = if let Some(other) = job.reads.iter().find(|other| !is_done(other)) {
                 let why = format!("it reads the files of '{}', which is not done", jobs[*other].name);
                 Some(Row::bare(&whole, State::NotDone, &why))
-            } else if let Some(record) = done(&work, &whole) {
+            } else if let Some(record) = done(&context, &whole) {
                 Some(Row::of(&whole, State::Before, &record))
             } else {
-                units.extend(job.pieces(n).filter(|unit| done(&work, unit).is_none()));
+                units.extend(job.pieces(n).filter(|unit| done(&context, unit).is_none()));
                 None
             };
         }
@@ -113,7 +113,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         }
         if runs {
             has_run |= !units.is_empty();
-            for (unit, row) in carry_out_all(&work, &units) {
+            for (unit, row) in carry_out_all(&context, &units) {
                 match unit.piece {
                     Piece::Whole => rows[unit.n] = Some(row),
                     _ => part_rows.push(row),
@@ -124,16 +124,16 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             continue;
         }
         let left: Vec<usize> = of_level.into_iter().filter(|n| rows[*n].is_none()).collect();
-        let merges: Vec<Unit<'_>> = { left.iter() }.filter_map(|n| jobs[*n].merge(*n, &work)).collect();
+        let merges: Vec<Unit<'_>> = { left.iter() }.filter_map(|n| jobs[*n].merge(*n, &context)).collect();
         has_run |= !merges.is_empty();
-        for (unit, row) in carry_out_all(&work, &merges) {
+        for (unit, row) in carry_out_all(&context, &merges) {
             if row.state == State::Done {
                 unit.job.pieces(unit.n).for_each(|part| remove_part(&part.folder(&out)));
             }
             rows[unit.n] = Some(row);
         }
         for n in left {
-            rows[n].get_or_insert_with(|| not_done(&work, &jobs[n], n));
+            rows[n].get_or_insert_with(|| not_done(&context, &jobs[n], n));
         }
     }
     for (n, row) in rows.iter_mut().enumerate() {
@@ -143,7 +143,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             row.take_if(|row| matches!(row.state, State::Before | State::NotDone));
         } else if is_before && has_run {
             let whole = Unit { job: &jobs[n], n, piece: Piece::Whole };
-            if !inputs_stand(&work, &whole) {
+            if !inputs_stand(&context, &whole) {
                 let why = "what it read was written to by another job; start the batch again";
                 *row = Some(Row::bare(&whole, State::NotDone, why));
             }
@@ -177,9 +177,9 @@ fn check_tasks(jobs: &[Job]) -> Result<(), Failure> {
 }
 
 /// The row of a job that was not run now, by what its last run left.
-fn not_done(work: &Work<'_>, job: &Job, n: usize) -> Row {
+fn not_done(context: &BatchContext<'_>, job: &Job, n: usize) -> Row {
     let whole = Unit { job, n, piece: Piece::Whole };
-    match failure(work, &whole) {
+    match failure(context, &whole) {
         Some(record) => Row::of(&whole, State::Failed, &record),
         None => Row::bare(&whole, State::NotDone, ""),
     }

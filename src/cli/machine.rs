@@ -4,8 +4,8 @@ use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::quality;
 use super::{Failure, VerbOutput, tell, words};
 use analysis::machine_fit::{
-    COLUMNS, CurveReport, FitJob, FitSettings, FittedMachine, LOCAL, Report, Sampling, TankFiles, Verdict,
-    Work, compare_files, parameter_line, tolerances,
+    COLUMNS, CurveReport, FitContext, FitJob, FitSettings, FittedMachine, LOCAL, Report, Sampling, TankFiles,
+    Verdict, compare_files, parameter_line, tolerances,
 };
 use anyhow::Context as _;
 use engine::cccs::Quality;
@@ -130,10 +130,10 @@ fn run_fit(args: &FitArgs, device: DeviceChoice) -> Result<VerbOutput, Failure> 
     outputs.file("--out", [&args.out]);
     outputs.check()?;
     let compute = device.resolve()?;
-    let work = Work { device: &compute, control: &JobControl::new(), tell: &tell };
+    let context = FitContext { device: &compute, control: &JobControl::new(), tell: &tell };
     let settings = FitSettings { last: args.data.sampling(), ..FitSettings::default() };
     let (start, fixed) = (args.start.clone(), args.fix.clone());
-    let fitted = FitJob { start, files: args.data.files(), fixed, settings }.run(&work)?;
+    let fitted = FitJob { start, files: args.data.files(), fixed, settings }.run(&context)?;
     let FittedMachine { fit, report, read, .. } = &fitted;
     let text = fitted.text(&args.out);
     outputs.write(|| {
@@ -167,8 +167,8 @@ fn run_check(args: &CheckArgs, device: DeviceChoice) -> Result<VerbOutput, Failu
     let outputs = args.data.outputs(&args.machine)?;
     outputs.check()?;
     let compute = device.resolve()?;
-    let work = Work { device: &compute, control: &JobControl::new(), tell: &tell };
-    let (report, read) = compare_files(&args.machine, &args.data.files(), &args.data.sampling(), &work)?;
+    let context = FitContext { device: &compute, control: &JobControl::new(), tell: &tell };
+    let (report, read) = compare_files(&args.machine, &args.data.files(), &args.data.sampling(), &context)?;
     outputs.write(|| args.data.write_reports(&args.machine, &report))?;
     let (mut said, mut json) = (format!("{}\n", args.machine), json!({ "machine": args.machine }));
     tell_report(&mut said, &mut json, &report, &read.remarks, &args.data);

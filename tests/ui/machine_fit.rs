@@ -2,7 +2,7 @@
 
 use crate::harness::{Window, said, small_case, until, window};
 use crate::synthetic::Folder;
-use beamsight::analysis::machine_fit::{FitSettings, Sampling, TankData, Work, compare};
+use beamsight::analysis::machine_fit::{FitContext, FitSettings, Sampling, TankData, compare};
 use beamsight::app::command::Command;
 use beamsight::app::state::Selection;
 use beamsight::app::state::files::FileAction;
@@ -43,7 +43,7 @@ fn measured(into: &Path) -> [PathBuf; 2] {
     let across = at((-10..=10).map(|n| 5.0 * f64::from(n)).collect());
     let profile = Scan::Profile { axis: ScanAxis::Crossline, depth_mm: 102.5 };
     let data = TankData { curves: vec![curve(Scan::Depth, depths), curve(profile, across)], factors: None };
-    let work = Work { device: &Compute::Cpu, control: &JobControl::new(), tell: &|_| {} };
+    let work = FitContext { device: &Compute::Cpu, control: &JobControl::new(), tell: &|_| {} };
     let report = compare(&altered(), &data, &COARSE, &work).expect("doses");
     let heads = ["# curve: pdd\n", "# curve: profile\n# axis: x\n# depth_mm: 102.5\n"];
     let names = ["pdd.csv", "profile.csv"];

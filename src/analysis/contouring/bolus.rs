@@ -1,6 +1,6 @@
 //! A bolus: a layer on the body, all over it, under a beam's field or near a structure.
 
-use super::{ContouringError, Made, Work};
+use super::{ContouringError, Made, OperationContext};
 use case::{Beam, StructureSet};
 use geometry::polygons::{self, Boolean, Ring};
 use geometry::{Grid, PatientPosition, Plane, Stack};
@@ -81,7 +81,7 @@ fn cut(ring: &[[f64; 2]], value: impl Fn([f64; 2]) -> f64) -> Ring {
     kept
 }
 
-impl Work<'_> {
+impl OperationContext<'_> {
     /// The layer on a body.
     pub(super) fn bolus(
         &self,

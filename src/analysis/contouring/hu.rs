@@ -1,6 +1,6 @@
 //! Structures by CT number.
 
-use super::{ContouringError, Made, Work};
+use super::{ContouringError, Made, OperationContext};
 use case::Structure;
 use geometry::polygons::{self, Boolean, Ring};
 use geometry::{Plane, Stack, field_rings};
@@ -12,7 +12,7 @@ struct Window {
     size: [usize; 2],
 }
 
-impl Work<'_> {
+impl OperationContext<'_> {
     /// The part of a structure within CT numbers; between voxel centres the outline runs where their linear
     /// interpolation crosses a limit.
     pub(super) fn threshold(

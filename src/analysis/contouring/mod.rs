@@ -161,70 +161,70 @@ pub fn made_of(
     operation: Operation,
     control: &JobControl,
 ) -> Result<Made, ContouringError> {
-    let work = Work { ct, grid: ct.hu.grid(), control };
-    let (structure, stack) = work.stack(set, number)?;
+    let context = OperationContext { ct, grid: ct.hu.grid(), control };
+    let (structure, stack) = context.stack(set, number)?;
     let name = || structure.name.clone();
     let nothing = || ContouringError::Nothing(name());
     match operation {
         Operation::Margin { grow, mm } => {
-            let planes = work.with_margin(&stack, grow, mm)?;
-            let made = work.clipped(planes, &stack, if grow { mm } else { [0.0; 6] });
+            let planes = context.with_margin(&stack, grow, mm)?;
+            let made = context.clipped(planes, &stack, if grow { mm } else { [0.0; 6] });
             let empty = if grow { nothing() } else { ContouringError::TooThin(name()) };
             if made.contours.is_empty() { Err(empty) } else { Ok(made) }
         }
         Operation::Boolean { how, other } => {
-            let (_, other) = work.stack(set, other)?;
-            work.finished(work.combined(&stack, &other, how)?, nothing)
+            let (_, other) = context.stack(set, other)?;
+            context.finished(context.combined(&stack, &other, how)?, nothing)
         }
         Operation::Crop { inside, other, distance_mm } => {
-            let (_, mut other) = work.stack(set, other)?;
+            let (_, mut other) = context.stack(set, other)?;
             if distance_mm > 0.0 {
-                let planes = work.with_margin(&other, !inside, [distance_mm; 6])?;
-                other = work.restacked(&planes)?;
+                let planes = context.with_margin(&other, !inside, [distance_mm; 6])?;
+                other = context.restacked(&planes)?;
             }
             let how = if inside { Boolean::Intersection } else { Boolean::Difference };
-            work.finished(work.combined(&stack, &other, how)?, nothing)
+            context.finished(context.combined(&stack, &other, how)?, nothing)
         }
         Operation::Smooth { mm } => {
-            let planes = smoothed(&stack, mm.clamp(0.1, 20.0), &work.progress());
-            work.finished(planes.map_err(|e| work.refused(&structure.name, e))?, nothing)
+            let planes = smoothed(&stack, mm.clamp(0.1, 20.0), &context.progress());
+            context.finished(planes.map_err(|e| context.refused(&structure.name, e))?, nothing)
         }
         Operation::RemoveHoles { below_cm2 } => {
             let change = |rings: &[Ring]| polygons::without_holes(rings, below_cm2 * 100.0);
-            work.finished(work.each(&stack, change)?, nothing)
+            context.finished(context.each(&stack, change)?, nothing)
         }
         Operation::RemoveParts { below_cm2 } => {
             let change = |rings: &[Ring]| polygons::without_small_parts(rings, below_cm2 * 100.0);
-            work.finished(work.each(&stack, change)?, nothing)
+            context.finished(context.each(&stack, change)?, nothing)
         }
         Operation::Interpolate => {
             let drawn = |z: f64| stack.planes.iter().any(|p| (p.z_mm - z).abs() < SAME_PLANE_MM);
-            let missing: Vec<f64> = work.grid.planes_mm().iter().copied().filter(|z| !drawn(*z)).collect();
-            let planes = interpolated(&stack, &missing, &work.progress());
-            let planes = planes.map_err(|e| work.refused(&structure.name, e))?;
+            let missing: Vec<f64> = context.grid.planes_mm().iter().copied().filter(|z| !drawn(*z)).collect();
+            let planes = interpolated(&stack, &missing, &context.progress());
+            let planes = planes.map_err(|e| context.refused(&structure.name, e))?;
             if planes.is_empty() {
                 return Err(ContouringError::NothingMissing(name()));
             }
             let remarks = vec![format!("{} slices interpolated", planes.len())];
-            Ok(Made { contours: structure.contours.replaced(|_| false, work.contours(&planes)), remarks })
+            Ok(Made { contours: structure.contours.replaced(|_| false, context.contours(&planes)), remarks })
         }
-        Operation::CopySlice { at_mm, superior } => work.copied(structure, &stack, at_mm, superior),
-        Operation::Threshold { hu } => work.threshold(structure, &stack, hu),
-        Operation::Grow { hu, from_mm } => work.region(structure, &stack, hu, from_mm),
+        Operation::CopySlice { at_mm, superior } => context.copied(structure, &stack, at_mm, superior),
+        Operation::Threshold { hu } => context.threshold(structure, &stack, hu),
+        Operation::Grow { hu, from_mm } => context.region(structure, &stack, hu, from_mm),
         Operation::Bolus { thickness_mm, over } => {
-            work.bolus((&stack, &structure.name), set, thickness_mm, over)
+            context.bolus((&stack, &structure.name), set, thickness_mm, over)
         }
     }
 }
 
 /// Inputs of every operation.
-struct Work<'a> {
+struct OperationContext<'a> {
     ct: &'a Ct,
     grid: &'a Grid,
     control: &'a JobControl,
 }
 
-impl<'a> Work<'a> {
+impl<'a> OperationContext<'a> {
     fn progress(&self) -> impl Fn(f32) -> bool + Sync + 'a {
         let control = self.control;
         move |done| {

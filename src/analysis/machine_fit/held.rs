@@ -5,7 +5,7 @@
 //! targets beside the data, and the extra-focal source is free to keep them.
 
 use super::tank::{Layout, Setup};
-use super::{FitError, Sampling, Work};
+use super::{FitContext, FitError, Sampling};
 use physics::Machine;
 use serde::Serialize;
 
@@ -52,10 +52,10 @@ pub fn factors_of(
     machine: &Machine,
     layout: &Layout,
     sampling: &Sampling,
-    work: &Work<'_>,
+    context: &FitContext<'_>,
 ) -> Result<Vec<f64>, FitError> {
     let computed = |setup: &Setup| layout.is_held(setup);
-    let control = &work.control.child();
-    let photons = layout.photons(machine, sampling, &computed, work.device, control)?;
+    let control = &context.control.child();
+    let photons = layout.photons(machine, sampling, &computed, context.device, control)?;
     Ok(layout.held_factors(&photons))
 }

@@ -2,7 +2,8 @@
 
 use super::file::at_bound;
 use super::{
-    Fit, FitError, FitSettings, Provenance, Report, Sampling, TankData, Work, compare, fit, machine_text,
+    Fit, FitContext, FitError, FitSettings, Provenance, Report, Sampling, TankData, compare, fit,
+    machine_text,
 };
 use dicom::utc_now;
 use files::measured::{MeasuredCurve, Scan, read_curves, read_output_factors};
@@ -84,7 +85,7 @@ impl FitJob {
     ///
     /// # Errors
     /// [`FitError`].
-    pub fn run(&self, work: &Work<'_>) -> Result<FittedMachine, FitError> {
+    pub fn run(&self, context: &FitContext<'_>) -> Result<FittedMachine, FitError> {
         let Self { start: word, files, fixed, settings } = self;
         let start = Machine::resolve(word)?;
         let read = files.read()?;
@@ -93,7 +94,7 @@ impl FitJob {
             let calibrated = read.data.calibrated(&start).to_text(&|_| Vec::new());
             Machine::parse(&calibrated, &path.display().to_string())?;
         }
-        let fit = fit(&start, &read.data, fixed, settings, work)?;
+        let fit = fit(&start, &read.data, fixed, settings, context)?;
         let (date, _) = utc_now();
         let date = format!("{}-{}-{}", &date[..4], &date[4..6], &date[6..]);
         let provenance = Provenance { start: word.clone(), date, files: read.digests.clone() };
@@ -105,8 +106,8 @@ impl FitJob {
             ..fit
         };
         let machine = Machine::parse(&machine_text(&fit, &provenance, None), "of the fit")?;
-        let control = &work.control.child();
-        let report = compare(&machine, &read.data, &settings.last, &Work { control, ..*work })?;
+        let control = &context.control.child();
+        let report = compare(&machine, &read.data, &settings.last, &FitContext { control, ..*context })?;
         let at_bound = fit.parameters.iter().filter_map(at_bound).collect();
         let report = Report { at_bound, held: fit.held.clone(), ..report };
         Ok(FittedMachine { fit, report, read, provenance })
@@ -130,9 +131,9 @@ pub fn compare_files(
     machine: &str,
     files: &TankFiles,
     sampling: &Sampling,
-    work: &Work<'_>,
+    context: &FitContext<'_>,
 ) -> Result<(Report, TankRead), FitError> {
     let machine = Machine::resolve(machine)?;
     let read = files.read()?;
-    Ok((compare(&machine, &read.data, sampling, work)?, read))
+    Ok((compare(&machine, &read.data, sampling, context)?, read))
 }

@@ -130,7 +130,7 @@ impl Default for FitSettings {
 
 /// Device, cancellation and progress of a fit; progress is a fraction of the largest possible work.
 #[derive(Clone, Copy)]
-pub struct Work<'a> {
+pub struct FitContext<'a> {
     pub device: &'a Compute,
     pub control: &'a JobControl,
     /// Called with a line for each stage.
@@ -220,12 +220,16 @@ pub fn compare(
     machine: &Machine,
     data: &TankData,
     sampling: &Sampling,
-    work: &Work<'_>,
+    context: &FitContext<'_>,
 ) -> Result<Report, FitError> {
     data.check(machine)?;
     let layout = Layout::new(data, &machine.calibration);
-    (work.tell)(&format!("comparing at {} quality: {} doses", sampling.quality.word(), layout.setups.len()));
-    let doses = layout.doses(machine, sampling, &|_| true, work.device, work.control)?;
+    (context.tell)(&format!(
+        "comparing at {} quality: {} doses",
+        sampling.quality.word(),
+        layout.setups.len()
+    ));
+    let doses = layout.doses(machine, sampling, &|_| true, context.device, context.control)?;
     Ok(Report::new(data, machine, &layout, &data.prepared(machine.sad_mm), &doses))
 }
 
@@ -238,11 +242,11 @@ pub fn fit(
     data: &TankData,
     fixed: &[Parameter],
     settings: &FitSettings,
-    work: &Work<'_>,
+    context: &FitContext<'_>,
 ) -> Result<Fit, FitError> {
     data.check(start)?;
     let calibrated = data.calibrated(start).calibration != start.calibration;
-    let start = &if calibrated { carried_over(start, data, settings, work)? } else { start.clone() };
+    let start = &if calibrated { carried_over(start, data, settings, context)? } else { start.clone() };
     let standings = standings(start, data, fixed);
     let of = |standing: Standing| standings.iter().filter(move |(_, s)| *s == standing);
     let mut layout = Layout::new(data, &start.calibration);
@@ -251,11 +255,11 @@ pub fn fit(
     }
     let prepared = data.prepared(start.sad_mm);
     let targets = |sampling: &Sampling| {
-        let held = held::factors_of(start, &layout, sampling, work)?;
+        let held = held::factors_of(start, &layout, sampling, context)?;
         Ok::<_, FitError>(Targets { data, layout: &layout, prepared: &prepared, start, held })
     };
     let (last_targets, targets) = (targets(&settings.last)?, targets(&settings.fine)?);
-    let mut run = Run { targets: &targets, settings, work, doses: 0, done: 0.0, most: f64::INFINITY };
+    let mut run = Run { targets: &targets, settings, context, doses: 0, done: 0.0, most: f64::INFINITY };
     let mut parameters: Vec<Parameter> = standings
         .iter()
         .filter(|(_, s)| matches!(s, Standing::Fitted | Standing::Held))
@@ -273,7 +277,7 @@ pub fn fit(
     let (mut rounds, mut uncertainties, mut columns) = (0, Vec::new(), Vec::new());
     while rounds < settings.rounds {
         rounds += 1;
-        (work.tell)(&format!("round {rounds}: {} parameters", parameters.len()));
+        (context.tell)(&format!("round {rounds}: {} parameters", parameters.len()));
         columns = run.columns(&parameters, &at)?;
         if rounds == 1 {
             let all = Model { targets: &targets, parameters: &parameters, at, photons, columns };
@@ -295,14 +299,14 @@ pub fn fit(
         let Some(step) = step else { break };
         (at, photons) = (step.at, step.photons);
         cost[1] = step.cost;
-        (work.tell)(&format!("  weighed sum of squares {:.1}, was {before:.1}", step.cost));
+        (context.tell)(&format!("  weighed sum of squares {:.1}, was {before:.1}", step.cost));
         if before - step.cost < LEAST_GAIN * before {
             break;
         }
     }
     if settings.last != settings.fine {
         // Few directions misjudge small fields: a last step is to the doses of the comparison.
-        (work.tell)(&format!("last step, at {} quality", settings.last.quality.word()));
+        (context.tell)(&format!("last step, at {} quality", settings.last.quality.word()));
         let there = run.photons(&targets.machine(&parameters, &at), &settings.last)?;
         let model = Model { targets: &last_targets, parameters: &parameters, at, photons: there, columns };
         let before = model.cost();
@@ -326,7 +330,7 @@ fn carried_over(
     start: &Machine,
     data: &TankData,
     settings: &FitSettings,
-    work: &Work<'_>,
+    context: &FitContext<'_>,
 ) -> Result<Machine, FitError> {
     let mut machine = data.calibrated(start);
     let ssd = |m: &Machine| match m.calibration {
@@ -335,7 +339,7 @@ fn carried_over(
     };
     let own = TankData { curves: Vec::new(), factors: data.factors.clone() };
     let layout = Layout::new(&own, &start.calibration);
-    let doses = layout.doses(start, &settings.fine, &|_| true, work.device, &work.control.child())?;
+    let doses = layout.doses(start, &settings.fine, &|_| true, context.device, &context.control.child())?;
     let (before, after) = (layout.calibration.map_or(0.0, |at| doses[at]), doses[layout.reference]);
     if let Some(measured) = data.factors.as_ref().and_then(|f| f.gy_per_mu) {
         let ratio = measured / after;

@@ -2,7 +2,7 @@
 
 use super::model::Model;
 use super::tank::Setup;
-use super::{FitError, FitSettings, Sampling, Targets, Work, solve};
+use super::{FitContext, FitError, FitSettings, Sampling, Targets, solve};
 use physics::{Machine, Parameter};
 
 /// The farthest that a parameter moves in a round, in units of what is believed of it.
@@ -14,7 +14,7 @@ const DERIVATIVE_STEP: f64 = 0.25;
 pub struct Run<'a> {
     pub targets: &'a Targets<'a>,
     pub settings: &'a FitSettings,
-    pub work: &'a Work<'a>,
+    pub context: &'a FitContext<'a>,
     pub doses: usize,
     /// Work done, and the most that may be needed with the comparison at the end, in units of [`Sampling::work`].
     pub done: f64,
@@ -41,11 +41,11 @@ impl Run<'_> {
     ) -> Result<Vec<f64>, FitError> {
         let layout = self.targets.layout;
         let count = layout.setups.iter().filter(|s| computed(s)).count();
-        let control = &self.work.control.child();
-        let photons = layout.photons(machine, sampling, computed, self.work.device, control)?;
+        let control = &self.context.control.child();
+        let photons = layout.photons(machine, sampling, computed, self.context.device, control)?;
         self.doses += count;
         self.done += count as f64 * sampling.work();
-        self.work.control.report((self.done / self.most).min(1.0) as f32);
+        self.context.control.report((self.done / self.most).min(1.0) as f32);
         Ok(photons)
     }
 
@@ -88,7 +88,7 @@ impl Run<'_> {
             let change =
                 |(there, here): (&f64, &f64)| if *there == 0.0 { 0.0 } else { (there - here) / step };
             columns.push(there.iter().zip(&here).map(change).collect());
-            (self.work.tell)(&format!("  {} done", parameter.word()));
+            (self.context.tell)(&format!("  {} done", parameter.word()));
         }
         Ok(columns)
     }

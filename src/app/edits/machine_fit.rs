@@ -4,7 +4,7 @@ use crate::jobs::{Answer, MachineFitAnswer, Requests};
 use crate::state::machine_fit::{Answered, MachineFitAction, Outcome, Running};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, State};
-use analysis::machine_fit::{FitJob, Work, compare_files};
+use analysis::machine_fit::{FitContext, FitJob, compare_files};
 use case::{Beam, Edit, Plan};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -41,13 +41,13 @@ impl Requests<'_> {
             let tell =
                 |line: &str| partial.borrow_mut()(answer(MachineFitAnswer::Stage(line.trim().to_owned())));
             let device = device.resolve().map_err(|e| e.to_string())?;
-            let work = Work { device: &device, control, tell: &tell };
+            let context = FitContext { device: &device, control, tell: &tell };
             let (machine, files, settings) = (from.machine.clone(), from.files.clone(), from.settings);
             let outcome = if fits {
                 let job = FitJob { start: machine, files, fixed: from.fixed.clone(), settings };
-                job.run(&work).map(|fitted| Outcome::Fitted(Arc::new(fitted)))
+                job.run(&context).map(|fitted| Outcome::Fitted(Arc::new(fitted)))
             } else {
-                let compared = compare_files(&machine, &files, &settings.last, &work);
+                let compared = compare_files(&machine, &files, &settings.last, &context);
                 compared.map(|compared| Outcome::Compared(Arc::new(compared)))
             };
             let outcome = outcome.map_err(|e| e.to_string())?;

@@ -2,7 +2,7 @@
 
 use super::job::Outcome;
 use super::unit::{TALLY, Unit};
-use super::workers::Work;
+use super::workers::BatchContext;
 use anyhow::Context as _;
 use engine::Digest;
 use files::{cache_folder, replace_file};
@@ -53,23 +53,28 @@ impl Program {
 }
 
 impl Record {
-    pub fn new(unit: &Unit<'_>, work: &Work<'_>, outcome: Outcome, (device, seconds): (&str, f64)) -> Self {
+    pub fn new(
+        unit: &Unit<'_>,
+        context: &BatchContext<'_>,
+        outcome: Outcome,
+        (device, seconds): (&str, f64),
+    ) -> Self {
         let Outcome { exit, note, inputs, .. } = outcome;
         // Parts are removed once they are merged, and what a cache holds is made again.
         let cache = cache_folder();
         let lasting = |path: &PathBuf| {
-            let is_part = path.starts_with(work.out) && path.ends_with(TALLY);
+            let is_part = path.starts_with(context.out) && path.ends_with(TALLY);
             let is_cached = cache.as_ref().is_some_and(|cache| path.starts_with(cache));
             !is_part && !is_cached && stamp(path).is_some()
         };
         Self {
-            digest: unit.digest(work.program),
+            digest: unit.digest(context.program),
             exit,
             note,
             seconds,
             device: device.to_owned(),
             words: unit.job.words.clone(),
-            program: work.program.digest.clone(),
+            program: context.program.digest.clone(),
             inputs: inputs.into_iter().filter(|(path, _)| lasting(path)).collect(),
             files: BTreeMap::new(),
         }
@@ -115,17 +120,17 @@ fn read(path: &Path) -> Option<Record> {
 }
 
 /// The record of a unit that is done: of the same words and program, with inputs and files as they were then.
-pub fn done(work: &Work<'_>, unit: &Unit<'_>) -> Option<Record> {
-    let folder = unit.folder(work.out);
-    let record = read(&folder.join(RECORD)).filter(|record| record.digest == unit.digest(work.program))?;
+pub fn done(context: &BatchContext<'_>, unit: &Unit<'_>) -> Option<Record> {
+    let folder = unit.folder(context.out);
+    let record = read(&folder.join(RECORD)).filter(|record| record.digest == unit.digest(context.program))?;
     let is_whole =
         |(name, then): (&String, &String)| content_digest(&folder.join(name)).is_ok_and(|now| now == *then);
     (record.inputs_stand() && record.files.iter().all(is_whole)).then_some(record)
 }
 
 /// Whether all that a done unit has read stands as it did then.
-pub fn inputs_stand(work: &Work<'_>, unit: &Unit<'_>) -> bool {
-    read(&unit.folder(work.out).join(RECORD)).is_some_and(|record| record.inputs_stand())
+pub fn inputs_stand(context: &BatchContext<'_>, unit: &Unit<'_>) -> bool {
+    read(&unit.folder(context.out).join(RECORD)).is_some_and(|record| record.inputs_stand())
 }
 
 impl Record {
@@ -168,9 +173,9 @@ pub fn check_own(folder: &Path, named: &Path) -> Result<(), String> {
 }
 
 /// The record of a unit, or of one of its parts, that has failed by the same words and program.
-pub fn failure(work: &Work<'_>, unit: &Unit<'_>) -> Option<Record> {
+pub fn failure(context: &BatchContext<'_>, unit: &Unit<'_>) -> Option<Record> {
     let parts = unit.job.pieces(unit.n);
     std::iter::once(*unit).chain(parts).find_map(|unit| {
-        read(&failed(&unit, work.out)).filter(|record| record.digest == unit.digest(work.program))
+        read(&failed(&unit, context.out)).filter(|record| record.digest == unit.digest(context.program))
     })
 }

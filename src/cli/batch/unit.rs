@@ -2,7 +2,7 @@
 
 use super::jobs_file::{Job, Word, with_files};
 use super::record::{Program, done};
-use super::workers::Work;
+use super::workers::BatchContext;
 use engine::Digest;
 use engine::mccs::Part;
 use std::ffi::OsString;
@@ -42,9 +42,9 @@ impl Job {
     }
 
     /// The merging of the job's parts, once all are there.
-    pub fn merge(&self, n: usize, work: &Work<'_>) -> Option<Unit<'_>> {
+    pub fn merge(&self, n: usize, context: &BatchContext<'_>) -> Option<Unit<'_>> {
         let piece = Piece::Merge(self.parts?);
-        let there = self.pieces(n).all(|part| done(work, &part).is_some());
+        let there = self.pieces(n).all(|part| done(context, &part).is_some());
         there.then_some(Unit { job: self, n, piece })
     }
 }

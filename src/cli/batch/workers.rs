@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Folder, program and device of a batch's jobs.
 #[derive(Debug)]
-pub struct Work<'a> {
+pub struct BatchContext<'a> {
     pub out: &'a Path,
     pub program: &'a Program,
     pub device: DeviceChoice,
@@ -41,10 +41,10 @@ struct Queue<'a> {
 
 /// Carries out units, over all devices. A card that cannot be opened hands its unit on and takes no other, so that one broken card
 /// does not fail a night's jobs.
-pub fn carry_out_all<'a>(work: &Work<'_>, units: &[Unit<'a>]) -> Vec<(Unit<'a>, Row)> {
+pub fn carry_out_all<'a>(context: &BatchContext<'_>, units: &[Unit<'a>]) -> Vec<(Unit<'a>, Row)> {
     let queue = Mutex::new(Queue { waiting: units.iter().copied().collect(), running: 0, ended: Vec::new() });
     let lock = || queue.lock().unwrap_or_else(PoisonError::into_inner);
-    let devices = work.device.spread();
+    let devices = context.device.spread();
     let alive = AtomicUsize::new(devices.len());
     let take = |device: DeviceChoice| loop {
         let unit = {
@@ -62,9 +62,9 @@ pub fn carry_out_all<'a>(work: &Work<'_>, units: &[Unit<'a>]) -> Vec<(Unit<'a>, 
                 None => return,
             }
         };
-        let (row, card_fault) = match work.stop.load(Ordering::Relaxed) {
+        let (row, card_fault) = match context.stop.load(Ordering::Relaxed) {
             true => (Row::bare(&unit, State::Stopped, ""), false),
-            false => carry_out(work, &unit, device),
+            false => carry_out(context, &unit, device),
         };
         let hands_on = card_fault && alive.fetch_sub(1, Ordering::Relaxed) > 1;
         let mut queue = lock();
@@ -90,20 +90,21 @@ pub fn carry_out_all<'a>(work: &Work<'_>, units: &[Unit<'a>]) -> Vec<(Unit<'a>, 
 }
 
 /// Carries out a unit; whether its card is at fault.
-fn carry_out(work: &Work<'_>, unit: &Unit<'_>, device: DeviceChoice) -> (Row, bool) {
+fn carry_out(context: &BatchContext<'_>, unit: &Unit<'_>, device: DeviceChoice) -> (Row, bool) {
     let begin = Instant::now();
-    let ended = in_process(work, unit, device).and_then(|(staging, outcome)| {
+    let ended = in_process(context, unit, device).and_then(|(staging, outcome)| {
         let Some(outcome) = outcome else { return Ok((Row::bare(unit, State::Stopped, ""), false)) };
         let (answered, card_fault) = (outcome.answered, outcome.card_fault);
-        let record = Record::new(unit, work, outcome, (&device.to_string(), begin.elapsed().as_secs_f64()));
+        let record =
+            Record::new(unit, context, outcome, (&device.to_string(), begin.elapsed().as_secs_f64()));
         if !answered {
-            record.fail(unit, work.out)?;
+            record.fail(unit, context.out)?;
             return Ok((Row::of(unit, State::Failed, &record), card_fault));
         }
         let record = record.close(&staging.path().join(NEW))?;
-        let folder = unit.folder(work.out);
+        let folder = unit.folder(context.out);
         staging.publish(NEW, &folder, |old| check_own(old, &folder).map_err(io::Error::other))?;
-        let _ = std::fs::remove_file(failed(unit, work.out));
+        let _ = std::fs::remove_file(failed(unit, context.out));
         Ok((Row::of(unit, State::Done, &record), false))
     });
     ended.unwrap_or_else(|error| (Row::bare(unit, State::Failed, &super::super::chain(&error)), false))
@@ -114,37 +115,37 @@ const NEW: &str = "new";
 
 /// Runs a unit's process to its end; no outcome where the batch was stopped.
 fn in_process(
-    work: &Work<'_>,
+    context: &BatchContext<'_>,
     unit: &Unit<'_>,
     device: DeviceChoice,
 ) -> anyhow::Result<(Temporary, Option<Outcome>)> {
-    let staging =
-        Temporary::folder_in(work.out).with_context(|| format!("cannot write to {}", work.out.display()))?;
+    let staging = Temporary::folder_in(context.out)
+        .with_context(|| format!("cannot write to {}", context.out.display()))?;
     let (folder, outcome) = (staging.path().join(NEW), staging.path().join("outcome.json"));
     create_dir(&folder)?;
     let log = folder.join("log.txt");
-    let child = Command::new(&work.program.path)
+    let child = Command::new(&context.program.path)
         .args(["job", "--device", &device.to_string(), "--folder"])
         .arg(&folder)
         .arg("--outcome")
         .arg(&outcome)
         .arg("--")
-        .args(unit.words(work.out, &folder))
+        .args(unit.words(context.out, &folder))
         // What a check keeps from run to run would be an input that no one names.
         .env("BEAMSIGHT_STATE", "")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(File::create(&log)?)
         .spawn()
-        .with_context(|| format!("cannot start {}", work.program.path.display()))?;
-    let Some(status) = wait(child, work.stop)? else { return Ok((staging, None)) };
+        .with_context(|| format!("cannot start {}", context.program.path.display()))?;
+    let Some(status) = wait(child, context.stop)? else { return Ok((staging, None)) };
     let said = || read_text(&log, JOBS_BYTES).unwrap_or_default();
     let read: Option<Outcome> =
         read_text(&outcome, JOBS_BYTES).ok().and_then(|text| serde_json::from_str(&text).ok());
     if read.is_none() {
         // Ctrl-C reaches both, and the process may be the first to end.
         std::thread::sleep(5 * LOOK_EVERY);
-        if work.stop.load(Ordering::Relaxed) {
+        if context.stop.load(Ordering::Relaxed) {
             return Ok((staging, None));
         }
     }

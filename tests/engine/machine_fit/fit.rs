@@ -1,8 +1,8 @@
 //! Data computed from a machine with altered numbers: the fit finds them again from the generic machine.
 
 use beamsight::analysis::machine_fit::{
-    Fit, FitError, FitSettings, FittedParameter, Provenance, Sampling, Standing, TankData, Work, compare,
-    fit, machine_text,
+    Fit, FitContext, FitError, FitSettings, FittedParameter, Provenance, Sampling, Standing, TankData,
+    compare, fit, machine_text,
 };
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality, beam_dose};
@@ -34,8 +34,8 @@ const SETTINGS: FitSettings = FitSettings {
 
 static CONTROL: LazyLock<JobControl> = LazyLock::new(JobControl::new);
 
-fn work() -> Work<'static> {
-    Work { device: &Compute::Cpu, control: &CONTROL, tell: &|_| {} }
+fn context() -> FitContext<'static> {
+    FitContext { device: &Compute::Cpu, control: &CONTROL, tell: &|_| {} }
 }
 
 /// The plane of the axis and X of a tank, by the engine itself: the dose at voxel centres.
@@ -125,11 +125,11 @@ fn altered_numbers_are_found_again() {
         (Parameter::ElectronShare, 0.12),
     ]);
     let data = measured(&truth, &[60.0, 160.0]);
-    let before = compare(&start, &data, &COARSE, &work()).unwrap();
-    let found = fit(&start, &data, &[Parameter::ExtraFocalSigma], &SETTINGS, &work()).unwrap();
+    let before = compare(&start, &data, &COARSE, &context()).unwrap();
+    let found = fit(&start, &data, &[Parameter::ExtraFocalSigma], &SETTINGS, &context()).unwrap();
     found.parameters.iter().for_each(|p| println!("{p:?}"));
     println!("{} rounds, {} doses, cost {:?}", found.rounds, found.doses, found.cost);
-    let report = compare(&found.machine, &data, &COARSE, &work()).unwrap();
+    let report = compare(&found.machine, &data, &COARSE, &context()).unwrap();
     let worst = |r: &beamsight::analysis::machine_fit::Report| {
         let curves = r.curves.iter().map(|c| c.greatest_percent.abs()).fold(0.0, f64::max);
         (curves, r.output_factors.iter().map(|f| f.difference_percent.abs()).fold(0.0, f64::max))
@@ -227,7 +227,7 @@ fn a_measured_dose_for_a_monitor_unit_is_found_again() {
     let data = TankData { curves: vec![curve], factors: Some(factors) };
     let of_electrons = |p: &Parameter| *p == Parameter::ElectronShare;
     let fixed: Vec<Parameter> = Parameter::ALL.into_iter().filter(|p| !of_electrons(p)).collect();
-    let found = fit(&start, &data, &fixed, &SETTINGS, &work()).unwrap();
+    let found = fit(&start, &data, &fixed, &SETTINGS, &context()).unwrap();
     let share = of(&found, Parameter::ElectronShare);
     println!("{share:?}, calibrated {}, {:?}", found.calibrated, found.machine.calibration);
     assert!(found.calibrated && found.machine.calibration == calibration);
@@ -271,7 +271,7 @@ fn without_output_factors_those_of_the_start_hold_beside_another_spectrum() {
         Parameter::ExtraFocalSigma,
     ];
     let fixed: Vec<Parameter> = Parameter::ALL.into_iter().filter(|p| !fitted.contains(p)).collect();
-    let found = fit(&start, &data, &fixed, &SETTINGS, &work()).unwrap();
+    let found = fit(&start, &data, &fixed, &SETTINGS, &context()).unwrap();
     found.parameters.iter().for_each(|p| println!("{p:?}"));
     println!("{:?}", found.held);
     let slope = of(&found, Parameter::SpectrumSlope);
@@ -288,7 +288,7 @@ fn without_output_factors_those_of_the_start_hold_beside_another_spectrum() {
         "{:?}",
         found.held
     );
-    let report = compare(&found.machine, &data, &COARSE, &work()).unwrap();
+    let report = compare(&found.machine, &data, &COARSE, &context()).unwrap();
     assert!(report.is_within(), "{:?}", report.outside());
 }
 
@@ -302,7 +302,7 @@ fn what_was_not_measured_stays_and_the_end_of_a_range_is_a_failure() {
     let data = TankData { factors: None, ..measured(&truth, &[60.0]) };
     let fitted = [Parameter::FocalX, Parameter::ExtraFocalShare, Parameter::ExtraFocalSigma];
     let fixed: Vec<Parameter> = Parameter::ALL.into_iter().filter(|p| !fitted.contains(p)).collect();
-    let found = fit(&start, &data, &fixed, &SETTINGS, &work()).unwrap();
+    let found = fit(&start, &data, &fixed, &SETTINGS, &context()).unwrap();
     for parameter in [Parameter::ExtraFocalShare, Parameter::ExtraFocalSigma] {
         assert_eq!(of(&found, parameter).standing, Standing::Held, "{:?}", of(&found, parameter));
     }
@@ -324,14 +324,14 @@ fn a_fit_is_cancelled_and_refuses_what_it_cannot_do() {
     let data = TankData { curves: vec![curve], factors: None };
     let control = JobControl::new();
     control.cancel();
-    let cancelled = Work { control: &control, ..work() };
+    let cancelled = FitContext { control: &control, ..context() };
     assert_eq!(fit(&start, &data, &[], &SETTINGS, &cancelled).unwrap_err().to_string(), "cancelled");
-    let fixed = fit(&start, &data, &Parameter::ALL, &SETTINGS, &work());
+    let fixed = fit(&start, &data, &Parameter::ALL, &SETTINGS, &context());
     assert!(matches!(fixed, Err(FitError::NoParameter(_))), "{fixed:?}");
-    let nothing = fit(&start, &TankData::default(), &[], &SETTINGS, &work());
+    let nothing = fit(&start, &TankData::default(), &[], &SETTINGS, &context());
     assert!(matches!(nothing, Err(FitError::NoData)), "{nothing:?}");
     let point = Machine::resolve("point-6mv").unwrap();
-    assert!(matches!(fit(&point, &data, &[], &SETTINGS, &work()), Err(FitError::Uncalibrated(_))));
+    assert!(matches!(fit(&point, &data, &[], &SETTINGS, &context()), Err(FitError::Uncalibrated(_))));
 }
 
 /// A focal spot that is wide along Y alone blurs inline profiles and no others. The tank here has its collimator at 0.
@@ -356,7 +356,7 @@ fn inline_profiles_are_those_along_y() {
         curve(ScanAxis::Crossline, &inline),
     ];
     let data = TankData { curves, factors: None };
-    let report = compare(&machine, &data, &Sampling { across_mm: 5.0, ..COARSE }, &work()).unwrap();
+    let report = compare(&machine, &data, &Sampling { across_mm: 5.0, ..COARSE }, &context()).unwrap();
     let worst: Vec<f64> = report.curves.iter().map(|c| c.greatest_percent.abs()).collect();
     println!("{worst:?}");
     assert!(worst[0] < 0.5 && worst[1] < 0.5 && worst[2] > 3.0, "{worst:?}");
