@@ -118,7 +118,7 @@ fn poses(random: &mut Random, count: usize) -> Vec<Pose> {
     (0..count).map(|_| Pose::new(within(20.0), within(15.0))).collect()
 }
 
-struct Case {
+struct DrrCase {
     name: &'static str,
     view: View,
     volume: Arc<Volume<f32>>,
@@ -131,7 +131,7 @@ struct Case {
     still: bool,
 }
 
-impl Case {
+impl DrrCase {
     fn request(&self, random: &mut Random, run: usize) -> Result<DrrRequest, DeviceError> {
         Ok(DrrRequest {
             attenuation: Arc::clone(&self.volume),
@@ -184,8 +184,8 @@ pub fn report(device: &Compute, options: &Options, control: &JobControl) -> Resu
     Ok(report)
 }
 
-fn on_cpu_cases(small: &Arc<Volume<f32>>) -> Vec<Case> {
-    let case = |name, view, integrator, pixels| Case {
+fn on_cpu_cases(small: &Arc<Volume<f32>>) -> Vec<DrrCase> {
+    let case = |name, view, integrator, pixels| DrrCase {
         name,
         view,
         volume: Arc::clone(small),
@@ -209,11 +209,11 @@ fn on_cpu_cases(small: &Arc<Volume<f32>>) -> Vec<Case> {
     ]
 }
 
-fn on_card_cases(small: &Arc<Volume<f32>>) -> Vec<Case> {
+fn on_card_cases(small: &Arc<Volume<f32>>) -> Vec<DrrCase> {
     let mut cases = Vec::new();
     let mut add = |name, view, integrator, pixels, batch, paper| {
         let volume = Arc::clone(small);
-        cases.push(Case { name, view, volume, integrator, pixels, batch, paper, still: false });
+        cases.push(DrrCase { name, view, volume, integrator, pixels, batch, paper, still: false });
     };
     let along_z = Integrator::Texture { step_mm: Some(SMALL.1[2]) };
     let along_y = Integrator::Texture { step_mm: Some(SMALL.1[0]) };
@@ -239,8 +239,8 @@ fn on_card_cases(small: &Arc<Volume<f32>>) -> Vec<Case> {
     cases
 }
 
-fn gold_cases(gold: &Arc<Volume<f32>>) -> Vec<Case> {
-    let case = |(view, step, pixels, batch)| Case {
+fn gold_cases(gold: &Arc<Volume<f32>>) -> Vec<DrrCase> {
+    let case = |(view, step, pixels, batch)| DrrCase {
         name: "gold",
         view,
         volume: Arc::clone(gold),
@@ -258,7 +258,7 @@ fn gold_cases(gold: &Arc<Volume<f32>>) -> Vec<Case> {
     all.map(case).collect()
 }
 
-fn rays(case: &Case, random: &mut Random, run: usize, cache: &Cache) -> Result<Rays, DeviceError> {
+fn rays(case: &DrrCase, random: &mut Random, run: usize, cache: &Cache) -> Result<Rays, DeviceError> {
     Rays::new(&case.request(random, run)?, cache).map_err(|why| failed(&why))
 }
 
@@ -275,7 +275,7 @@ fn samples(rays: &Rays) -> f64 {
     (0..4096).map(of).sum::<f64>() / 4096.0
 }
 
-fn line(case: &Case, rays: &Rays, times_us: &[f64], call_us: f64) -> Line {
+fn line(case: &DrrCase, rays: &Rays, times_us: &[f64], call_us: f64) -> Line {
     let mean = times_us.iter().sum::<f64>() / times_us.len() as f64;
     let variance = times_us.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / times_us.len() as f64;
     let volume =
@@ -300,7 +300,7 @@ fn line(case: &Case, rays: &Rays, times_us: &[f64], call_us: f64) -> Line {
 
 /// `us` on one thread: the processor's time where the system tells (Linux), else the clock's. `call_us` on all threads, by
 /// the clock.
-fn line_on_cpu(case: &Case, runs: usize, control: &JobControl) -> Result<Line, DeviceError> {
+fn line_on_cpu(case: &DrrCase, runs: usize, control: &JobControl) -> Result<Line, DeviceError> {
     let mut random = Random::new(1);
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(|why| failed(&why))?;
     let mut time = |run: usize, alone: bool| {
@@ -336,8 +336,8 @@ fn busy_us() -> Option<f64> {
 }
 
 /// Keeps a card busy for some tenths of a millisecond, and hardly touches its caches: many steps through a small volume.
-fn filler() -> Result<Case, DeviceError> {
-    Ok(Case {
+fn filler() -> Result<DrrCase, DeviceError> {
+    Ok(DrrCase {
         name: "filler",
         view: View::Ap,
         volume: trunk(([32; 3], [1.0; 3]))?,
@@ -350,7 +350,7 @@ fn filler() -> Result<Case, DeviceError> {
 }
 
 fn line_on_card(
-    case: &Case,
+    case: &DrrCase,
     card: &cuda::Device,
     runs: usize,
     control: &JobControl,
@@ -397,7 +397,7 @@ fn blocks(
 ) -> Result<Vec<Block>, DeviceError> {
     let mut all = Vec::new();
     for pixels in [1024, 1536, 2048, 8192, 90_000] {
-        let case = Case {
+        let case = DrrCase {
             name: "blocks",
             view: View::Slices,
             volume: Arc::clone(small),

@@ -20,7 +20,7 @@ pub const PAPER_BATCH: u64 = 672_000;
 pub const PAPER_BATCHES: u64 = 80;
 
 /// A case of the paper.
-struct Case {
+struct PaperCase {
     name: &'static str,
     size: [usize; 3],
     spacing_mm: f64,
@@ -29,16 +29,22 @@ struct Case {
     paper_s: [f64; 2],
 }
 
-const CASES: [Case; 3] = [
-    Case {
+const CASES: [PaperCase; 3] = [
+    PaperCase {
         name: "phantom",
         size: [100, 100, 100],
         spacing_mm: 3.0,
         lungs: false,
         paper_s: [PAPER_BATCHES as f64 * 0.792, PAPER_BATCHES as f64 * 8.91],
     },
-    Case { name: "lung1", size: [192, 196, 100], spacing_mm: 2.5, lungs: true, paper_s: [81.0, 810.0] },
-    Case { name: "lung2", size: [240, 240, 120], spacing_mm: 2.0, lungs: true, paper_s: [174.0, 1635.0] },
+    PaperCase { name: "lung1", size: [192, 196, 100], spacing_mm: 2.5, lungs: true, paper_s: [81.0, 810.0] },
+    PaperCase {
+        name: "lung2",
+        size: [240, 240, 120],
+        spacing_mm: 2.0,
+        lungs: true,
+        paper_s: [174.0, 1635.0],
+    },
 ];
 
 /// A line of the table.
@@ -88,7 +94,7 @@ pub fn lines(
     let on_cpu = matches!(devices, [Compute::Cpu]);
     let batches = if on_cpu { 4 } else { PAPER_BATCHES };
     let mut lines = Vec::new();
-    for Case { name, size, spacing_mm, lungs, paper_s } in CASES {
+    for PaperCase { name, size, spacing_mm, lungs, paper_s } in CASES {
         let wanted = options.wants(name);
         let linear = name == "phantom" && options.wants("linear");
         if !(wanted || linear) {

@@ -22,7 +22,7 @@ const ARCS: [(char, usize, f64, f64); 4] =
 const ARC_ANGLES: usize = 21;
 
 /// A line of the table.
-struct Case<'a> {
+struct PathCase<'a> {
     name: String,
     density: &'a Volume<f32>,
     sources_mm: Vec<DVec3>,
@@ -45,7 +45,7 @@ pub(super) fn rows(
             let density = geometry.density(case.resampling);
             let sources_mm = vec![case.source_mm(density.grid().middle_mm())];
             let paper = paper.map(|seconds| (seconds * 1e3, "GTX 280"));
-            let case = Case { name, density: &density, sources_mm, paper };
+            let case = PathCase { name, density: &density, sources_mm, paper };
             rows.extend(time(&case, device, options, control)?);
         }
     }
@@ -55,7 +55,7 @@ pub(super) fn rows(
         if options.wants(&name) {
             let (density, sources_mm) = arc(geometry, resampling, first_deg);
             let paper = Some((seconds * 1e3, "GTX 280, whole doses"));
-            let case = Case { name, density: &density, sources_mm, paper };
+            let case = PathCase { name, density: &density, sources_mm, paper };
             rows.extend(time(&case, device, options, control)?);
         }
     }
@@ -73,7 +73,7 @@ fn arc(geometry: &Geometry, resampling: usize, first_deg: f64) -> (Volume<f32>, 
 }
 
 fn time(
-    case: &Case<'_>,
+    case: &PathCase<'_>,
     device: &Compute,
     options: &Options,
     control: &JobControl,
@@ -110,7 +110,7 @@ fn time(
     }
 }
 
-fn on_cpu(case: &Case<'_>, options: &Options, control: &JobControl) -> Result<f64, DeviceError> {
+fn on_cpu(case: &PathCase<'_>, options: &Options, control: &JobControl) -> Result<f64, DeviceError> {
     let mut times = Vec::new();
     for _ in 0..=options.runs {
         let mut all = 0.0;
@@ -126,7 +126,7 @@ fn on_cpu(case: &Case<'_>, options: &Options, control: &JobControl) -> Result<f6
 
 /// The kernels alone, and the whole calls.
 fn on_wgpu(
-    case: &Case<'_>,
+    case: &PathCase<'_>,
     card: &wgpu::Device,
     options: &Options,
     control: &JobControl,
@@ -153,7 +153,7 @@ fn on_wgpu(
 
 /// The kernels alone, everything they read on the card; and the way they went.
 fn on_card(
-    case: &Case<'_>,
+    case: &PathCase<'_>,
     card: &Device,
     way: PathMethod,
     options: &Options,
@@ -183,7 +183,7 @@ fn on_card(
 
 /// The whole call: launch, copy to the host, and all between; the density is on the card.
 fn call(
-    case: &Case<'_>,
+    case: &PathCase<'_>,
     card: &Device,
     way: PathMethod,
     options: &Options,

@@ -19,7 +19,7 @@ const TOLERANCE_WGPU_PREVIEW: f64 = 1.0;
 /// ... of the plain reference, in the worst voxel of small cases: next to air and bone, where few lines tell.
 const OF_REFERENCE: f64 = 1.5;
 
-struct Case {
+struct DoseCase {
     name: String,
     request: DoseRequest,
 }
@@ -58,7 +58,7 @@ pub(super) fn small_rows(device: &Compute, control: &JobControl) -> Result<Vec<R
 }
 
 /// A dose beside that of the CPU.
-fn compare(case: &Case, device: &Compute, control: &JobControl) -> Result<Row, DeviceError> {
+fn compare(case: &DoseCase, device: &Compute, control: &JobControl) -> Result<Row, DeviceError> {
     let want = cpu::cccs::beam_dose(&case.request, control);
     let want = want.map(|dose| dose.gy.data().iter().map(|gy| f64::from(*gy)).collect());
     let tolerance = match (device, case.request.quality) {
@@ -71,7 +71,7 @@ fn compare(case: &Case, device: &Compute, control: &JobControl) -> Result<Row, D
 
 /// A dose beside that of the plain reference, by as many lines as leave nothing of the lattice's own to speak of, and with
 /// collimators that stand still at so many places of their way.
-fn judge(case: &Case, device: &Compute, control: &JobControl) -> Result<Row, DeviceError> {
+fn judge(case: &DoseCase, device: &Compute, control: &JobControl) -> Result<Row, DeviceError> {
     const LINES: usize = 3;
     const STEPS: usize = 300;
     let plain = DoseRequest { beam: in_steps(&case.request.beam, STEPS), ..case.request.clone() };
@@ -82,7 +82,7 @@ fn judge(case: &Case, device: &Compute, control: &JobControl) -> Result<Row, Dev
 fn beside(
     want: Result<Vec<f64>, DoseError>,
     (against, tolerance): (&'static str, f64),
-    case: &Case,
+    case: &DoseCase,
     device: &Compute,
     control: &JobControl,
 ) -> Result<Row, DeviceError> {
@@ -118,7 +118,7 @@ fn beside(
 }
 
 /// Small ones, of a machine without calibration: the reference has none.
-fn small_cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
+fn small_cases() -> Result<Vec<DoseCase>, Box<dyn std::error::Error>> {
     let machine = (*Machine::resolve("generic-6mv")?).clone();
     let machine = Arc::new(Machine { calibration: Calibration::PhotonFluence {}, ..machine });
     let slab = |p: DVec3| if p.y.abs() < 15.0 { (0.26, Material::Lung) } else { (1.0, Material::Water) };
@@ -143,9 +143,9 @@ fn small_cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
             quality: Quality::Full,
             dose_to: DoseTo::Medium,
         };
-        Ok(Case { name: name.to_owned(), request })
+        Ok(DoseCase { name: name.to_owned(), request })
     };
-    let mut cases: Vec<Case> =
+    let mut cases: Vec<DoseCase> =
         media.into_iter().map(case).collect::<Result<_, Box<dyn std::error::Error>>>()?;
     // Jaws that sweep, one axis and both; and both with leaves that sweep under them.
     let mut moving = |name: &str, mut beam: Beam, to: Jaws, leaves_by_mm: f64| {
@@ -154,7 +154,7 @@ fn small_cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
         beam.control_points[0].meterset_weight = 0.0;
         beam.control_points.push(ControlPoint { meterset_weight: 1.0, ..last });
         let request = DoseRequest { beam, ..cases[0].request.clone() };
-        cases.push(Case { name: name.to_owned(), request });
+        cases.push(DoseCase { name: name.to_owned(), request });
     };
     let jaws = |x: [f64; 2], y: [f64; 2]| Jaws { x, y };
     let narrow = field(jaws([-20.0, 18.0], [-14.0, 14.0]), 10.0, 20.0, 0.0);
@@ -190,7 +190,7 @@ pub(super) fn field(jaws: Jaws, gantry_deg: f64, collimator_deg: f64, couch_deg:
     beam
 }
 
-fn cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
+fn cases() -> Result<Vec<DoseCase>, Box<dyn std::error::Error>> {
     let machine = Machine::resolve("generic-6mv")?;
     let mut cases = Vec::new();
     let mut add =
@@ -203,7 +203,7 @@ fn cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
                 quality,
                 dose_to: DoseTo::Medium,
             };
-            cases.push(Case { name: name.to_owned(), request });
+            cases.push(DoseCase { name: name.to_owned(), request });
         };
     let square = |side: f64| Jaws::symmetric(side, side);
     let water = patient(DVec3::splat(5.0), [40, 36, 38], |_| (1.0, Material::Water))?;

@@ -18,7 +18,7 @@ const TOLERANCE: f64 = 100.0;
 /// A card's texture filter: weights of 8 bits, texels of 16.
 const TEXTURE: f64 = 5000.0;
 
-struct Case {
+struct DrrCase {
     name: &'static str,
     request: DrrRequest,
     /// Attenuation of a box that fills the grid.
@@ -66,7 +66,7 @@ fn on_cpu(rays: &Rays, control: &JobControl) -> Result<Vec<f32>, DeviceError> {
 }
 
 fn compare(
-    case: &Case,
+    case: &DrrCase,
     request: &DrrRequest,
     device: &Compute,
     control: &JobControl,
@@ -216,7 +216,7 @@ fn volume(
     Ok(Arc::new(Volume::new(Arc::new(grid), data)))
 }
 
-fn cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
+fn cases() -> Result<Vec<DrrCase>, Box<dyn std::error::Error>> {
     let straight = DMat3::IDENTITY;
     let oblique = DMat3::from_euler(EulerRot::ZYX, 0.4, -0.3, 0.2);
     let side = DMat3::from_euler(EulerRot::XYZ, 1.2, 0.4, -0.3);
@@ -255,7 +255,7 @@ fn cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
         ("speckled ball, values below 0", signed, far, None),
         ("one plane", one_plane, far, None),
     ];
-    let case = |(name, attenuation, projection, uniform): (&'static str, _, _, _)| Case {
+    let case = |(name, attenuation, projection, uniform): (&'static str, _, _, _)| DrrCase {
         name,
         request: DrrRequest {
             attenuation,

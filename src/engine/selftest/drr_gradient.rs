@@ -19,7 +19,7 @@ const SAME_INTEGRALS: f64 = 0.001;
 const STEP_MM: f64 = 3.0;
 
 pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
-    let case = Case::new(control).map_err(|why| call(&*why))?;
+    let case = GradientCase::new(control).map_err(|why| call(&*why))?;
     match device {
         Compute::Cpu | Compute::Wgpu(_) => {
             Ok(vec![case.row(device, "integral", "samples in f64", TOLERANCE, {
@@ -37,7 +37,7 @@ fn call(why: &dyn std::error::Error) -> DeviceError {
     DeviceError::case("drr_gradient", why)
 }
 
-struct Case {
+struct GradientCase {
     level: Arc<Level>,
     /// With their pixels.
     views: Vec<(Projection, Vec<u32>)>,
@@ -50,7 +50,7 @@ struct Case {
 /// Values, those wanted, and whether an equal run gave the same bits.
 type Compare = (Vec<f64>, Vec<f64>, bool);
 
-impl Case {
+impl GradientCase {
     fn new(control: &JobControl) -> Result<Self, Box<dyn std::error::Error>> {
         // As many voxels along each axis as make an even number: else the middle samples of rays from face to opposite face lie in
         // a plane of voxel centres, where gradients are those of either side.

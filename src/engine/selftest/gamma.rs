@@ -12,7 +12,7 @@ use std::sync::Arc;
 const TOLERANCE: f64 = 1e-5;
 const CLOSED_FORM: f64 = 1e-3;
 
-struct Case {
+struct GammaCase {
     name: &'static str,
     request: GammaRequest,
     /// Gamma in closed form, where there is one.
@@ -83,7 +83,7 @@ fn run(
 }
 
 fn row(
-    case: &Case,
+    case: &GammaCase,
     device: &Compute,
     against: &'static str,
     tolerance: f64,
@@ -135,7 +135,7 @@ fn compare(got: &GammaResult, want: &GammaResult) -> (f64, f64) {
 }
 
 /// A random part has the values of the whole, bit for bit.
-fn part_against_whole(case: &Case, got: &GammaResult, control: &JobControl) -> (f64, f64) {
+fn part_against_whole(case: &GammaCase, got: &GammaResult, control: &JobControl) -> (f64, f64) {
     // Where the case is a part the whole is to be found, else a part.
     let subset = case.request.subset.is_none().then_some(Subset { count: 200, seed: 5 });
     let Ok(other) = cpu::gamma::gamma(&GammaRequest { subset, ..case.request.clone() }, control) else {
@@ -167,7 +167,7 @@ fn rough(grid: &Arc<Grid>, seed: u64, gy: f64) -> Arc<Volume<f32>> {
     Arc::new(Volume::new(Arc::clone(grid), noisy))
 }
 
-fn cases(extent: f64) -> Result<Vec<Case>, GridError> {
+fn cases(extent: f64) -> Result<Vec<GammaCase>, GridError> {
     let voxels = |n: usize| (extent * n as f64) as usize;
     let cut = |size: [usize; 3]| size.map(voxels);
     let corner = |x: f64, y: f64, z: f64| DVec3::new(extent * x, extent * y, z);
@@ -187,7 +187,7 @@ fn cases(extent: f64) -> Result<Vec<Case>, GridError> {
     let mut cases = Vec::new();
     let mut add = |name, a: &Arc<Volume<f32>>, b: &Arc<Volume<f32>>, criteria: &[Criterion], known| {
         let request = GammaRequest::new(Arc::clone(a), Arc::clone(b), criteria.to_vec());
-        cases.push(Case { name, request: GammaRequest { threshold_percent: 0.0, ..request }, known });
+        cases.push(GammaCase { name, request: GammaRequest { threshold_percent: 0.0, ..request }, known });
         cases.len() - 1
     };
     let flat = |gy: f64| dose(&even, move |_| gy);

@@ -19,7 +19,7 @@ const TOLERANCE_MM: f64 = 0.01;
 /// source, the target.
 type Closed = fn(&Grid, DVec3, DVec3) -> f64;
 
-struct Case {
+struct PathCase {
     name: String,
     density: Volume<f32>,
     source_mm: DVec3,
@@ -29,7 +29,7 @@ struct Case {
     large: bool,
 }
 
-impl Case {
+impl PathCase {
     /// Depths on the density's own grid.
     fn new(name: impl Into<String>, density: Volume<f32>, source_mm: DVec3, closed: Option<Closed>) -> Self {
         let targets = density.grid().clone();
@@ -45,7 +45,7 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, D
             let density = geometry.density(case.resampling);
             let source_mm = case.source_mm(density.grid().middle_mm());
             let name = format!("de Greef {}-{}", geometry.name, case.name);
-            let case = Case { large: true, ..Case::new(name, density, source_mm, None) };
+            let case = PathCase { large: true, ..PathCase::new(name, density, source_mm, None) };
             rows.extend(try_case(&case, device, control)?);
         }
     }
@@ -63,7 +63,7 @@ pub(super) fn small_rows(device: &Compute, control: &JobControl) -> Result<Vec<R
 }
 
 /// A case in every way there is on the device, against everything there is to compare with.
-fn try_case(case: &Case, device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
+fn try_case(case: &PathCase, device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let on_cpu = || cpu::path::radiological_depth_at(&case.density, case.source_mm, &case.targets, control);
     let mut answers = Vec::new();
     let mut wanted = Vec::new();
@@ -92,7 +92,7 @@ fn try_case(case: &Case, device: &Compute, control: &JobControl) -> Result<Vec<R
             wanted.push(("cpu", on_cpu()?.data().iter().map(|&d| f64::from(d)).collect()));
         }
         Compute::Wgpu(card) => {
-            let Case { density, source_mm, targets, .. } = case;
+            let PathCase { density, source_mm, targets, .. } = case;
             let on_card = || wgpu::path::radiological_depth_at(card, density, *source_mm, targets, control);
             answers.push((PathMethod::Voxels.word(), on_card()?.0, on_card()?.0));
             wanted.push(("cpu", on_cpu()?.data().iter().map(|&d| f64::from(d)).collect()));
@@ -126,7 +126,7 @@ fn try_case(case: &Case, device: &Compute, control: &JobControl) -> Result<Vec<R
 }
 
 /// A value for every target, from source and target in patient LPS, mm.
-fn each_target(case: &Case, value: impl Fn(DVec3, DVec3) -> f64 + Sync) -> Vec<f64> {
+fn each_target(case: &PathCase, value: impl Fn(DVec3, DVec3) -> f64 + Sync) -> Vec<f64> {
     let of = |n: usize| value(case.source_mm, case.targets.centre_of_mm(n));
     (0..case.targets.len()).into_par_iter().map(of).collect()
 }
@@ -147,7 +147,7 @@ fn box_mm(grid: &Grid, low: [usize; 3], high: [usize; 3]) -> (DVec3, DVec3) {
 const BEAD: [usize; 3] = [21, 13, 4];
 const BEAD_DENSITY: f32 = 7.8;
 
-fn closed_forms() -> Vec<Case> {
+fn closed_forms() -> Vec<PathCase> {
     let water: Closed = |grid, from, to| {
         let (low, high) = box_mm(grid, [0; 3], grid.size());
         chord_mm(low, high, from, to)
@@ -171,17 +171,17 @@ fn closed_forms() -> Vec<Case> {
         let grid = even([64, 60, 52], DVec3::new(3.0, 3.5, 4.0));
         let source = |v: &Volume<f32>| v.grid().middle_mm() + DVec3::from(offset);
         let cube = filled(grid, |_, _, _| 1.0);
-        cases.push(Case::new(format!("water, {name}"), cube, DVec3::from(offset), Some(water)));
+        cases.push(PathCase::new(format!("water, {name}"), cube, DVec3::from(offset), Some(water)));
         let planes = filled(oblique(), |_, _, k| 0.25 * k as f32);
         let at = source(&planes);
-        cases.push(Case::new(format!("uneven slabs, {name}"), planes, at, Some(slabs)));
+        cases.push(PathCase::new(format!("uneven slabs, {name}"), planes, at, Some(slabs)));
         let one = with_bead();
         let at = source(&one);
-        cases.push(Case::new(format!("one steel voxel, {name}"), one, at, Some(bead)));
+        cases.push(PathCase::new(format!("one steel voxel, {name}"), one, at, Some(bead)));
     }
     let nothing: Closed = |_, _, _| 0.0;
     let air = filled(oblique(), |_, _, _| 0.0);
-    cases.push(Case::new("air", air, DVec3::new(0.0, -900.0, 0.0), Some(nothing)));
+    cases.push(PathCase::new("air", air, DVec3::new(0.0, -900.0, 0.0), Some(nothing)));
     cases
 }
 
@@ -201,28 +201,28 @@ fn speckle(grid: Grid, seed: u64) -> Volume<f32> {
     filled(grid, |_, _, _| (random.unit() * 3.0).floor() as f32)
 }
 
-fn random_grids() -> Vec<Case> {
+fn random_grids() -> Vec<PathCase> {
     let mut cases = Vec::new();
     for (name, offset) in OFFSETS {
         let density = speckle(oblique(), 1);
         let source = density.grid().middle_mm() + DVec3::from(offset);
-        cases.push(Case::new(format!("oblique, uneven planes, {name}"), density, source, None));
+        cases.push(PathCase::new(format!("oblique, uneven planes, {name}"), density, source, None));
         let density = speckle(even([100, 90, 40], DVec3::new(3.0, 3.0, 4.5)), 2);
-        cases.push(Case::new(format!("random voxels, {name}"), density, DVec3::from(offset), None));
+        cases.push(PathCase::new(format!("random voxels, {name}"), density, DVec3::from(offset), None));
     }
     for voxel in
         [[11.3, 7.7, 2.2], [20.0, 10.0, 3.0], [20.5, 10.0, 3.0], [20.5, 10.5, 3.0], [20.5, 10.5, 3.5]]
     {
         let density = speckle(oblique(), 3);
         let source = density.grid().patient_from_voxel(DVec3::from(voxel));
-        cases.push(Case::new(format!("source inside, at voxel {voxel:?}"), density, source, None));
+        cases.push(PathCase::new(format!("source inside, at voxel {voxel:?}"), density, source, None));
     }
     let targets = Grid::axis_aligned(DVec3::new(20.0, -60.0, -10.0), DVec3::splat(4.3), [18, 17, 16]);
     for source in [DVec3::new(30.0, -900.0, 200.0), DVec3::new(-900.0, 20.0, 30.0)] {
         let density = speckle(oblique(), 4);
         let name = format!("targets of another grid, from {source}");
         let targets = Arc::new(targets.clone().expect("a valid grid"));
-        cases.push(Case { targets, ..Case::new(name, density, source, None) });
+        cases.push(PathCase { targets, ..PathCase::new(name, density, source, None) });
     }
     let holes = |i: usize, j: usize, k: usize| match (7 * i + 3 * j + k) % 11 {
         0 => f32::NAN,
@@ -230,7 +230,7 @@ fn random_grids() -> Vec<Case> {
         n => n as f32 / 5.0,
     };
     let density = filled(oblique(), holes);
-    cases.push(Case::new("what is no number is air", density, DVec3::new(90.0, -900.0, 20.0), None));
+    cases.push(PathCase::new("what is no number is air", density, DVec3::new(90.0, -900.0, 20.0), None));
     cases
 }
 
@@ -247,10 +247,10 @@ const EDGES_AND_CORNERS_MM: [[f64; 3]; 8] = [
     [7.5, 7.5, 7.5],
 ];
 
-fn edges_and_corners() -> Vec<Case> {
+fn edges_and_corners() -> Vec<PathCase> {
     let case = |source: [f64; 3]| {
         let density = speckle(even([16; 3], DVec3::ONE), 5);
-        Case::new(format!("edges and corners, from {source:?}"), density, DVec3::from(source), None)
+        PathCase::new(format!("edges and corners, from {source:?}"), density, DVec3::from(source), None)
     };
     EDGES_AND_CORNERS_MM.into_iter().map(case).collect()
 }

@@ -8,7 +8,7 @@ use crate::gamma::{Criterion, GammaRequest, GammaResult};
 use crate::jobs::failure::Failure;
 use crate::{Compute, DeviceError, JobControl, cpu, cuda, wgpu};
 use geometry::Volume;
-pub use pairs::{CASES, Case, computed};
+pub use pairs::{CASES, PaperCase, computed};
 use std::sync::Arc;
 
 /// Phases of a card that are kernels, by its own events.
@@ -111,7 +111,7 @@ pub fn lines(
     Ok(lines)
 }
 
-fn asks(case: &Case) -> Vec<GammaRequestCase> {
+fn asks(case: &PaperCase) -> Vec<GammaRequestCase> {
     let usual = Criterion::global(3.0, 3.0);
     let [paper_cpu, paper_gpu, _] = case.paper_s;
     let ask = |table, size, criterion, threshold_percent, paper_s| GammaRequestCase {
@@ -141,7 +141,7 @@ fn asks(case: &Case) -> Vec<GammaRequestCase> {
 }
 
 fn time(
-    case: &Case,
+    case: &PaperCase,
     ask: &GammaRequestCase,
     [reference, evaluated]: &Pair,
     device: &Compute,

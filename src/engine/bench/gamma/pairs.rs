@@ -22,7 +22,7 @@ const SEGMENTS: [([f64; 2], [f64; 2], f32); 2] =
 
 /// A case of the paper's Table 1, with the change of its dose here.
 #[derive(Clone, Copy, Debug)]
-pub struct Case {
+pub struct PaperCase {
     pub name: &'static str,
     pub planes: usize,
     /// Change of the evaluated dose: mm, a factor, and the part of a smooth change from place to place.
@@ -41,12 +41,12 @@ const fn case(
     scale: f64,
     waves: f64,
     paper_s: [f64; 3],
-) -> Case {
-    Case { name, planes, shift_mm: DVec3::from_array(shift_mm), scale, waves, paper_s }
+) -> PaperCase {
+    PaperCase { name, planes, shift_mm: DVec3::from_array(shift_mm), scale, waves, paper_s }
 }
 
 /// Tables 1 and 2. The paper does not give its doses: changes are such that its heavy cases are the heavy ones here.
-pub const CASES: [Case; 8] = [
+pub const CASES: [PaperCase; 8] = [
     case("L1", 206, [0.8, 0.5, -0.7], 1.01, 0.02, [64.93, 2.78, 7.37]),
     case("L2", 160, [1.0, -0.6, 0.8], 1.01, 0.03, [65.64, 2.40, 7.47]),
     case("L3", 160, [1.5, 1.0, -1.2], 1.02, 0.03, [101.46, 3.77, 11.00]),
@@ -74,7 +74,7 @@ pub fn computed(control: &JobControl) -> Result<Volume<f32>, DeviceError> {
     Ok(Volume::new(Arc::clone(&request.grid), sum))
 }
 
-impl Case {
+impl PaperCase {
     /// Reference and evaluated dose on grids of `size` voxels over the case's extent.
     pub fn pair(
         &self,
