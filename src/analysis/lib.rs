@@ -77,7 +77,7 @@ pub use mccs_job::{
 pub use metric::NoValue;
 pub use normalise::{CannotNormalise, Normalising};
 pub use outside::OUTSIDE_CAVEAT;
-pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
+pub use plan_sum::{BeamShare, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};
 pub use remarks::{MOST_MU, beam_caveats, beam_remarks, hu_remarks, most_mu_remark};

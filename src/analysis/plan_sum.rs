@@ -15,7 +15,7 @@ const RIM_VOXELS: f64 = 1.0;
 
 /// One beam's share of a plan dose.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct BeamShare {
     /// The dose for its computed monitor units, one fraction.
     pub dose: Arc<Dose>,
     /// Weight: fractions x monitor units now / monitor units computed. Dose is linear in monitor units, so
@@ -50,15 +50,16 @@ pub enum PlanSumError {
 ///
 /// # Errors
 /// [`SumError`].
-pub fn plan_dose(label: &str, parts: &[Part]) -> Result<Dose, SumError> {
+pub fn plan_dose(label: &str, parts: &[BeamShare]) -> Result<Dose, SumError> {
     Ok(dose_of(label, parts, added(parts)?))
 }
 
 /// The sum of the parts, Gy.
-fn added(parts: &[Part]) -> Result<Volume<f32>, SumError> {
-    let is_preview = |part: &Part| part.dose.status == DoseStatus::Preview;
-    let by_size = |a: &&Part, b: &&Part| voxel_cm3(&a.dose).total_cmp(&voxel_cm3(&b.dose));
-    let previews_first = |a: &&Part, b: &&Part| is_preview(b).cmp(&is_preview(a)).then(by_size(a, b));
+fn added(parts: &[BeamShare]) -> Result<Volume<f32>, SumError> {
+    let is_preview = |part: &BeamShare| part.dose.status == DoseStatus::Preview;
+    let by_size = |a: &&BeamShare, b: &&BeamShare| voxel_cm3(&a.dose).total_cmp(&voxel_cm3(&b.dose));
+    let previews_first =
+        |a: &&BeamShare, b: &&BeamShare| is_preview(b).cmp(&is_preview(a)).then(by_size(a, b));
     let finest = parts.iter().min_by(previews_first).ok_or(SumError::NoParts)?;
     for part in parts {
         if part.dose.frame_of_reference_uid != finest.dose.frame_of_reference_uid {
@@ -79,7 +80,7 @@ fn added(parts: &[Part]) -> Result<Volume<f32>, SumError> {
 }
 
 /// A sum of the parts as a dose: the status is the worst of theirs.
-fn dose_of(label: &str, parts: &[Part], gy: Volume<f32>) -> Dose {
+fn dose_of(label: &str, parts: &[BeamShare], gy: Volume<f32>) -> Dose {
     let frame = parts.first().map(|part| part.dose.frame_of_reference_uid.clone());
     Dose {
         gy: Arc::new(gy),
@@ -99,7 +100,7 @@ fn dose_of(label: &str, parts: &[Part], gy: Volume<f32>) -> Dose {
 pub fn sum_of_beams(
     label: &str,
     plan: Option<&Plan>,
-    parts: &[Part],
+    parts: &[BeamShare],
     only: Option<usize>,
     normalisation: Option<Normalising<'_>>,
     control: &JobControl,
@@ -117,7 +118,7 @@ pub fn sum_of_beams(
     control.check()?;
     let sum = whole(dose_of(label, parts, sum.scaled(factor as f32)));
     let Some(index) = only else { return Ok((sum, factor)) };
-    let part = Part { scale: factor * parts[index].scale, ..parts[index].clone() };
+    let part = BeamShare { scale: factor * parts[index].scale, ..parts[index].clone() };
     let mut dose = plan_dose(label, &[part])?;
     // The normalisation of a single beam has the status of the whole plan.
     dose.status = dose.status.worst(sum.status);
@@ -138,7 +139,7 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn of(part: &'a Part, grid: &Grid) -> Self {
+    fn of(part: &'a BeamShare, grid: &Grid) -> Self {
         let gy = &*part.dose.gy;
         let step = || gy.grid().local_direction(grid.axes()[0]) * grid.spacing_xy_mm()[0];
         let other_grid = (**gy.grid() != *grid).then(|| (Sampler::new(gy), step()));
@@ -181,7 +182,7 @@ pub fn as_whole_plan(plan: &Plan, mut dose: Dose) -> Dose {
 }
 
 /// The receipt of the sum: one phase a beam.
-fn receipt(parts: &[Part]) -> Receipt {
+fn receipt(parts: &[BeamShare]) -> Receipt {
     let receipts = || parts.iter().filter_map(|p| p.dose.receipt.as_deref().map(|r| (&p.dose.label, r)));
     let mut devices: Vec<&str> = receipts().map(|(_, r)| r.device.as_str()).collect();
     devices.dedup();
@@ -232,7 +233,7 @@ mod tests {
         let linear = |p: DVec3| 1.0 + 0.1 * p.x - 0.02 * p.y + 0.05 * p.z;
         let fine = dose("fine", 2.0, 20, DoseStatus::Final, linear);
         let coarse = dose("coarse", 4.0, 10, DoseStatus::Coarse, linear);
-        let parts = [Part { dose: coarse, scale: 3.0 }, Part { dose: fine.clone(), scale: 2.0 }];
+        let parts = [BeamShare { dose: coarse, scale: 3.0 }, BeamShare { dose: fine.clone(), scale: 2.0 }];
         let sum = plan_dose("plan", &parts).unwrap();
         assert_eq!(sum.status, DoseStatus::Coarse);
         assert_eq!(**sum.gy.grid(), **fine.gy.grid());
@@ -255,7 +256,7 @@ mod tests {
             dose("preview", 7.0, 10, DoseStatus::Preview, linear),
             dose("coarser preview", 10.0, 7, DoseStatus::Preview, linear),
         ];
-        let parts = doses.clone().map(|dose| Part { dose, scale: 1.0 });
+        let parts = doses.clone().map(|dose| BeamShare { dose, scale: 1.0 });
         let sum = plan_dose("plan", &parts).unwrap();
         assert_eq!((sum.status, sum.gy.grid()), (DoseStatus::Preview, doses[1].gy.grid()));
         let want = 3.0 * linear(sum.gy.grid().centre_mm(4, 5, 6));
@@ -267,8 +268,11 @@ mod tests {
     fn beyond_a_part_the_sum_is_unknown() {
         let small = dose("small", 2.0, 5, DoseStatus::Final, |_| 1.0);
         let large = dose("large", 1.9, 20, DoseStatus::Final, |_| 1.0);
-        let sum =
-            plan_dose("plan", &[Part { dose: small, scale: 1.0 }, Part { dose: large, scale: 1.0 }]).unwrap();
+        let sum = plan_dose(
+            "plan",
+            &[BeamShare { dose: small, scale: 1.0 }, BeamShare { dose: large, scale: 1.0 }],
+        )
+        .unwrap();
         assert_eq!(sum.gy.at(2, 2, 2), 2.0);
         assert!(sum.gy.at(19, 2, 2).is_nan());
     }
@@ -280,7 +284,7 @@ mod tests {
         let mut b = (*a).clone();
         b.frame_of_reference_uid = "9.9".to_owned();
         b.label = "b".to_owned();
-        let part = |dose: &Dose, scale| Part { dose: Arc::new(dose.clone()), scale };
+        let part = |dose: &Dose, scale| BeamShare { dose: Arc::new(dose.clone()), scale };
         let parts = [part(&a, 1.0), part(&b, 1.0)];
         assert_eq!(plan_dose("p", &parts).unwrap_err(), SumError::Frames("a".into(), "b".into()));
         assert!(matches!(plan_dose("p", &[part(&a, f64::NAN)]), Err(SumError::Scale(..))));

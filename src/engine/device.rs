@@ -33,7 +33,7 @@ pub enum DeviceError {
     #[error(transparent)]
     Wgpu(#[from] WgpuError),
     #[error("a case of {job} has no answer: {why}; this is a bug, please report it")]
-    SelfTest { job: &'static str, why: String },
+    NoAnswer { job: &'static str, why: String },
     #[error(
         "the dose of a small phantom by {device} is {percent:.1} % of its maximum off the CPU's; run beamsight selftest, and \
          choose another device"
@@ -48,7 +48,7 @@ pub enum DeviceError {
 impl DeviceError {
     /// A case of a bench or of the selftest that has no answer on any device.
     pub(super) fn case(job: &'static str, why: impl fmt::Display) -> Self {
-        Self::SelfTest { job, why: why.to_string() }
+        Self::NoAnswer { job, why: why.to_string() }
     }
 }
 

@@ -178,7 +178,7 @@ fn open_share(end: &LeafEnd, motions: &[Motion], row: usize, also: Option<usize>
     for m in motions {
         let (from, to) = (m.from[row], m.to[row]);
         let lower = match also {
-            None => vec![Part { share: 1.0, from, to }],
+            None => vec![EvenMotion { share: 1.0, from, to }],
             Some(other) => common_opening([from, m.from[other]], [to, m.to[other]]),
         };
         for part in lower {
@@ -204,7 +204,7 @@ fn open_share(end: &LeafEnd, motions: &[Motion], row: usize, also: Option<usize>
 }
 
 /// Part of a motion in which the tips move evenly.
-struct Part {
+struct EvenMotion {
     /// Share of the motion's monitor units.
     share: f64,
     from: Bank,
@@ -212,7 +212,7 @@ struct Part {
 }
 
 /// The opening that two rows have in common, cut where another leaf begins to bound it.
-fn common_opening(from: [Bank; 2], to: [Bank; 2]) -> Vec<Part> {
+fn common_opening(from: [Bank; 2], to: [Bank; 2]) -> Vec<EvenMotion> {
     let mut cuts = vec![0.0, 1.0];
     let mut crossing = |a: [f64; 2], b: [f64; 2]| {
         let (before, after) = (a[0] - b[0], a[1] - b[1]);
@@ -232,7 +232,7 @@ fn common_opening(from: [Bank; 2], to: [Bank; 2]) -> Vec<Part> {
     };
     cuts.windows(2)
         .filter(|w| w[1] > w[0])
-        .map(|w| Part { share: w[1] - w[0], from: at(w[0]), to: at(w[1]) })
+        .map(|w| EvenMotion { share: w[1] - w[0], from: at(w[0]), to: at(w[1]) })
         .collect()
 }
 

@@ -9,7 +9,7 @@ use super::monte_carlo::Certainty;
 use super::patient::MaskOf;
 use super::run::{RunOfPlan, RunResult};
 use super::shared::Shared;
-use analysis::{Normalising, Part, is_computed, sum_of_beams, times};
+use analysis::{BeamShare, Normalising, is_computed, sum_of_beams, times};
 use case::{Beam, Case, Dose, DoseStatus, Normalisation, Plan};
 use std::sync::Arc;
 use worker::Lane;
@@ -128,7 +128,7 @@ impl DoseOfPlan {
 
 impl Beams {
     /// The doses to be added, and the uncertainty of their sum.
-    fn parts(&self, inputs: &Access<'_>) -> Result<(Vec<Part>, Option<Arc<Certainty>>), Failure> {
+    fn parts(&self, inputs: &Access<'_>) -> Result<(Vec<BeamShare>, Option<Arc<Certainty>>), Failure> {
         let Self { plan, beams, run, like_it, .. } = self;
         if let Some(run) = run {
             let made = match inputs.grade() {
@@ -136,12 +136,12 @@ impl Beams {
                 Grade::Preview => inputs.so_far(run).or_else(|| like_it.clone()),
             };
             if let Some(RunResult { dose, certainty, .. }) = made {
-                return Ok((vec![Part { dose, scale: f64::from(plan.fractions) }], Some(certainty)));
+                return Ok((vec![BeamShare { dose, scale: f64::from(plan.fractions) }], Some(certainty)));
             }
             // Before the first histories collapsed cone is the substitute.
         }
         let part =
-            |(beam, scale): &(DoseOfBeam, f64)| Ok(Part { dose: inputs.get(beam)?.dose, scale: *scale });
+            |(beam, scale): &(DoseOfBeam, f64)| Ok(BeamShare { dose: inputs.get(beam)?.dose, scale: *scale });
         Ok((beams.iter().map(part).collect::<Result<_, Failure>>()?, None))
     }
 }

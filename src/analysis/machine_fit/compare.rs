@@ -1,7 +1,7 @@
 //! Measured against computed: normalisation, regions, differences, distance to agreement, verdicts.
 
 use super::TankData;
-use super::coverage::{Coverage, Part};
+use super::coverage::{Coverage, MachinePart};
 use super::held::HeldFactor;
 use super::tank::Layout;
 use files::measured::{MeasuredCurve, Scan, ScanAxis};
@@ -171,7 +171,7 @@ pub struct PointReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CurveReport {
     pub label: String,
-    pub part: Part,
+    pub part: MachinePart,
     /// Why agreement with the curve says nothing of the machine.
     pub tests_nothing: Option<String>,
     /// Mean, root of the mean square and greatest (with its sign) of computed less measured, percent of the normalisation, all

@@ -18,7 +18,7 @@ const LEAST_POINTS: usize = 3;
 /// A part of a machine that measured data test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum MachinePart {
     DepthDoses,
     ProfilesX,
     ProfilesY,
@@ -26,7 +26,7 @@ pub enum Part {
     Calibration,
 }
 
-impl Part {
+impl MachinePart {
     pub const ALL: [Self; 5] =
         [Self::DepthDoses, Self::ProfilesX, Self::ProfilesY, Self::OutputFactors, Self::Calibration];
 
@@ -54,7 +54,7 @@ impl Part {
 /// The extent of a curve, as far as it tests a machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Coverage {
-    pub part: Part,
+    pub part: MachinePart,
     /// Extent of the points, and the least that tests the machine, mm.
     reach_mm: f64,
     least_mm: f64,
@@ -71,10 +71,11 @@ impl Coverage {
             Scan::Depth => {
                 let reach_mm = places().next_back().unwrap_or(0.0)
                     - places().find(|at| *at >= maximum_mm).unwrap_or(0.0);
-                Self { part: Part::DepthDoses, reach_mm, least_mm: DEPTH_SPAN_MM, free }
+                Self { part: MachinePart::DepthDoses, reach_mm, least_mm: DEPTH_SPAN_MM, free }
             }
             Scan::Profile { axis, depth_mm } => {
-                let part = if axis == ScanAxis::Crossline { Part::ProfilesX } else { Part::ProfilesY };
+                let part =
+                    if axis == ScanAxis::Crossline { MachinePart::ProfilesX } else { MachinePart::ProfilesY };
                 let side_mm = curve.field_mm[usize::from(axis == ScanAxis::Inline)];
                 let edge_mm = 0.5 * side_mm * (curve.ssd_mm + depth_mm) / sad_mm;
                 let reach_mm = places().map(f64::abs).fold(0.0, f64::max);
@@ -87,7 +88,7 @@ impl Coverage {
     pub fn tests_nothing(&self, judged: usize) -> Option<String> {
         let Self { part, reach_mm, least_mm, free } = *self;
         if reach_mm < least_mm {
-            let whence = if part == Part::DepthDoses { "below its maximum" } else { "from the axis" };
+            let whence = if part == MachinePart::DepthDoses { "below its maximum" } else { "from the axis" };
             return Some(format!(
                 "it reaches {reach_mm:.1} mm {whence}, and tests the machine from {least_mm:.0} mm on"
             ));
@@ -118,11 +119,11 @@ pub enum Verdict {
 
 impl Report {
     pub fn verdict(&self) -> Verdict {
-        let tested = Part::ALL.into_iter().filter(|part| self.tests(*part)).count();
+        let tested = MachinePart::ALL.into_iter().filter(|part| self.tests(*part)).count();
         match (self.outside().is_empty(), tested) {
             (false, _) => Verdict::Outside,
             (true, 0) => Verdict::NotTested,
-            (true, n) if n == Part::ALL.len() && self.not_tested().is_empty() => Verdict::Within,
+            (true, n) if n == MachinePart::ALL.len() && self.not_tested().is_empty() => Verdict::Within,
             (true, _) => Verdict::WithinWhereTested,
         }
     }
@@ -143,18 +144,19 @@ impl Report {
 
     /// Parts of the machine that no data test, and curves that test nothing, each with the reason.
     pub fn not_tested(&self) -> Vec<String> {
-        let untested = Part::ALL.into_iter().filter(|part| !self.tests(*part));
-        let held = |part: Part| HeldFactor::words(&self.held).filter(|_| part == Part::OutputFactors);
-        let beside = |part: Part| held(part).map_or_else(String::new, |words| format!("; {words}"));
+        let untested = MachinePart::ALL.into_iter().filter(|part| !self.tests(*part));
+        let held =
+            |part: MachinePart| HeldFactor::words(&self.held).filter(|_| part == MachinePart::OutputFactors);
+        let beside = |part: MachinePart| held(part).map_or_else(String::new, |words| format!("; {words}"));
         let parts = untested.map(|part| format!("{}: {}{}", part.word(), part.wanted(), beside(part)));
         let curve = |c: &CurveReport| Some(format!("{}: {}", c.label, c.tests_nothing.as_ref()?));
         parts.chain(self.curves.iter().filter_map(curve)).collect()
     }
 
-    fn tests(&self, part: Part) -> bool {
+    fn tests(&self, part: MachinePart) -> bool {
         match part {
-            Part::OutputFactors => self.output_factors.iter().any(|f| f.within.is_some()),
-            Part::Calibration => self.calibration.is_some(),
+            MachinePart::OutputFactors => self.output_factors.iter().any(|f| f.within.is_some()),
+            MachinePart::Calibration => self.calibration.is_some(),
             _ => self.curves.iter().any(|c| c.part == part && c.tests_nothing.is_none()),
         }
     }
@@ -162,8 +164,8 @@ impl Report {
     /// The verdict in words.
     pub fn verdict_words(&self) -> String {
         let parts = || {
-            let untested = Part::ALL.into_iter().filter(|part| !self.tests(*part));
-            untested.map(Part::word).collect::<Vec<_>>().join(", ")
+            let untested = MachinePart::ALL.into_iter().filter(|part| !self.tests(*part));
+            untested.map(MachinePart::word).collect::<Vec<_>>().join(", ")
         };
         let beside = || if parts().is_empty() { String::new() } else { format!("; NOT TESTED: {}", parts()) };
         match self.verdict() {

@@ -22,7 +22,7 @@ mod tank;
 pub use compare::{
     COLUMNS, CalibrationReport, CurveReport, FactorReport, LOCAL, PointReport, Region, Report, tolerances,
 };
-pub use coverage::{Part, Verdict};
+pub use coverage::{MachinePart, Verdict};
 pub use file::{Provenance, line as parameter_line, machine_text};
 pub use held::HeldFactor;
 pub use job::{FitJob, FittedMachine, TankFiles, TankRead, compare_files};

@@ -149,7 +149,7 @@ pub(super) struct CastUniform {
 }
 
 /// The box of voxels to cast through, in a grid's coordinates (voxel, voxel, mm) counted from `shift`.
-struct Part {
+struct VoxelBox {
     shift: DVec3,
     low: [f64; 3],
     high: [f64; 3],
@@ -162,7 +162,7 @@ impl CastUniform {
     pub(super) fn of_grid(grid: &Grid, sheet: &Sheet) -> Self {
         let edges_mm = grid.edges_mm(2);
         let [nx, ny, nz] = grid.size();
-        let part = Part {
+        let part = VoxelBox {
             shift: DVec3::ZERO,
             low: [-0.5, -0.5, edges_mm[0]],
             high: [nx as f64 - 0.5, ny as f64 - 0.5, edges_mm[nz]],
@@ -181,7 +181,7 @@ impl CastUniform {
         let even_mm = if nz == 1 { Some(grid.plane_thickness_mm(k)) } else { grid.even_plane_spacing_mm() };
         let below = even_mm.unwrap_or_else(|| planes[1] - planes[0]);
         let above = even_mm.unwrap_or_else(|| planes[nz - 1] - planes[nz - 2]);
-        let part = Part {
+        let part = VoxelBox {
             shift: DVec3::new(i as f64, j as f64, planes[0]),
             low: [-1.0, -1.0, -below],
             high: [nx as f64, ny as f64, planes[nz - 1] - planes[0] + above],
@@ -191,7 +191,7 @@ impl CastUniform {
         Self::new(grid, &part, sheet)
     }
 
-    fn new(grid: &Grid, part: &Part, sheet: &Sheet) -> Self {
+    fn new(grid: &Grid, part: &VoxelBox, sheet: &Sheet) -> Self {
         let [dx, dy] = grid.spacing_xy_mm();
         let scaled = |v: DVec3| DVec3::new(v.x / dx, v.y / dy, v.z);
         let point = |p: DVec3| scaled(grid.local_from_patient(p)) - part.shift;

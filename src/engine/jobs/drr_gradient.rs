@@ -71,10 +71,11 @@ impl Level {
     /// become even ones. Values that are not finite count as 0; empty planes around the patient are left out.
     pub fn new(attenuation: &Volume<f32>, side_mm: f64) -> Self {
         let grid = attenuation.grid();
-        let mut parts: [Vec<Part>; 3] = std::array::from_fn(|axis| parts(grid, axis, side_mm));
+        let mut parts: [Vec<AxisWeights>; 3] = std::array::from_fn(|axis| parts(grid, axis, side_mm));
         let part = attenuation.box_of(|v| v.is_finite() && v > 0.0).unwrap_or([0..1, 0..1, 0..1]);
         let first = std::array::from_fn::<usize, 3, _>(|axis| {
-            let touches = |p: &Part| p.from < part[axis].end && p.from + p.weights.len() > part[axis].start;
+            let touches =
+                |p: &AxisWeights| p.from < part[axis].end && p.from + p.weights.len() > part[axis].start;
             let begin = parts[axis].iter().position(touches).unwrap_or(0);
             let end = parts[axis].iter().rposition(touches).map_or(begin + 1, |last| last + 1);
             parts[axis].truncate(end);
@@ -203,7 +204,7 @@ impl Shot {
 }
 
 /// Source voxels along an axis that a coarse voxel averages, with their weights.
-struct Part {
+struct AxisWeights {
     from: usize,
     weights: Vec<f32>,
 }
@@ -215,7 +216,7 @@ fn count(grid: &Grid, axis: usize, side_mm: f64) -> usize {
     ((length / side_mm).ceil().max(1.0) as usize).min(grid.size()[axis])
 }
 
-fn parts(grid: &Grid, axis: usize, side_mm: f64) -> Vec<Part> {
+fn parts(grid: &Grid, axis: usize, side_mm: f64) -> Vec<AxisWeights> {
     let edges = grid.edges_mm(axis);
     let count = count(grid, axis, side_mm);
     let side = (edges[edges.len() - 1] - edges[0]) / count as f64;
@@ -228,12 +229,12 @@ fn parts(grid: &Grid, axis: usize, side_mm: f64) -> Vec<Part> {
             let from = edges.partition_point(|e| *e <= low + hair).max(1) - 1;
             let end = edges.partition_point(|e| *e < high - hair).min(edges.len() - 1);
             let within = |v: usize| (edges[v + 1].min(high) - edges[v].max(low)).max(0.0) / side;
-            Part { from, weights: (from..end.max(from + 1)).map(|v| within(v) as f32).collect() }
+            AxisWeights { from, weights: (from..end.max(from + 1)).map(|v| within(v) as f32).collect() }
         })
         .collect()
 }
 
-fn averaged(attenuation: &Volume<f32>, parts: &[Vec<Part>; 3], size: [usize; 3]) -> Vec<f32> {
+fn averaged(attenuation: &Volume<f32>, parts: &[Vec<AxisWeights>; 3], size: [usize; 3]) -> Vec<f32> {
     let [nx, _, _] = attenuation.grid().size();
     let mut values = vec![0.0; size[0] * size[1] * size[2]];
     let planes = values[size[0] * size[1]..].par_chunks_mut(size[0] * size[1]);

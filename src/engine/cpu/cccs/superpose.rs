@@ -46,14 +46,14 @@ pub struct TransportInput<'a> {
 }
 
 /// High or low TERMA, and its directions.
-struct Part<'a> {
+struct TermaPart<'a> {
     terma: Cow<'a, Terma>,
     directions: &'a [Direction],
     /// Cosine to the beam's axis above which kernel coefficients change fast with the angle and need more nodes.
     near_axis_cos: f64,
 }
 
-/// [`Part::near_axis_cos`] for 48 to 128 directions; above all cosines for others: of 384 the errors average out, a preview along 40
+/// [`TermaPart::near_axis_cos`] for 48 to 128 directions; above all cosines for others: of 384 the errors average out, a preview along 40
 /// would take a quarter longer.
 fn near_axis_cos(directions: &[Direction]) -> f64 {
     const FEW: std::ops::RangeInclusive<usize> = 48..=128;
@@ -66,21 +66,22 @@ fn parts<'a>(
     input: &TransportInput<'a>,
     beam: &'a Superposition,
     control: &JobControl,
-) -> Result<Vec<Part<'a>>, Cancelled> {
+) -> Result<Vec<TermaPart<'a>>, Cancelled> {
     let Superposition { directions, low_terma_directions, .. } = beam;
     let near_axis_cos = near_axis_cos(directions);
     match &input.low_terma_norm {
-        None => Ok(vec![Part { terma: Cow::Borrowed(input.terma), directions, near_axis_cos }]),
+        None => Ok(vec![TermaPart { terma: Cow::Borrowed(input.terma), directions, near_axis_cos }]),
         Some(norm) => {
             let [high, low] = split(input, norm, control)?.map(Cow::Owned);
-            let low = Part { terma: low, directions: low_terma_directions, near_axis_cos: f64::INFINITY };
-            Ok(vec![low, Part { terma: high, directions, near_axis_cos }])
+            let low =
+                TermaPart { terma: low, directions: low_terma_directions, near_axis_cos: f64::INFINITY };
+            Ok(vec![low, TermaPart { terma: high, directions, near_axis_cos }])
         }
     }
 }
 
 /// Ray bundles of a part's directions dominated by `order[2]`, neighbours beside each other.
-fn bundles_along(order: [usize; 3], part: &Part<'_>, input: &TransportInput<'_>) -> Vec<RayBundle> {
+fn bundles_along(order: [usize; 3], part: &TermaPart<'_>, input: &TransportInput<'_>) -> Vec<RayBundle> {
     let mut mine: Vec<RayBundle> = part
         .directions
         .iter()

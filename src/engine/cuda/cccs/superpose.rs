@@ -216,7 +216,7 @@ pub fn coefficients(table: &AngleTable) -> Vec<Coefficients> {
 }
 
 /// High or low TERMA, laid out.
-pub struct Part {
+pub struct TermaPart {
     pub density: Buffer<f32>,
     pub terma: Buffer<CellTerma>,
     /// Cells with TERMA, a bit each.
@@ -225,7 +225,7 @@ pub struct Part {
     windows: Buffer<u32>,
 }
 
-impl Part {
+impl TermaPart {
     fn new(card: &mut CardLock<'_>, layouts: &Layouts) -> Result<Self, CudaError> {
         Ok(Self {
             density: card.alloc(layouts.cells)?,
@@ -240,8 +240,8 @@ impl Part {
 pub struct DeviceLayout {
     pub layouts: Layouts,
     on_card: Buffer<SlabLayout>,
-    pub high_terma: Part,
-    low_terma: Option<Part>,
+    pub high_terma: TermaPart,
+    low_terma: Option<TermaPart>,
     pub deposit: Buffer<i32>,
     pub scale: Buffer<i32>,
     /// Whether any voxel has low density.
@@ -255,8 +255,8 @@ impl DeviceLayout {
         let low_terma = input.low_terma_norm.as_ref();
         let cells = Self {
             on_card: card.upload(&layouts.of_axis)?,
-            high_terma: Part::new(card, &layouts)?,
-            low_terma: low_terma.map(|_| Part::new(card, &layouts)).transpose()?,
+            high_terma: TermaPart::new(card, &layouts)?,
+            low_terma: low_terma.map(|_| TermaPart::new(card, &layouts)).transpose()?,
             deposit: card.alloc(layouts.cells)?,
             scale: card.alloc(2)?,
             low_density: input.low_density_g_cm3 > 0.0,
@@ -326,7 +326,7 @@ impl DeviceLayout {
     fn transport(
         &self,
         card: &mut CardLock<'_>,
-        part: &Part,
+        part: &TermaPart,
         low_terma: bool,
         directions: &[LineDirection],
         table: &Buffer<Coefficients>,
