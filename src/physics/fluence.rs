@@ -3,10 +3,12 @@
 //! Two-source models: Ahnesjo, Med. Phys. 21, 225 (1994); Yang et al., Med. Phys. 29, 1900 (2002); numbers:
 //! `assets/PHYSICS.md`. Positions are in the beam limiting device frame, scaled to the isocentre plane.
 
+mod beamlets;
 mod map;
 mod opening;
 mod tables;
 
+pub use beamlets::{BeamletFluence, Shares};
 pub use tables::{FluenceTables, Picture};
 
 use super::aperture::{Edge, Motion, Raster, leaf_transmission};
@@ -153,10 +155,7 @@ impl Fluence {
             return Err(FluenceError::Nothing { beam: beam.name.clone() });
         }
         let optics = Optics::new(machine);
-        let reference = machine.reference_opening();
-        let [focal, scattered] = optics.open(&[reference], [0.0, 0.0], optics.sad_mm, 0.0);
-        let scale = 1.0 / (focal + scattered);
-        let electron_scale = 1.0 / optics.electrons(&[reference], [0.0, 0.0]).max(f64::MIN_POSITIVE);
+        let [scale, electron_scale] = optics.scales(machine);
         let through_leaves = match Shape::of(beam) {
             None => None,
             Some(shape) => {
@@ -368,18 +367,28 @@ impl Optics {
         distance_mm: f64,
         footprint_mm: f64,
     ) -> [f64; 2] {
-        // The picture is blurred as at the isocentre. Elsewhere the edge is sharper or softer: a box of width w adds
-        // w^2 / 12 to the variance of an edge, so the footprint takes up the difference.
-        let widths = [0, 1].map(|a| {
-            let axis = if t.along_y { 1 - a } else { a };
-            let here = self.edge_sigma(axis, t.leaf_distance_mm, distance_mm);
-            let drawn = self.edge_sigma(axis, t.leaf_distance_mm, self.sad_mm);
-            let width = footprint_mm * self.sad_mm / distance_mm;
-            (width * width + 12.0 * (here * here - drawn * drawn)).max(0.0).sqrt()
-        });
+        let widths = self.widths_behind_leaves(t.along_y, t.leaf_distance_mm, distance_mm, footprint_mm);
         let focal = t.focal.mean(t.uv(at), widths);
         self.mixed(at, distance_mm, focal, |_| {
             t.scattered.as_ref().map_or(0.0, |s| s.at(t.uv(at), distance_mm))
+        })
+    }
+
+    /// Widths along u and v over which a picture that is blurred as at the isocentre is averaged elsewhere. There the edge is
+    /// sharper or softer: a box of width w adds w^2 / 12 to the variance of an edge, so the footprint takes up the difference.
+    fn widths_behind_leaves(
+        &self,
+        along_y: bool,
+        leaf_distance_mm: f64,
+        distance_mm: f64,
+        footprint_mm: f64,
+    ) -> [f64; 2] {
+        [0, 1].map(|a| {
+            let axis = if along_y { 1 - a } else { a };
+            let here = self.edge_sigma(axis, leaf_distance_mm, distance_mm);
+            let drawn = self.edge_sigma(axis, leaf_distance_mm, self.sad_mm);
+            let width = footprint_mm * self.sad_mm / distance_mm;
+            (width * width + 12.0 * (here * here - drawn * drawn)).max(0.0).sqrt()
         })
     }
 

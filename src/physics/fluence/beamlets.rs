@@ -1,0 +1,222 @@
+//! Fluence of every beamlet of a map at once: products of a profile along the leaves and one across them.
+//!
+//! Beamlets, jaws, focal spot and the sources' Gaussians are all rectangles or separate into u and v, so that what a point sees of a
+//! beamlet is a column's profile times a row's: what [`Fluence::new`](super::Fluence::new) draws into a picture for a map of one
+//! beamlet. `tests` hold both together.
+
+use super::opening::openings;
+use super::{COARSE_MARGIN_MM, COARSE_MM, Fluence, FluenceError, Optics, PIXEL_MM, check};
+use crate::aperture::{Edge, Raster, jaw_transmission};
+use crate::focal::{MeanMap, blur};
+use crate::normal::cumulative;
+use crate::scatter::on_source;
+use crate::{Exposure, Machine};
+use case::{Beam, FluenceMap, MlcAxis};
+use std::ops::Range;
+
+/// Shares of a beamlet below this are left out: a map has a thousand beamlets at most that shine so far.
+const LEAST_SHARE: f64 = 1e-6;
+
+/// Fluences of the beamlets of a map, each of value 1, relative as those of [`Fluence`].
+#[derive(Clone, Debug)]
+pub struct BeamletFluence {
+    optics: Optics,
+    along_y: bool,
+    leaf_distance_mm: f64,
+    /// Columns along u, then rows along v.
+    lines: [Line; 2],
+    scale: f64,
+    electron_scale: f64,
+}
+
+/// The spans of all columns, or of all rows.
+#[derive(Clone, Debug)]
+struct Line {
+    sides_mm: Vec<[f64; 2]>,
+    /// Jaws along the same axis, mm at the isocentre plane.
+    jaws_mm: [f64; 2],
+    jaw_distance_mm: f64,
+    jaw_transmission: f64,
+    /// How far beyond its sides a span shines, mm at the isocentre plane: the blur of the focal spot.
+    blur_mm: f64,
+    focal: Vec<MeanMap>,
+    electrons: Vec<MeanMap>,
+}
+
+/// Shares of neighbouring spans that a point sees; the others have none.
+pub type Shares = Vec<(usize, f64)>;
+
+impl Line {
+    fn new(optics: &Optics, edges: [Edge; 2], axis: usize, sides_mm: Vec<[f64; 2]>, leaf_mm: f64) -> Self {
+        let [leaf, jaw] =
+            [leaf_mm, optics.jaw_distance_mm[axis]].map(|mm| optics.edge_sigma(axis, mm, optics.sad_mm));
+        let more = (jaw * jaw - leaf * leaf).max(0.0).sqrt();
+        let margin = 6.0 * leaf.max(jaw) + 4.0 * PIXEL_MM;
+        let raster = |margin_mm: f64, step_mm: f64| {
+            let ends = [edges[0].middle_mm - margin_mm, edges[1].middle_mm + margin_mm];
+            Raster::over(ends, [0.0, step_mm], step_mm)
+        };
+        let (fine, coarse) = (raster(margin, PIXEL_MM), raster(COARSE_MARGIN_MM, COARSE_MM));
+        // Of a pixel, the part that a span covers; behind the jaws, their transmission.
+        let picture = |span: &[f64; 2], jaws: &[f32], r: &Raster| -> Vec<f32> {
+            let covered = |n: usize| {
+                let low = r.centre(0, n) - 0.5 * r.step_mm;
+                ((span[1].min(low + r.step_mm) - span[0].max(low)) / r.step_mm).max(0.0)
+            };
+            (0..r.size[0]).map(|n| covered(n) as f32 * jaws[n]).collect()
+        };
+        let seen = jaw_transmission(edges, more, optics.jaw_transmission, 0, &fine);
+        let focal = sides_mm
+            .iter()
+            .map(|span| MeanMap::new(fine, &blur(picture(span, &seen, &fine), [leaf, 0.0], &fine)));
+        let focal = focal.collect();
+        let open = jaw_transmission(edges, 0.0, 0.0, 0, &coarse);
+        let spread = |e: crate::Electrons| -> Vec<MeanMap> {
+            let of = |span: &[f64; 2]| {
+                MeanMap::new(coarse, &blur(picture(span, &open, &coarse), [e.sigma_mm, 0.0], &coarse))
+            };
+            sides_mm.iter().map(of).collect()
+        };
+        Self {
+            jaws_mm: edges.map(|edge| edge.middle_mm),
+            jaw_distance_mm: optics.jaw_distance_mm[axis],
+            jaw_transmission: optics.jaw_transmission,
+            blur_mm: margin,
+            focal,
+            electrons: optics.electrons.map_or_else(Vec::new, spread),
+            sides_mm,
+        }
+    }
+
+    /// Spans that shine on a width round a place.
+    fn near(&self, at_mm: f64, width_mm: f64) -> Range<usize> {
+        let reach = self.blur_mm + 0.5 * width_mm;
+        let first = self.sides_mm.partition_point(|side| side[1] < at_mm - reach);
+        first..self.sides_mm.partition_point(|side| side[0] <= at_mm + reach).max(first)
+    }
+
+    fn focal_shares(&self, at_mm: f64, width_mm: f64, shares: &mut Shares) {
+        shares.clear();
+        for n in self.near(at_mm, width_mm) {
+            let share = self.focal[n].mean([at_mm, 0.0], [width_mm, 0.0]);
+            if share > LEAST_SHARE {
+                shares.push((n, share));
+            }
+        }
+    }
+}
+
+impl BeamletFluence {
+    /// The beamlets of the map of a beam, whatever their values.
+    ///
+    /// # Errors
+    /// [`FluenceError`] where the beam has no map, does not stand still, or does not fit the machine.
+    pub fn new(
+        machine: &Machine,
+        beam: &Beam,
+        map: &FluenceMap,
+        exposure: &Exposure<'_>,
+    ) -> Result<Self, FluenceError> {
+        check(beam)?;
+        let all = openings(&exposure.segments);
+        let Some(opening) = all.first() else {
+            return Err(FluenceError::Nothing { beam: beam.name.clone() });
+        };
+        let Some(leaves) = &machine.leaves else {
+            return Err(FluenceError::NoLeaves { beam: beam.name.clone(), machine: machine.name.clone() });
+        };
+        let optics = Optics::new(machine);
+        let [scale, electron_scale] = optics.scales(machine);
+        let along_y = map.axis == MlcAxis::Y;
+        let edges = if along_y { [opening.y, opening.x] } else { [opening.x, opening.y] };
+        let axes = if along_y { [1, 0] } else { [0, 1] };
+        let columns = (0..map.columns).map(|n| map.sides_mm(n)[0]).collect();
+        let rows = map.rows_mm.windows(2).map(|side| [side[0], side[1]]).collect();
+        let line = |n: usize, sides| Line::new(&optics, edges[n], axes[n], sides, leaves.distance_mm);
+        let lines = [line(0, columns), line(1, rows)];
+        Ok(Self { along_y, leaf_distance_mm: leaves.distance_mm, lines, scale, electron_scale, optics })
+    }
+
+    fn uv(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        if self.along_y { [y, x] } else { [x, y] }
+    }
+
+    /// Focal fluence of the open machine where the ray through `(x, y)` of the isocentre plane reaches `distance_mm`, and the shares
+    /// of columns and rows in it over a square of `footprint_mm` there: a beamlet's fluence is the product of the three.
+    pub fn focal_at(
+        &self,
+        at_mm: [f64; 2],
+        distance_mm: f64,
+        footprint_mm: f64,
+        shares: &mut [Shares; 2],
+    ) -> f64 {
+        let widths =
+            self.optics.widths_behind_leaves(self.along_y, self.leaf_distance_mm, distance_mm, footprint_mm);
+        let uv = self.uv(at_mm);
+        for ((line, shares), (at, width)) in self.lines.iter().zip(shares).zip(uv.into_iter().zip(widths)) {
+            line.focal_shares(at, width, shares);
+        }
+        let share = 1.0 - self.optics.extra_focal.map_or(0.0, |e| e.share);
+        self.scale * share * self.optics.horn(at_mm)
+    }
+
+    /// Extra-focal fluence in the same way: that of an unobstructed source, and what is seen of it through each column and row.
+    pub fn extra_focal_at(&self, at_mm: [f64; 2], distance_mm: f64, shares: &mut [Vec<f64>; 2]) -> f64 {
+        let Some(source) = &self.optics.extra_focal else {
+            shares.iter_mut().for_each(Vec::clear);
+            return 0.0;
+        };
+        let uv = self.uv(at_mm);
+        for (axis, (line, shares)) in self.lines.iter().zip(shares).enumerate() {
+            let point = uv[axis] * distance_mm / self.optics.sad_mm;
+            let on = |mm: f64, plane_mm: f64| {
+                on_source(source, point, distance_mm, mm * plane_mm / self.optics.sad_mm, plane_mm)
+                    / source.sigma_mm
+            };
+            let jaws = line.jaws_mm.map(|mm| on(mm, line.jaw_distance_mm));
+            let through = |side: &[f64; 2]| {
+                let [low, high] = side.map(|mm| on(mm, self.leaf_distance_mm));
+                let mass = |low: f64, high: f64| (cumulative(high) - cumulative(low)).max(0.0);
+                line.jaw_transmission * mass(low, high)
+                    + (1.0 - line.jaw_transmission) * mass(low.max(jaws[0]), high.min(jaws[1]))
+            };
+            shares.clear();
+            shares.extend(line.sides_mm.iter().map(through));
+        }
+        self.scale * source.share * self.optics.nearer_source(source, distance_mm)
+    }
+
+    /// Electrons likewise: 1 on the axis of the reference field, times the shares; none where the machine has no electrons.
+    pub fn electrons_at(&self, at_mm: [f64; 2], shares: &mut [Vec<f64>; 2]) -> f64 {
+        let uv = self.uv(at_mm);
+        for (axis, (line, shares)) in self.lines.iter().zip(shares).enumerate() {
+            shares.clear();
+            shares.extend(line.electrons.iter().map(|map| map.mean([uv[axis], 0.0], [COARSE_MM, 0.0])));
+        }
+        self.electron_scale
+    }
+}
+
+impl Fluence {
+    /// The part of the fluence that the extra-focal source gives alone, without electrons.
+    #[must_use]
+    pub fn extra_focal_alone(&self) -> Self {
+        let mut alone = self.clone();
+        if let Some(through) = &mut alone.through_leaves {
+            let raster = *through.focal.raster();
+            through.focal = MeanMap::new(raster, &vec![0.0; raster.len()]);
+            through.electrons = None;
+        }
+        alone
+    }
+}
+
+impl Optics {
+    /// What brings fluence and electrons of the reference field to 1 on its axis.
+    pub(super) fn scales(&self, machine: &Machine) -> [f64; 2] {
+        let reference = machine.reference_opening();
+        let [focal, scattered] = self.open(&[reference], [0.0, 0.0], self.sad_mm, 0.0);
+        let electrons = self.electrons(&[reference], [0.0, 0.0]).max(f64::MIN_POSITIVE);
+        [1.0 / (focal + scattered), 1.0 / electrons]
+    }
+}
