@@ -12,6 +12,7 @@ mod dispatch;
 pub mod drr;
 pub mod drr_gradient;
 pub mod gamma;
+pub mod influence;
 mod job_control;
 mod jobs;
 mod lanes;

@@ -5,5 +5,6 @@ mod columns;
 pub mod drr;
 pub mod drr_gradient;
 pub mod gamma;
+pub mod influence;
 pub mod mccs;
 pub mod path;

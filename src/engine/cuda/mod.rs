@@ -15,6 +15,7 @@ pub mod drr_gradient;
 mod error;
 pub mod gamma;
 mod grid;
+pub mod influence;
 mod kernels;
 pub mod mccs;
 mod memory;

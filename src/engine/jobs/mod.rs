@@ -5,6 +5,7 @@ pub mod drr;
 pub mod drr_gradient;
 pub mod failure;
 pub mod gamma;
+pub mod influence;
 pub mod mccs;
 pub mod path;
 

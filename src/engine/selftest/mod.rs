@@ -4,6 +4,7 @@ mod cccs;
 mod drr;
 mod drr_gradient;
 mod gamma;
+mod influence;
 mod mccs;
 mod path;
 
@@ -41,9 +42,10 @@ const ON_WGPU: [&str; 3] = ["path", "cccs", "gamma"];
 type Test = fn(&Compute, &JobControl) -> Result<Vec<Row>, DeviceError>;
 
 /// The jobs and their tests.
-const TESTS: [(&str, Test); 6] = [
+const TESTS: [(&str, Test); 7] = [
     ("path", path::rows),
     ("cccs", cccs::rows),
+    ("influence", influence::rows),
     ("mccs", mccs::rows),
     ("drr", drr::rows),
     ("pose", drr_gradient::rows),

@@ -20,10 +20,7 @@ pub fn beam_dose(request: &DoseRequest, control: &JobControl) -> Result<BeamDose
     let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, control)?;
     clock.phase("density");
     let child = control.child();
-    let per_mu =
-        calibration(&request.machine, request.quality, "cpu", control.cache(), |beam, field, water| {
-            energy(beam, field, water, &mut Clock::start(), &child).map_err(DoseError::from)
-        })?;
+    let per_mu = monitor_unit_at(&request.machine, request.quality, control)?;
     clock.phase("calibration");
     let beam = Superposition::of(&request.machine, request.quality, control.cache());
     let mut sum = vec![0.0_f32; medium.grid.len()];
@@ -42,10 +39,29 @@ pub fn beam_dose(request: &DoseRequest, control: &JobControl) -> Result<BeamDose
 
 /// The monitor unit of a machine, by the CPU at full quality.
 pub fn monitor_unit(machine: &Machine, control: &JobControl) -> Result<MonitorUnit, DoseError> {
+    monitor_unit_at(machine, Quality::Full, control)
+}
+
+/// The monitor unit of a machine at a quality.
+pub fn monitor_unit_at(
+    machine: &Machine,
+    quality: Quality,
+    control: &JobControl,
+) -> Result<MonitorUnit, DoseError> {
     let child = control.child();
-    calibration(machine, Quality::Full, "cpu", control.cache(), |beam, field, water| {
-        energy(beam, field, water, &mut Clock::start(), &child).map_err(DoseError::from)
+    calibration(machine, quality, "cpu", control.cache(), |beam, field, water| {
+        energy_of(beam, field, water, &child).map_err(DoseError::from)
     })
+}
+
+/// Energy per volume of a field, as [`energy`], without the times of its phases.
+pub fn energy_of(
+    beam: &Superposition,
+    field: &Field<'_>,
+    medium: &Medium,
+    control: &JobControl,
+) -> Result<Vec<f32>, Cancelled> {
+    energy(beam, field, medium, &mut Clock::start(), control)
 }
 
 /// Energy per volume (Gy g/cm3) on the medium's grid for one photon per cm2 on the axis at the isocentre.

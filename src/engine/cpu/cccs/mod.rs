@@ -21,3 +21,4 @@ mod transport;
 
 pub use dose::beam_dose;
 pub(crate) use dose::monitor_unit;
+pub(in crate::cpu) use dose::{energy_of, monitor_unit_at};

@@ -2,6 +2,7 @@
 
 use crate::jobs::cccs::angles::TiltNorm;
 use crate::jobs::cccs::beam::Superposition;
+use crate::jobs::cccs::terma::open_terma;
 use crate::{Cancelled, JobControl};
 use geometry::{BeamFrame, Volume};
 use physics::kernel_beam::CHANNELS;
@@ -56,14 +57,7 @@ impl Incident<'_> {
         if fluence <= 0.0 {
             return [0.0; CHANNELS];
         }
-        let sad = self.frame.sad_mm;
-        let inverse_square = sad * sad / patient_mm.distance_squared(self.frame.source_mm);
-        // The spectrum off the axis is that of the axis some centimetres of water earlier.
-        let layer = self.beam.softening.at((x * x + y * y).sqrt());
-        let terma = self.beam.kernel.terma(f64::from(depth_mm) / 10.0 - layer.less_cm);
-        let incident = layer.kept * fluence * inverse_square;
-        let norm = self.tilt.at([x / sad, y / sad]);
-        std::array::from_fn(|c| (terma[c] * incident) as f32 * norm[c])
+        open_terma(self.beam, self.frame, self.tilt, ([x, y], patient_mm, depth_mm), fluence)
     }
 
     /// Adds the energy per volume that contaminant electrons leave: `surface_gy` on the axis of the

@@ -11,11 +11,12 @@ use crate::JobControl;
 use crate::jobs::Phases;
 use crate::jobs::cccs::angles::TiltNorm;
 use crate::jobs::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
-use crate::jobs::cccs::calibrate::calibration;
+use crate::jobs::cccs::calibrate::{MonitorUnit, calibration};
 use crate::jobs::cccs::correction::Tilts;
 use crate::jobs::cccs::job::{Clock, answer, check, digest, each_field};
 use crate::jobs::cccs::medium::{LOW_DENSITY_G_CM3, Medium};
-use crate::jobs::cccs::{BeamDose, DoseError, DoseRequest};
+use crate::jobs::cccs::{BeamDose, DoseError, DoseRequest, Quality};
+use physics::Machine;
 pub use rays::{HighTerma, beam_dose_by};
 use std::sync::Arc;
 use superpose::{Placement, TransportInput, coefficients, superpose};
@@ -41,12 +42,7 @@ fn dose_by(
     let mut clock = Clock::start();
     let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, control)?;
     clock.phase("density");
-    let per_mu =
-        calibration(&request.machine, request.quality, "cuda", control.cache(), |beam, field, water| {
-            let mut work = MediumOnCard::new(device, beam, water)?;
-            work.add(field, 1.0)?;
-            Ok::<_, Failure<DoseError>>(work.energy()?)
-        })?;
+    let per_mu = monitor_unit_at(&request.machine, request.quality, device, control)?;
     clock.phase("calibration");
     let beam = Superposition::of(&request.machine, request.quality, control.cache());
     let mut work = MediumOnCard::new(device, &beam, &medium)?;
@@ -59,6 +55,30 @@ fn dose_by(
     clock.phase("wait and download");
     clock.take(on_card);
     Ok(answer(request, digest, &medium, fields, gy, device.card().to_string(), clock))
+}
+
+/// The monitor unit of a machine at a quality.
+pub(super) fn monitor_unit_at(
+    machine: &Machine,
+    quality: Quality,
+    device: &Device,
+    control: &JobControl,
+) -> Result<MonitorUnit, Failure<DoseError>> {
+    calibration(machine, quality, "cuda", control.cache(), |beam, field, water| {
+        Ok::<_, Failure<DoseError>>(energy_of(beam, field, water, device)?)
+    })
+}
+
+/// Energy per volume (Gy g/cm3) of a field on the medium's grid for one photon per cm2 on the axis at the isocentre.
+pub(super) fn energy_of(
+    beam: &Superposition,
+    field: &Field<'_>,
+    medium: &Medium,
+    device: &Device,
+) -> Result<Vec<f32>, CudaError> {
+    let mut on_card = MediumOnCard::new(device, beam, medium)?;
+    on_card.add(field, 1.0)?;
+    on_card.energy()
 }
 
 /// A medium on a card, and the energy that fields add up to there.

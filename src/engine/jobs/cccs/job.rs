@@ -74,7 +74,7 @@ pub fn each_field<E: From<DoseError>>(
 }
 
 /// Frame of the beam during an exposure.
-fn frame_of(request: &DoseRequest, exposure: &Exposure<'_>) -> BeamFrame {
+pub fn frame_of(request: &DoseRequest, exposure: &Exposure<'_>) -> BeamFrame {
     BeamFrame::new(
         request.patient.position,
         exposure.gantry_deg,
@@ -95,19 +95,24 @@ pub fn answer(
     device: String,
     clock: Clock,
 ) -> BeamDose {
-    let receipt = Receipt {
-        job: "cccs".to_owned(),
+    let work = (medium.grid.len() * request.quality.directions() * fields) as u64;
+    BeamDose {
+        gy: Arc::new(Volume::new(Arc::clone(&request.grid), gy)),
+        status: request.quality.status(),
+        receipt: receipt("cccs", digest, device, clock, work),
+    }
+}
+
+/// The receipt of a job over the voxels of a beam.
+pub fn receipt(job: &str, digest: String, device: String, clock: Clock, work: u64) -> Arc<Receipt> {
+    Arc::new(Receipt {
+        job: job.to_owned(),
         digest,
         device,
         phases_ms: clock.phases_ms,
         warnings: Vec::new(),
-        work: (medium.grid.len() * request.quality.directions() * fields) as u64,
-    };
-    BeamDose {
-        gy: Arc::new(Volume::new(Arc::clone(&request.grid), gy)),
-        status: request.quality.status(),
-        receipt: Arc::new(receipt),
-    }
+        work,
+    })
 }
 
 /// Equal requests have equal digests: the volumes by identity, the rest by value.

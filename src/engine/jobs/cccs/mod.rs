@@ -10,6 +10,7 @@ mod fluences;
 pub mod job;
 pub mod lattice;
 pub mod medium;
+pub mod terma;
 
 use crate::Cancelled;
 use crate::jobs::mccs::PartError;

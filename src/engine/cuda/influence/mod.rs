@@ -1,0 +1,377 @@
+//! Influence of beamlets on a card (`kernels/influence.cu`): the algorithm of [`cpu::influence`](crate::cpu::influence).
+
+use super::cccs::{energy_of, monitor_unit_at};
+use super::{Arg, Buffer, CardLock, CudaError, Device, Failure, Shape};
+use crate::JobControl;
+use crate::cpu::path::radiological_depth;
+use crate::jobs::cccs::DoseError;
+use crate::jobs::cccs::angles::{ANGLES, Coefficients};
+use crate::jobs::cccs::beam::{Field, Superposition};
+use crate::jobs::cccs::job::{Clock, digest, receipt};
+use crate::jobs::cccs::medium::Medium;
+use crate::jobs::influence::field::{Lit, Sampled, Share};
+use crate::jobs::influence::smooth::Smooth;
+use crate::jobs::influence::walks::{LitVoxel, Step, Transport};
+use crate::jobs::influence::{BeamletDoses, InfluenceRequest, OpenField};
+use bytemuck::{Pod, Zeroable};
+
+const THREADS: u32 = 128;
+/// Lanes of a warp.
+const LANES: usize = 32;
+/// Threads of a block of `influence_finish`.
+const FINISH_THREADS: u32 = 256;
+/// Blocks that walk the listed lines: each thread takes one after another.
+const WALKING_BLOCKS: u32 = 8192;
+/// Lines listed at a time, at most: 64 MiB of them.
+const MOST_ENTRIES: usize = 4 << 20;
+/// Fixed point keeps this much room above the TERMA of the brightest voxel, which what scatters in cannot fill.
+const HEADROOM: f32 = 8.0;
+
+/// `struct Walk` of `kernels/influence.cu`, field for field.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct CardWalk {
+    first_step: i32,
+    steps: i32,
+    first_layer: i32,
+    axis: i32,
+    direction: [f32; 3],
+    weight: f32,
+    least: f32,
+    none: i32,
+}
+
+/// `struct Lattice` of `kernels/influence.cu`, field for field.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Launch {
+    lit: u32,
+    shares: u32,
+    sampled: u32,
+    walks: u32,
+    most_entries: u32,
+    units: f32,
+}
+
+/// `struct Smooth` of `kernels/influence.cu`: addresses, 0 where there is nothing.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+struct CardSmooth {
+    columns: [u64; 2],
+    rows: [u64; 2],
+}
+
+/// The doses of the beamlets of a beam.
+pub fn beamlet_doses(
+    request: &InfluenceRequest,
+    device: &Device,
+    control: &JobControl,
+) -> Result<BeamletDoses, Failure<DoseError>> {
+    let mut clock = Clock::start();
+    let dose = &request.dose;
+    let medium = Medium::of(&dose.patient, &dose.machine.spectrum, &dose.grid, control)?;
+    clock.phase("density");
+    let per_mu = monitor_unit_at(&dose.machine, dose.quality, device, control)?;
+    let beam = Superposition::of(&dose.machine, dose.quality, control.cache());
+    clock.phase("calibration");
+    let field = OpenField::of(request)?;
+    clock.phase("fluence");
+    let depth_mm = radiological_depth(&medium.equivalent_g_cm3, field.frame.source_mm, control)?;
+    clock.phase("path");
+    let tilt = beam.tilt_norm(&field.frame, &medium.grid);
+    let lit = Lit::new(request, &field, (&beam, &tilt), &medium, &depth_mm, control)?;
+    clock.phase("terma");
+    let sampled = Sampled::new(request, &medium, field.share * dose.beam.mu * per_mu.fluence);
+    let extra = if dose.machine.extra_focal.is_some() {
+        let fluence = field.flat.extra_focal_alone();
+        let alone =
+            Field { machine: &dose.machine, frame: &field.frame, fluence: &fluence, electrons_gy: 0.0 };
+        let energy = energy_of(&beam, &alone, &medium, device)?;
+        sampled.voxels.iter().map(|voxel| energy[*voxel as usize]).collect()
+    } else {
+        Vec::new()
+    };
+    let smooth = Smooth::new(request, &field, &medium, &depth_mm, &sampled, (&extra, per_mu.electrons_gy));
+    clock.phase("extra-focal");
+    let transport = Transport::new((&beam, &field), &medium, &lit, &sampled);
+    clock.phase("lines");
+    let work = (lit.tubes.shares.len() * beam.directions.len()) as u64;
+    let mut card = device.lock();
+    let parts = Parts {
+        request,
+        beam: &beam,
+        lit: &lit,
+        sampled: &sampled,
+        smooth: &smooth,
+        map_columns: field.map.columns,
+    };
+    let gy = transported(&mut card, &parts, &transport, control)?;
+    drop(card);
+    clock.phase("transport");
+    let receipt = receipt("influence", digest(dose), device.card().to_string(), clock, work);
+    Ok(BeamletDoses { gy, receipt })
+}
+
+struct Parts<'a> {
+    request: &'a InfluenceRequest,
+    beam: &'a Superposition,
+    lit: &'a Lit,
+    sampled: &'a Sampled,
+    smooth: &'a Smooth,
+    map_columns: usize,
+}
+
+fn transported(
+    card: &mut CardLock<'_>,
+    parts: &Parts<'_>,
+    transport: &Transport,
+    control: &JobControl,
+) -> Result<Vec<f32>, Failure<DoseError>> {
+    let Parts { request, beam, lit, sampled, .. } = *parts;
+    let count = request.beamlets.len() * sampled.voxels.len();
+    card.fits_int("influence of beamlets", count)?;
+    let deposit: Buffer<i32> = card.alloc(count)?;
+    card.fill(&deposit, 0)?;
+    let (walks, steps, layers) = card_walks(transport);
+    let first_of_voxels = by_voxel(lit);
+    let upload = Uploaded {
+        steps: card.upload(&steps)?,
+        layers: card.upload(&layers)?,
+        lit: card.upload(&transport.lit)?,
+        terma: card.upload(&lit.terma)?,
+        table: card.upload(&(0..ANGLES).map(|n| beam.table.at(n as f32)).collect::<Vec<_>>())?,
+        tubes: card.upload(&lit.tubes.shares)?,
+        beamlet_of: card.upload(&beamlet_of(lit))?,
+        number_of: card.upload(&numbers(transport))?,
+        first: card.upload(&first_of_voxels.0)?,
+        beamlets: card.upload(&first_of_voxels.1)?,
+        density: card.upload(&transport.density)?,
+        row_of: card.upload(&transport.row_of)?,
+    };
+    let brightest = lit.terma.iter().map(|terma| terma.iter().sum::<f32>()).fold(f32::MIN_POSITIVE, f32::max);
+    let densest = transport.density.iter().copied().fold(1.0, f32::max);
+    let shares = lit.tubes.shares.len();
+    let mut launch = Launch {
+        lit: lit.voxels.len() as u32,
+        shares: shares as u32,
+        sampled: sampled.voxels.len() as u32,
+        walks: 0,
+        most_entries: 0,
+        units: i32::MAX as f32 / (HEADROOM * brightest * densest),
+    };
+    // A line passes up to three voxels of a layer.
+    let together = (MOST_ENTRIES / (3 * shares).max(1)).clamp(1, walks.len().max(1));
+    launch.most_entries = (3 * shares * together) as u32;
+    if shares > 0 {
+        let entries: Buffer<[i32; 4]> = card.alloc(3 * shares * together)?;
+        let terms: Buffer<[f32; 16]> = card.alloc(together * lit.voxels.len())?;
+        let counter: Buffer<u32> = card.alloc(1)?;
+        for chunk in walks.chunks(together) {
+            control.check()?;
+            launch.walks = chunk.len() as u32;
+            let walks = card.upload(chunk)?;
+            upload.walk(card, launch, &walks, (&entries, &terms, &counter), &deposit)?;
+        }
+    }
+    let local = (card.upload(&transport.local.first)?, card.upload(&transport.local.shares)?);
+    if shares > 0 && local.1.count() > 0 {
+        let args = [
+            Arg::value(&launch),
+            Arg::from(&upload.tubes),
+            Arg::from(&upload.beamlet_of),
+            Arg::from(&local.0),
+            Arg::from(&local.1),
+            Arg::from(&deposit),
+        ];
+        let shape = Shape::covering([shares * LANES, 1, 1], [THREADS, 1, 1]);
+        card.launch("influence", "influence_local", shape, &args)?;
+    }
+    finished(card, parts, launch, &deposit)
+}
+
+/// What the kernels read, on the card.
+struct Uploaded {
+    steps: Buffer<Step>,
+    layers: Buffer<[u32; 2]>,
+    lit: Buffer<LitVoxel>,
+    terma: Buffer<[f32; 4]>,
+    table: Buffer<Coefficients>,
+    tubes: Buffer<Share>,
+    beamlet_of: Buffer<u32>,
+    number_of: Buffer<u32>,
+    first: Buffer<u32>,
+    beamlets: Buffer<Share>,
+    density: Buffer<f32>,
+    row_of: Buffer<i32>,
+}
+
+impl Uploaded {
+    /// Queues the lines of some directions.
+    fn walk(
+        &self,
+        card: &mut CardLock<'_>,
+        launch: Launch,
+        walks: &Buffer<CardWalk>,
+        (entries, terms, counter): (&Buffer<[i32; 4]>, &Buffer<[f32; 16]>, &Buffer<u32>),
+        deposit: &Buffer<i32>,
+    ) -> Result<(), CudaError> {
+        let covering =
+            |count: u32| Shape::covering([count as usize, launch.walks as usize, 1], [THREADS, 1, 1]);
+        let args = [
+            Arg::value(&launch),
+            Arg::from(walks),
+            Arg::from(&self.lit),
+            Arg::from(&self.terma),
+            Arg::from(&self.table),
+            Arg::from(terms),
+        ];
+        card.launch("influence", "influence_terms", covering(launch.lit), &args)?;
+        card.fill(counter, 0)?;
+        let args = [
+            Arg::value(&launch),
+            Arg::from(walks),
+            Arg::from(&self.steps),
+            Arg::from(&self.layers),
+            Arg::from(&self.lit),
+            Arg::from(&self.tubes),
+            Arg::from(&self.beamlet_of),
+            Arg::from(&self.number_of),
+            Arg::from(&self.first),
+            Arg::from(&self.beamlets),
+            Arg::from(counter),
+            Arg::from(entries),
+        ];
+        card.launch("influence", "influence_entries", covering(launch.shares), &args)?;
+        let args = [
+            Arg::value(&launch),
+            Arg::from(walks),
+            Arg::from(&self.steps),
+            Arg::from(terms),
+            Arg::from(&self.density),
+            Arg::from(&self.row_of),
+            Arg::from(&self.number_of),
+            Arg::from(&self.first),
+            Arg::from(&self.beamlets),
+            Arg::from(counter),
+            Arg::from(entries),
+            Arg::from(deposit),
+        ];
+        let shape = Shape { blocks: [WALKING_BLOCKS, 1, 1], threads: [THREADS, 1, 1] };
+        card.launch("influence", "influence_lines", shape, &args)
+    }
+}
+
+/// Walks, their steps and their layers, one walk after another.
+fn card_walks(transport: &Transport) -> (Vec<CardWalk>, Vec<Step>, Vec<[u32; 2]>) {
+    let (mut steps, mut layers) = (Vec::new(), Vec::new());
+    let walk = |walk: &crate::jobs::influence::walks::Walk| {
+        let on_card = CardWalk {
+            first_step: steps.len() as i32,
+            steps: walk.steps.len() as i32,
+            first_layer: layers.len() as i32,
+            axis: walk.axis as i32,
+            direction: walk.direction.as_vec3().to_array(),
+            weight: walk.weight,
+            least: walk.least,
+            none: 0,
+        };
+        steps.extend(&walk.steps);
+        layers.extend(&walk.of_layer);
+        on_card
+    };
+    let walks = transport.walks.iter().map(walk).collect();
+    (walks, steps, layers)
+}
+
+/// Numbers of the lit voxels by padded index; all ones elsewhere.
+fn numbers(transport: &Transport) -> Vec<u32> {
+    let mut numbers = vec![u32::MAX; transport.density.len()];
+    transport.lit.iter().enumerate().for_each(|(n, lit)| numbers[lit.at as usize] = n as u32);
+    numbers
+}
+
+/// The beamlet of each share of the tubes.
+fn beamlet_of(lit: &Lit) -> Vec<u32> {
+    let counts = lit.tubes.first.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
+    counts.enumerate().flat_map(|(beamlet, count)| std::iter::repeat_n(beamlet as u32, count)).collect()
+}
+
+/// The tubes by lit voxel: where the shares of each begin, and shares by beamlet, ascending.
+fn by_voxel(lit: &Lit) -> (Vec<u32>, Vec<Share>) {
+    let mut first = vec![0_u32; lit.voxels.len() + 1];
+    lit.tubes.shares.iter().for_each(|share| first[share.number as usize + 1] += 1);
+    for n in 1..first.len() {
+        first[n] += first[n - 1];
+    }
+    let mut next = first.clone();
+    let mut shares = vec![Share::default(); lit.tubes.shares.len()];
+    for (share, beamlet) in lit.tubes.shares.iter().zip(beamlet_of(lit)) {
+        let at = &mut next[share.number as usize];
+        shares[*at as usize] = Share { number: beamlet, share: share.share };
+        *at += 1;
+    }
+    (first, shares)
+}
+
+/// Energies to Gy, with the smooth part.
+fn finished(
+    card: &mut CardLock<'_>,
+    parts: &Parts<'_>,
+    launch: Launch,
+    deposit: &Buffer<i32>,
+) -> Result<Vec<f32>, Failure<DoseError>> {
+    let beamlets = &parts.request.beamlets;
+    let place =
+        |beamlet: &usize| [beamlet / parts.map_columns, beamlet % parts.map_columns].map(|n| n as u32);
+    let places = card.upload(&beamlets.iter().map(place).collect::<Vec<[u32; 2]>>())?;
+    let gy_per_energy = card.upload(&parts.sampled.gy_per_energy)?;
+    let mut smooth = CardSmooth::default();
+    // The buffers outlive the launch that reads them.
+    let mut held = Vec::new();
+    for (n, (columns, rows)) in parts.smooth.parts().enumerate() {
+        let (columns, rows) = (card.upload(columns)?, card.upload(rows)?);
+        (smooth.columns[n], smooth.rows[n]) = (columns.address(), rows.address());
+        held.push((columns, rows));
+    }
+    let gy: Buffer<f32> = card.alloc(deposit.count())?;
+    let args = [
+        Arg::value(&launch),
+        Arg::from(deposit),
+        Arg::from(&gy_per_energy),
+        Arg::from(&places),
+        Arg::value(&smooth),
+        Arg::from(&gy),
+    ];
+    let size = [launch.sampled as usize, beamlets.len(), 1];
+    if deposit.count() > 0 {
+        card.launch("influence", "influence_finish", Shape::covering(size, [FINISH_THREADS, 1, 1]), &args)?;
+    }
+    Ok(card.download(&gy)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernels::{ptx, signature};
+    use super::*;
+
+    /// The host's declarations are as large as the kernels'.
+    #[test]
+    fn the_kernels_are_called_as_declared() {
+        let ptx = ptx("influence").expect("kernels");
+        let (launch, smooth) = (size_of::<Launch>(), size_of::<CardSmooth>());
+        for (kernel, more) in [
+            ("influence_terms", vec![8; 5]),
+            ("influence_entries", vec![8; 11]),
+            ("influence_lines", vec![8; 11]),
+            ("influence_local", vec![8; 5]),
+            ("influence_finish", vec![8, 8, 8, smooth, 8]),
+        ] {
+            let want = [vec![launch], more].concat();
+            assert_eq!(signature(ptx, kernel), Some(want), "{kernel}");
+        }
+        assert_eq!(
+            [size_of::<CardWalk>(), size_of::<LitVoxel>(), size_of::<Share>(), size_of::<Coefficients>()],
+            [40, 32, 8, 104]
+        );
+    }
+}

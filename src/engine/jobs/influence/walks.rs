@@ -1,0 +1,302 @@
+//! Lines of each direction through a padded lattice, and the local correction of each lit voxel.
+
+use super::OpenField;
+use super::field::{Lit, Sampled, Share};
+use crate::jobs::cccs::angles::{AngleTable, PRIMARY, SCATTER, place_of};
+use crate::jobs::cccs::beam::{Superposition, grid_from_kernel};
+use crate::jobs::cccs::correction::{DENSEST, Stencil, Tilts};
+use crate::jobs::cccs::directions::{Direction, start};
+use crate::jobs::cccs::lattice::{Lattice, dominant_axis};
+use crate::jobs::cccs::medium::Medium;
+use bytemuck::{Pod, Zeroable};
+use geometry::walk::lattice::LatticeWalk;
+use glam::{DMat3, DVec3};
+use physics::kernel_beam::CHANNELS;
+use physics::kernel_fit::TERMS;
+use rayon::prelude::*;
+
+/// Density beyond the lattice's sides: a line that comes there ends.
+pub const END: f32 = -1.0;
+
+/// A lattice with one voxel more on each side.
+#[derive(Clone, Copy)]
+pub struct Padded {
+    pub lattice: Lattice,
+    /// Index steps along x, y and z.
+    pub steps: [usize; 3],
+}
+
+impl Padded {
+    pub fn new(lattice: Lattice) -> Self {
+        let [x, y, _] = lattice.size.map(|n| n + 2);
+        Self { lattice, steps: [1, x, x * y] }
+    }
+
+    pub fn len(&self) -> usize {
+        self.steps[2] * (self.lattice.size[2] + 2)
+    }
+
+    /// Index of a voxel of the lattice, and its place there.
+    pub fn of(&self, voxel: usize) -> (usize, [usize; 3]) {
+        let [nx, ny, _] = self.lattice.size;
+        let at = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
+        ((0..3).map(|axis| (at[axis] + 1) * self.steps[axis]).sum(), at)
+    }
+
+    /// Values of the lattice, x fastest, with `beside` round them.
+    pub fn filled<T: Copy + Send + Sync>(&self, values: &[T], beside: T) -> Vec<T> {
+        let mut padded = vec![beside; self.len()];
+        for (row, values) in values.chunks_exact(self.lattice.size[0]).enumerate() {
+            let (at, _) = self.of(row * self.lattice.size[0]);
+            padded[at..at + values.len()].copy_from_slice(values);
+        }
+        padded
+    }
+}
+
+/// A segment of all lines of a direction.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Step {
+    /// Index of the voxel less that of the line.
+    pub offset: i32,
+    pub length_cm: f32,
+}
+
+/// The walk that all lines of a direction share, in the order of travel.
+pub struct Walk {
+    pub steps: Vec<Step>,
+    /// The steps of each layer of voxels across `axis`: first, one past the last.
+    pub of_layer: Vec<[u32; 2]>,
+    pub axis: usize,
+    /// Factor on the deposit: the solid angle over the path within a layer.
+    pub weight: f32,
+    /// Unit vector in the lattice's frame.
+    pub direction: DVec3,
+    /// Energy of a line, over the decay constants of its terms, below which it is dropped behind the tube.
+    pub least: f32,
+}
+
+/// [`Walk::least`] as part of the greatest: a column loses less than 1e-4 of its maximum (`engine::selftest`).
+const LEAST: f32 = 1e-6;
+
+impl Walk {
+    /// All directions of a beam; `brightest` is the greatest TERMA of a lit voxel.
+    pub fn all(
+        beam: &Superposition,
+        padded: &Padded,
+        lattice_from_kernel: DMat3,
+        brightest: &[f32; CHANNELS],
+    ) -> Vec<Self> {
+        let of = |(n, d): (usize, &Direction)| {
+            let term = SourceTerm::new(&beam.table, brightest, d.axis.z as f32);
+            let most: f32 = term.equilibrium.iter().map(|state| state.abs()).sum();
+            let walk = Self::new(padded, lattice_from_kernel * d.axis, start(n), d.solid_angle_sr);
+            Self { least: LEAST * most, ..walk }
+        };
+        beam.directions.iter().enumerate().map(of).collect()
+    }
+
+    fn new(padded: &Padded, direction: DVec3, start: [f64; 2], solid_angle_sr: f64) -> Self {
+        let lattice = &padded.lattice;
+        let axis = dominant_axis(lattice, direction);
+        let order = ORDERS[axis];
+        let along = DVec3::from(order.map(|a| direction[a]));
+        let walk = LatticeWalk::new(order.map(|a| lattice.spacing_mm[a]), lattice.size[axis], along, start);
+        let [first, second, last] = order.map(|a| padded.steps[a] as i32);
+        let steps = walk.segments.iter().map(|s| Step {
+            offset: (s.slab as i32 + 1) * last + s.shift[0] * first + s.shift[1] * second,
+            length_cm: s.length_cm,
+        });
+        let mut of_layer = vec![[u32::MAX, 0]; lattice.size[axis]];
+        for (n, segment) in walk.segments.iter().enumerate() {
+            let [low, end] = &mut of_layer[segment.slab];
+            (*low, *end) = ((*low).min(n as u32), n as u32 + 1);
+        }
+        Self {
+            steps: steps.collect(),
+            of_layer,
+            axis,
+            weight: (solid_angle_sr / walk.slab_path_cm) as f32,
+            direction,
+            least: 0.0,
+        }
+    }
+}
+
+/// Axes along a row, across, and along the layers, for lines mostly along x, y, z: those of the dose on the CPU, whose lines enter at
+/// the same places.
+pub const ORDERS: [[usize; 3]; 3] = [[1, 2, 0], [0, 2, 1], [0, 1, 2]];
+
+/// Source term of a lit voxel along a direction, for all of its unobstructed TERMA.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct SourceTerm {
+    /// State of each term at equilibrium, then zeros.
+    pub equilibrium: [f32; TERMS],
+    /// Energy per length.
+    pub sum: f32,
+    pub none: [f32; 16 - TERMS - 1],
+}
+
+impl SourceTerm {
+    pub fn new(table: &AngleTable, terma: &[f32; CHANNELS], cosine: f32) -> Self {
+        let row = table.at(place_of(cosine));
+        let mut term = Self::default();
+        for (n, a) in row.primary.iter().enumerate() {
+            term.equilibrium[PRIMARY.start + n] += terma[0] * a[0] + terma[1] * a[1];
+        }
+        for (n, a) in row.scatter.iter().enumerate() {
+            term.equilibrium[SCATTER.start + n] += terma[2] * a[0] + terma[3] * a[1];
+        }
+        term.sum = (0..CHANNELS).map(|c| terma[c] * row.sums[c]).sum();
+        term
+    }
+}
+
+/// Energy per volume that the local correction adds at sampled voxels for all of a lit voxel's unobstructed TERMA.
+#[derive(Default)]
+pub struct LocalShares {
+    /// Of each lit voxel, and one past the last: its first share.
+    pub first: Vec<u32>,
+    /// Energies by sampled voxel.
+    pub shares: Vec<Share>,
+}
+
+/// A lit voxel.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct LitVoxel {
+    /// Padded index.
+    pub at: u32,
+    pub place: [u32; 3],
+    /// Unit vector from the source to it, in the lattice's frame.
+    pub ray: [f32; 3],
+    none: f32,
+}
+
+/// All that lines through tubes need, on any device.
+pub struct Transport {
+    /// Padded; [`END`] beyond the lattice.
+    pub density: Vec<f32>,
+    /// Padded: the number of the sampled voxel, or less than 0.
+    pub row_of: Vec<i32>,
+    pub lit: Vec<LitVoxel>,
+    pub walks: Vec<Walk>,
+    pub local: LocalShares,
+}
+
+impl Transport {
+    pub fn new(
+        (beam, field): (&Superposition, &OpenField),
+        medium: &Medium,
+        lit: &Lit,
+        sampled: &Sampled,
+    ) -> Self {
+        let padded = Padded::new(medium.lattice());
+        let density = padded.filled(medium.equivalent_g_cm3.data(), END);
+        let mut row_of = vec![-1_i32; padded.len()];
+        for (n, voxel) in sampled.voxels.iter().enumerate() {
+            row_of[padded.of(*voxel as usize).0] = n as i32;
+        }
+        let lattice_from_kernel = grid_from_kernel(&field.frame, &medium.grid);
+        let source_mm = medium.grid.local_from_patient(field.frame.source_mm);
+        let correction = Correction {
+            beam,
+            lattice_from_kernel,
+            tilts: Tilts::within(field.flat.widest_mm() / field.frame.sad_mm),
+            source_mm,
+            density: &density,
+            sampled: &row_of,
+        };
+        let local = LocalShares::new(&padded, lit, &correction);
+        let lit_voxel = |voxel: &u32| {
+            let (at, place) = padded.of(*voxel as usize);
+            let at_mm = DVec3::from([0, 1, 2].map(|a| place[a] as f64 * padded.lattice.spacing_mm[a]));
+            let ray = (at_mm - source_mm).normalize().as_vec3().to_array();
+            LitVoxel { at: at as u32, place: place.map(|n| n as u32), ray, none: 0.0 }
+        };
+        let sum = |terma: &&[f32; CHANNELS]| terma.iter().sum::<f32>();
+        let brightest = lit.terma.iter().max_by(|a, b| sum(a).total_cmp(&sum(b)));
+        let brightest = brightest.copied().unwrap_or_default();
+        Self {
+            lit: lit.voxels.iter().map(lit_voxel).collect(),
+            walks: Walk::all(beam, &padded, lattice_from_kernel, &brightest),
+
+            density,
+            row_of,
+            local,
+        }
+    }
+}
+
+/// What the local correction is made of.
+struct Correction<'a> {
+    beam: &'a Superposition,
+    lattice_from_kernel: DMat3,
+    tilts: Tilts,
+    /// The radiation source in the lattice's frame, mm.
+    source_mm: DVec3,
+    /// Padded: density, and the number of the sampled voxel or less than 0.
+    density: &'a [f32],
+    sampled: &'a [i32],
+}
+
+impl LocalShares {
+    fn new(padded: &Padded, lit: &Lit, correction: &Correction<'_>) -> Self {
+        let Correction { beam, lattice_from_kernel, tilts, source_mm, density, sampled } = *correction;
+        if !beam.corrected {
+            return Self { first: vec![0; lit.voxels.len() + 1], shares: Vec::new() };
+        }
+        let stencils =
+            ORDERS.map(|order| Stencil::new(&padded.lattice, order, beam, lattice_from_kernel, tilts));
+        let kernel_from_lattice = lattice_from_kernel.transpose();
+        let shares_of = |(voxel, terma): (&u32, &[f32; CHANNELS])| {
+            let (from, place) = padded.of(*voxel as usize);
+            let at = DVec3::from([0, 1, 2].map(|a| place[a] as f64 * padded.lattice.spacing_mm[a]));
+            let ray = kernel_from_lattice * (at - source_mm);
+            let tilt =
+                if ray.z > 0.0 { tilts.at([ray.x / ray.z, ray.y / ray.z].map(|t| t as f32)) } else { 0 };
+            let primary = density[from] * (terma[0] + terma[1]);
+            let mut shares: Vec<Share> = Vec::new();
+            for (order, stencil) in ORDERS.iter().zip(&stencils) {
+                let layer = tilt * padded.lattice.size[order[2]] + place[order[2]];
+                let powers = &stencil.table[layer * stencil.offsets.len()..][..stencil.offsets.len()];
+                let inside = |to: &[i32; 3]| {
+                    (0..3).all(|n| {
+                        let at = place[order[n]] as i32 + to[n];
+                        (0..padded.lattice.size[order[n]] as i32).contains(&at)
+                    })
+                };
+                let index = |to: &[i32; 3]| {
+                    let by: i32 = (0..3).map(|n| to[n] * padded.steps[order[n]] as i32).sum();
+                    from.wrapping_add_signed(by as isize)
+                };
+                for (offset, powers) in stencil.offsets.iter().zip(powers) {
+                    if !inside(&offset.to) {
+                        continue;
+                    }
+                    let to = index(&offset.to);
+                    if sampled[to] < 0 {
+                        continue;
+                    }
+                    let along = offset.path.iter().map(|(at, part)| part * density[index(at)]);
+                    let mean = along.sum::<f32>().min(DENSEST);
+                    let [a, b, c] = powers.of_density;
+                    let share = density[to] * primary * (a + mean * (b + mean * c));
+                    shares.push(Share { number: sampled[to] as u32, share });
+                }
+            }
+            shares
+        };
+        let all: Vec<Vec<Share>> = lit.voxels.par_iter().zip(&lit.terma).map(shares_of).collect();
+        let mut first = Vec::with_capacity(all.len() + 1);
+        first.push(0);
+        let mut so_far = 0;
+        first.extend(all.iter().map(|shares| {
+            so_far += shares.len() as u32;
+            so_far
+        }));
+        Self { first, shares: all.concat() }
+    }
+}

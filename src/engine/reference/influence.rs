@@ -1,0 +1,25 @@
+//! The influence of beamlets by its definition: the dose of one beamlet after another.
+
+use crate::jobs::cccs::{DoseError, DoseRequest};
+use crate::jobs::influence::InfluenceRequest;
+use crate::{JobControl, cpu};
+
+/// The request for the dose of a map that has `value` of each beamlet asked for.
+pub fn with_values(request: &InfluenceRequest, value: impl Fn(usize) -> f32) -> DoseRequest {
+    let mut dose = request.dose.clone();
+    if let Some(map) = &mut dose.beam.fluence {
+        map.values.fill(0.0);
+        request.beamlets.iter().for_each(|beamlet| map.values[*beamlet] = value(*beamlet));
+    }
+    dose
+}
+
+/// The dose of a map at the sampled voxels, Gy.
+pub fn at_voxels(
+    request: &InfluenceRequest,
+    value: impl Fn(usize) -> f32,
+    control: &JobControl,
+) -> Result<Vec<f64>, DoseError> {
+    let dose = cpu::cccs::beam_dose(&with_values(request, value), control)?.gy;
+    Ok(request.voxels.iter().map(|voxel| f64::from(dose.data()[*voxel])).collect())
+}
