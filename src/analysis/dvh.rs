@@ -89,6 +89,34 @@ impl Dvh {
         Self::of(&Source::new(mask, dose_gy, sampling), control)
     }
 
+    /// The DVH of single points of a structure: of each its dose (Gy) and the volume (cm3) that it stands for. A point's dose stands for
+    /// those up to its neighbours in the order of doses. `None` without a point that has volume and a finite dose.
+    pub fn of_points(points: impl Iterator<Item = (f32, f32)>) -> Option<Self> {
+        let mut points: Vec<(f32, f32)> = points.filter(|(gy, cm3)| gy.is_finite() && *cm3 > 0.0).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (min_gy, max_gy) = (f64::from(points.first()?.0), f64::from(points.last()?.0));
+        let mut bins = Bins::new(min_gy, max_gy);
+        let (mut whole, mut sum) = (0.0, 0.0);
+        for (n, (gy, cm3)) in points.iter().enumerate() {
+            let low = points[n.saturating_sub(1)].0;
+            let high = points[(n + 1).min(points.len() - 1)].0;
+            let half = 0.5 * (high - low);
+            bins.add(*gy, half * half, f64::from(*cm3));
+            whole += f64::from(*cm3);
+            sum += f64::from(*cm3) * f64::from(*gy);
+        }
+        Some(Self {
+            volume_cm3: whole,
+            outside_cm3: 0.0,
+            not_a_number_cm3: 0.0,
+            outside_mask_cm3: 0.0,
+            on_dose_grid: false,
+            mean_gy: (sum / whole).clamp(min_gy, max_gy),
+            inside: Histogram::new(min_gy, max_gy, &bins),
+            isodoses: None,
+        })
+    }
+
     fn of(source: &Source<'_>, control: &JobControl) -> Result<Self, DvhError> {
         // Few samples are held for the second pass, many are read again.
         let planes = source.planes(control, 0.0, |source, plane| match source.is_held() {

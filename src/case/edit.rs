@@ -31,6 +31,12 @@ pub enum Edit {
         beam: usize,
         value: Beam,
     },
+    /// Replaces beams, by number, with those that have fluence maps, as one step. The maps give the dose that was asked for: the
+    /// plan is not normalised.
+    SetFluences {
+        plan: usize,
+        beams: Vec<Beam>,
+    },
     AddStructure(Structure),
     /// Adds structures as one step, which bears this name: `couch`.
     AddStructures(&'static str, Vec<Structure>),
@@ -184,6 +190,15 @@ impl Case {
                 let next = self.plan_mut(plan)?;
                 *next.beams.get_mut(beam).ok_or(EditError::NoBeam(beam))? = value;
                 next.name_turned_beams(&before);
+            }
+            Edit::SetFluences { plan, beams } => {
+                let next = self.plan_mut(plan)?;
+                next.normalisation = None;
+                for beam in beams {
+                    let number = beam.number as usize;
+                    let place = next.beams.iter_mut().find(|b| b.number == beam.number);
+                    *place.ok_or(EditError::NoBeam(number))? = beam;
+                }
             }
             Edit::AddStructure(structure) => {
                 self.check_identity(&structure, None)?;

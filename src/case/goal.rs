@@ -4,6 +4,7 @@ use super::metric::{Metric, MetricError, MetricUnit};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -60,6 +61,10 @@ pub struct Goal {
     tolerance: f64,
     /// 1 is the highest.
     priority: u8,
+    /// Weight of its objective, where it is not that of the priority.
+    weight: Option<f64>,
+    /// The value that may not get worse where plans are optimised, in `unit`.
+    kept: Option<f64>,
 }
 
 /// Why a text is no goal.
@@ -73,13 +78,16 @@ pub enum GoalError {
     Limit(String),
     #[error("the limit of {0} is in {1}")]
     Unit(String, String),
-    #[error("'{0}' is neither a tolerance in the unit of the limit nor a priority from 1 to {most}; write '(tolerance 2 Gy, priority 1)'", most = Goal::LOWEST_PRIORITY)]
+    #[error("'{0}' is neither a tolerance or a kept value in the unit of the limit, nor a priority from 1 to {most}, nor a weight from {low} to {high}; write '(tolerance 2 Gy, priority 1, weight 2, kept 40 Gy)'", most = Goal::LOWEST_PRIORITY, low = Goal::WEIGHTS.start(), high = Goal::WEIGHTS.end())]
     Suffix(String),
 }
 
 impl Goal {
     /// The number of the lowest priority.
     pub const LOWEST_PRIORITY: u8 = 9;
+
+    /// Weights that may be set.
+    pub const WEIGHTS: RangeInclusive<f64> = 0.01..=100.0;
 
     /// A goal in the metric's own unit, without tolerance, of the highest priority.
     pub fn new(structure: &str, metric: Metric, bound: Bound, limit: f64) -> Self {
@@ -92,6 +100,8 @@ impl Goal {
             unit: metric.unit(),
             tolerance: 0.0,
             priority: 1,
+            weight: None,
+            kept: None,
         };
         base.with_limit(limit)
     }
@@ -117,6 +127,16 @@ impl Goal {
         self.priority
     }
 
+    /// Weight of its objective where plans are optimised: 1 for the highest priority and a quarter of it for each lower one, unless set.
+    pub fn weight(&self) -> f64 {
+        self.weight.unwrap_or_else(|| 0.25_f64.powi(i32::from(self.priority.max(1)) - 1))
+    }
+
+    /// The value that may not get worse where plans are optimised, in the unit of the limit.
+    pub fn kept(&self) -> Option<f64> {
+        self.kept
+    }
+
     /// The metric in the unit of the limit.
     pub fn metric_in_unit(&self) -> Metric {
         self.metric.told_in(self.unit).unwrap_or(self.metric)
@@ -128,13 +148,13 @@ impl Goal {
     }
 
     pub fn with_bound(self, bound: Bound) -> Self {
-        Self { bound, ..self }
+        Self { bound, kept: None, ..self }
     }
 
     /// With another metric; the limit keeps its unit where the metric has it.
     pub fn with_metric(self, metric: Metric) -> Self {
         let unit = if metric.units().contains(&self.unit) { self.unit } else { metric.unit() };
-        Self { metric, unit, ..self }
+        Self { metric, unit, kept: None, ..self }
     }
 
     /// With another limit; unchanged where it is no number.
@@ -144,7 +164,11 @@ impl Goal {
 
     /// With another unit; unchanged where the metric does not have it.
     pub fn with_unit(self, unit: MetricUnit) -> Self {
-        if self.metric.units().contains(&unit) { Self { unit, ..self } } else { self }
+        if self.unit != unit && self.metric.units().contains(&unit) {
+            Self { unit, kept: None, ..self }
+        } else {
+            self
+        }
     }
 
     /// With another tolerance; unchanged where it is no number.
@@ -154,6 +178,21 @@ impl Goal {
 
     pub fn with_priority(self, priority: u8) -> Self {
         Self { priority: priority.clamp(1, Self::LOWEST_PRIORITY), ..self }
+    }
+
+    /// With a weight of its own, or that of the priority; unchanged where it is no number.
+    pub fn with_weight(self, weight: Option<f64>) -> Self {
+        match weight {
+            Some(weight) if weight.is_nan() => self,
+            _ => {
+                Self { weight: weight.map(|w| w.clamp(*Self::WEIGHTS.start(), *Self::WEIGHTS.end())), ..self }
+            }
+        }
+    }
+
+    /// With a value that may not get worse, or none; unchanged where it is no number.
+    pub fn with_kept(self, kept: Option<f64>) -> Self {
+        if kept.is_some_and(|kept| !kept.is_finite()) { self } else { Self { kept, ..self } }
     }
 
     /// The usual goals of a target with a prescription: 95 % of it get 95 % at least (ICRU 50), 2 % no more
@@ -170,7 +209,7 @@ impl Goal {
         format!("{} {} {}", self.bound.sign(), self.limit, self.unit.symbol()).trim_end().to_owned()
     }
 
-    /// The structure, the metric and its limit, without tolerance and priority.
+    /// The structure, the metric and its limit alone.
     pub fn short_text(&self) -> String {
         format!("{}: {} {}", self.structure, self.metric, self.limit_text())
     }
@@ -179,12 +218,16 @@ impl Goal {
     fn with_suffix(mut self, suffix: &str) -> Option<Self> {
         for part in suffix.split(',').map(str::trim) {
             self = match part.split_once(' ')? {
-                ("tolerance", words) => {
-                    let (tolerance, unit) = MetricUnit::split(words).filter(|(t, _)| *t >= 0.0)?;
+                (what @ ("tolerance" | "kept"), words) => {
+                    let (value, unit) = MetricUnit::split(words).filter(|(t, _)| *t >= 0.0)?;
                     if unit != self.unit {
                         return None;
                     }
-                    self.with_tolerance(tolerance)
+                    if what == "kept" { self.with_kept(Some(value)) } else { self.with_tolerance(value) }
+                }
+                ("weight", number) => {
+                    let number: f64 = number.trim().parse().ok()?;
+                    Self::WEIGHTS.contains(&number).then(|| self.with_weight(Some(number)))?
                 }
                 ("priority", number) => {
                     let number: u8 = number.trim().parse().ok()?;
@@ -203,7 +246,9 @@ impl fmt::Display for Goal {
         let tolerance = format!("tolerance {} {}", self.tolerance, self.unit.symbol());
         let tolerance = (self.tolerance > 0.0).then(|| tolerance.trim_end().to_owned());
         let priority = (self.priority > 1).then(|| format!("priority {}", self.priority));
-        let suffix: Vec<String> = [tolerance, priority].into_iter().flatten().collect();
+        let weight = self.weight.map(|weight| format!("weight {weight}"));
+        let kept = self.kept.map(|kept| format!("kept {kept} {}", self.unit.symbol()).trim_end().to_owned());
+        let suffix: Vec<String> = [tolerance, priority, weight, kept].into_iter().flatten().collect();
         if suffix.is_empty() { Ok(()) } else { write!(f, " ({})", suffix.join(", ")) }
     }
 }
@@ -284,6 +329,8 @@ mod tests {
             "Cord: gEUD(a=8) <= 45 Gy (priority 3)",
             "Lung (both): V20Gy[cc] <= 300 cc (tolerance 25.5 cc, priority 9)",
             "PTV: CI >= 0.8 (tolerance 0.05, priority 2)",
+            "Cord: Dmax <= 45 Gy (weight 0.5)",
+            "Cord: Dmax <= 45 Gy (priority 2, weight 100, kept 41.25 Gy)",
         ] {
             let goal: Goal = words.parse().unwrap();
             assert_eq!(goal.to_string(), words);
@@ -310,6 +357,11 @@ mod tests {
             "é: é <= 1 Gy",
             "Cord: Dmax <= 45 Gy (tolerance 2 %)",
             "Cord: Dmax <= 45 Gy (tolerance -2 Gy)",
+            "Cord: Dmax <= 45 Gy (weight 0)",
+            "Cord: Dmax <= 45 Gy (weight 101)",
+            "Cord: Dmax <= 45 Gy (weight NaN)",
+            "Cord: Dmax <= 45 Gy (kept 40 %)",
+            "Cord: Dmax <= 45 Gy (kept inf Gy)",
             "Cord: Dmax <= 45 Gy (priority 0)",
             "Cord: Dmax <= 45 Gy (priority 10)",
             "Cord: Dmax <= 45 Gy (priority 2",
@@ -321,6 +373,10 @@ mod tests {
         }
     }
 
+    fn goal_of_priority(priority: u8) -> Goal {
+        Goal::new("Lung", Metric::MAX, Bound::AtMost, 20.0).with_priority(priority)
+    }
+
     #[test]
     fn another_metric_keeps_a_unit_that_it_has() {
         let goal = Goal::new("Lung", Metric::MEAN, Bound::AtMost, 20.0).with_unit(MetricUnit::Percent);
@@ -329,6 +385,11 @@ mod tests {
         let cc = goal.with_metric(v20).with_unit(MetricUnit::Cm3);
         assert_eq!(cc.clone().with_metric(Metric::MAX).short_text(), "Lung: Dmax <= 20 Gy");
         assert_eq!(cc.with_limit(f64::NAN).with_limit(-3.0).limit(), 0.0);
+        assert_eq!([1, 2, 3].map(|p| goal_of_priority(p).weight()), [1.0, 0.25, 0.0625]);
+        let weighed = goal_of_priority(2).with_weight(Some(1e9)).with_weight(Some(f64::NAN));
+        assert_eq!((weighed.weight(), weighed.with_weight(None).weight()), (100.0, 0.25));
+        let kept = goal_of_priority(1).with_kept(Some(3.0)).with_kept(Some(f64::INFINITY));
+        assert_eq!((kept.kept(), kept.with_metric(Metric::MEAN).kept()), (Some(3.0), None));
         let of_target = Goal::of_target("PTV").iter().map(Goal::to_string).collect::<Vec<_>>();
         assert_eq!(of_target, ["PTV: D95% >= 95 %", "PTV: D2% <= 107 %"]);
     }

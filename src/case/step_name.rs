@@ -30,6 +30,10 @@ impl Edit {
                 Some(now) => beam_change(now, value),
                 None => format!("Change {}", value.name),
             },
+            Self::SetFluences { plan, .. } => match before.plans.get(*plan) {
+                Some(now) => format!("Optimise plan {}", now.name),
+                None => "Optimise plan".to_owned(),
+            },
             Self::AddStructure(structure) => format!("Add structure {}", structure.name),
             Self::AddStructures(what, _) => format!("Add {what}"),
             Self::SetStructures(what, _) => (*what).to_owned(),

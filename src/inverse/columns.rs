@@ -1,19 +1,28 @@
-//! The influence of beamlets: the dose of each at the sampled voxels, by the engine itself.
+//! The influence matrix: the dose of each beamlet at the sampled voxels, and its products.
 
 use super::beamlets::Beamlets;
 use super::rows::Rows;
 use analysis::UNIT_MU;
-use engine::cccs::{DoseError, DoseRequest, beam_dose};
+use case::Beam;
+use engine::cccs::{DoseError, DoseRequest};
+use engine::influence::{InfluenceRequest, beamlet_doses};
 use engine::{Compute, JobControl};
 use rayon::prelude::*;
+use std::sync::Arc;
 use thiserror::Error;
 
-/// Columns of the influence matrix of all beams: dense, since a beamlet of 5 mm keeps only half of its energy within 5 mm.
-#[derive(Clone, Debug, Default)]
-pub struct Columns {
+/// Columns of the influence matrix of one beam: dense, since a beamlet of 5 mm keeps only half of its energy within 5 mm.
+#[derive(Clone, Debug)]
+pub struct BeamColumns {
     rows: usize,
     /// `[beamlet][row]`: Gy of all fractions at fluence 1, for [`UNIT_MU`] a fraction.
     gy: Vec<f32>,
+}
+
+/// The influence matrix: columns of all beams, one beam after another. A turned beam replaces its own alone.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    beams: Vec<Arc<BeamColumns>>,
 }
 
 /// Why there are no columns.
@@ -30,83 +39,83 @@ pub enum ColumnError {
 /// Bytes that columns may take: of nine fields on 5 mm they have 0.1 GiB.
 const MOST_BYTES: usize = 4 << 30;
 
-impl Columns {
-    /// Memory for so many columns, asked for before any is computed.
-    ///
-    /// # Errors
-    /// [`ColumnError::Memory`].
-    pub fn reserved(rows: usize, beamlets: usize) -> Result<Self, ColumnError> {
-        let gib = |bytes: usize| bytes as f64 / f64::from(1 << 30);
-        let bytes = rows.saturating_mul(beamlets).saturating_mul(size_of::<f32>());
-        let refused = || ColumnError::Memory { beamlets, rows, gib: gib(bytes), most_gib: gib(MOST_BYTES) };
-        if bytes > MOST_BYTES {
-            return Err(refused());
-        }
-        let mut gy = Vec::new();
-        gy.try_reserve_exact(rows * beamlets).map_err(|_| refused())?;
-        Ok(Self { rows, gy })
-    }
-
-    /// Adds the columns of a beam, one beamlet after another: the definition that every faster form is held to. The request has the
-    /// patient, machine, grid and quality; its beam is replaced.
+impl BeamColumns {
+    /// The columns of a beam. The request has the patient, machine, grid and quality; its beam is replaced.
     ///
     /// # Errors
     /// [`ColumnError`].
-    pub fn add(
-        &mut self,
+    pub fn of(
         request: &DoseRequest,
         beamlets: &Beamlets,
         rows: &Rows,
         fractions: u32,
         device: &Compute,
         control: &JobControl,
-    ) -> Result<(), ColumnError> {
-        let mut alone = vec![0.0; beamlets.active.len()];
-        for n in 0..alone.len() {
-            control.check().map_err(DoseError::from)?;
-            alone[n] = 1.0;
-            let mut beam = beamlets.with(&alone);
-            alone[n] = 0.0;
-            beam.mu = UNIT_MU;
-            let request = DoseRequest { beam, ..request.clone() };
-            let dose = beam_dose(&request, device, control)?.gy;
-            let times = fractions as f32;
-            self.gy.extend(rows.voxels.iter().map(|voxel| times * dose.data()[*voxel]));
-        }
-        Ok(())
+    ) -> Result<Self, ColumnError> {
+        let beam = Beam { mu: UNIT_MU * f64::from(fractions), ..beamlets.beam.clone() };
+        let request = InfluenceRequest {
+            dose: DoseRequest { beam, ..request.clone() },
+            beamlets: beamlets.active.clone().into(),
+            voxels: rows.voxels.clone().into(),
+        };
+        let gy = beamlet_doses(&request, device, control)?.gy;
+        Ok(Self { rows: rows.voxels.len(), gy })
     }
 
-    /// Columns from numbers, `[beamlet][row]`.
+    fn beamlets(&self) -> usize {
+        self.gy.len() / self.rows.max(1)
+    }
+}
+
+fn refused(rows: usize, beamlets: usize) -> ColumnError {
+    let gib = |bytes: usize| bytes as f64 / f64::from(1 << 30);
+    let bytes = rows.saturating_mul(beamlets).saturating_mul(size_of::<f32>());
+    ColumnError::Memory { beamlets, rows, gib: gib(bytes), most_gib: gib(MOST_BYTES) }
+}
+
+impl Columns {
+    /// Asks for the memory of columns before any is computed.
+    ///
+    /// # Errors
+    /// [`ColumnError::Memory`].
+    pub fn check(rows: usize, beamlets: usize) -> Result<(), ColumnError> {
+        let bytes = rows.saturating_mul(beamlets).saturating_mul(size_of::<f32>());
+        if bytes > MOST_BYTES { Err(refused(rows, beamlets)) } else { Ok(()) }
+    }
+
+    /// Columns of beams over the same rows.
+    pub fn new(beams: Vec<Arc<BeamColumns>>) -> Self {
+        Self { beams }
+    }
+
+    /// Columns of one beam from numbers, `[beamlet][row]`.
     pub fn from_gy(rows: usize, gy: Vec<f32>) -> Self {
-        Self { rows, gy }
+        Self { beams: vec![Arc::new(BeamColumns { rows, gy })] }
     }
 
     pub fn rows(&self) -> usize {
-        self.rows
+        self.beams.first().map_or(0, |beam| beam.rows)
     }
 
     pub fn beamlets(&self) -> usize {
-        self.gy.len() / self.rows.max(1)
+        self.beams.iter().map(|beam| beam.beamlets()).sum()
     }
 
-    /// `[beamlet][row]`, Gy.
-    pub fn gy(&self) -> &[f32] {
-        &self.gy
-    }
-
-    pub fn column(&self, beamlet: usize) -> &[f32] {
-        &self.gy[beamlet * self.rows..(beamlet + 1) * self.rows]
+    /// All columns in turn, each Gy by row.
+    pub fn iter(&self) -> impl Iterator<Item = &[f32]> {
+        self.beams.iter().flat_map(|beam| beam.gy.chunks_exact(beam.rows.max(1)))
     }
 
     /// Doses of the rows for fluences of the beamlets, added to `offset_gy`. The order of the sums does not depend on the threads.
     pub fn doses(&self, fluences: &[f64], offset_gy: &[f32]) -> Vec<f32> {
         const BLOCK: usize = 1024;
+        let used = self.iter().zip(fluences).filter(|(_, fluence)| **fluence != 0.0);
+        let used: Vec<(&[f32], f32)> = used.map(|(column, fluence)| (column, *fluence as f32)).collect();
         let mut doses = offset_gy.to_vec();
         doses.par_chunks_mut(BLOCK).enumerate().for_each(|(block, doses)| {
             let from = block * BLOCK;
-            for (beamlet, fluence) in fluences.iter().enumerate().filter(|(_, fluence)| **fluence != 0.0) {
-                let (column, fluence) = (&self.column(beamlet)[from..], *fluence as f32);
-                doses.iter_mut().zip(column).for_each(|(dose, gy)| *dose += fluence * gy);
+            for (column, fluence) in &used {
+                doses.iter_mut().zip(&column[from..]).for_each(|(dose, gy)| *dose += fluence * gy);
             }
         });
         doses
@@ -115,8 +124,7 @@ impl Columns {
     /// Gradient by fluence, from that by the doses of the rows.
     pub fn transposed(&self, by_dose: &[f32]) -> Vec<f64> {
         const LANES: usize = 8;
-        let product = |beamlet: usize| {
-            let column = self.column(beamlet);
+        let product = |column: &[f32]| {
             let mut sums = [0.0_f32; LANES];
             let (whole, rest) = column.as_chunks::<LANES>();
             let (by_whole, by_rest) = by_dose.as_chunks::<LANES>();
@@ -131,7 +139,8 @@ impl Columns {
             }
             total + rest.iter().zip(by_rest).map(|(gy, by)| f64::from(gy * by)).sum::<f64>()
         };
-        (0..self.beamlets()).into_par_iter().map(product).collect()
+        let columns: Vec<&[f32]> = self.iter().collect();
+        columns.into_par_iter().map(product).collect()
     }
 }
 
@@ -155,7 +164,7 @@ mod tests {
 
     #[test]
     fn columns_beyond_the_budget_are_refused_before_they_are_computed() {
-        let said = Columns::reserved(1 << 20, 1 << 20).map(|_| ()).unwrap_err().to_string();
+        let said = Columns::check(1 << 20, 1 << 20).unwrap_err().to_string();
         assert!(said.contains("4096.0 GiB"), "{said}");
     }
 }

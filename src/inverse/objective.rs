@@ -44,13 +44,13 @@ pub struct Objective {
 /// Percent of the volume above which the mean of the hottest part says little of its coldest point.
 const WIDEST_TAIL_PERCENT: f64 = 99.0;
 
-/// Weight of a goal of the highest priority; each lower one has a quarter.
-const FIRST_WEIGHT: f64 = 1.0;
+/// A value that may not get worse weighs so many times as much.
+const KEPT_TIMES: f64 = 100.0;
 
 /// The greatest dose is of one voxel: it wants more weight than a volume to be kept.
 const MAXIMUM_TIMES: f64 = 4.0;
 
-/// Objectives that stand for a goal. `whole_cm3` is the structure's volume, `hundred_gy` the prescription.
+/// Objectives that stand for a goal; one that is kept stands at its kept value. `whole_cm3` is the structure's volume, `hundred_gy` the prescription.
 ///
 /// # Errors
 /// Why the goal is judged and not optimised, in words.
@@ -62,14 +62,14 @@ pub fn of_goal(
 ) -> Result<Vec<Objective>, String> {
     let metric = goal.metric();
     let number = metric.number().unwrap_or_default();
-    let limit = goal.limit();
+    let limit = goal.kept().unwrap_or(goal.limit());
     if !limit.is_finite() {
         return Err("its limit is no number".to_owned());
     }
     let percent_of = |gy: f64| hundred_gy.map(|hundred| 0.01 * gy * hundred).ok_or_else(no_prescription);
     let dose = || if goal.unit() == MetricUnit::Percent { percent_of(limit) } else { Ok(limit) };
     let volume = |value: f64, cm3: bool| if cm3 { 100.0 * value / whole_cm3 } else { value };
-    let weight = FIRST_WEIGHT * 0.25_f64.powi(i32::from(goal.priority().max(1)) - 1);
+    let weight = goal.weight() * if goal.kept().is_some() { KEPT_TIMES } else { 1.0 };
     let objective = |aim: Aim, gy: f64, asked| Objective {
         structure: goal.structure.clone(),
         aim,
@@ -141,6 +141,13 @@ mod tests {
             ("PTV: V95% >= 98 %", true, vec![(Under, 47.5, 1.0), (TailMin { volume: 2.0 }, 47.5, 1.0)]),
             ("PTV: Dmin >= 95 % (priority 3)", true, vec![(Under, 47.5, 0.0625)]),
             ("Rectum: gEUD8 <= 40 Gy", false, vec![(Geud { a: 8.0 }, 40.0, 1.0)]),
+            ("Lung: Dmean <= 20 Gy (priority 2, weight 5)", false, vec![(MeanOver, 20.0, 5.0)]),
+            ("Cord: Dmax <= 45 Gy (kept 41 Gy)", false, vec![(Over, 41.0, 400.0)]),
+            (
+                "Core: D10% <= 25 Gy (weight 0.5, kept 20 Gy)",
+                false,
+                vec![(TailMax { volume: 10.0 }, 20.0, 50.0)],
+            ),
         ] {
             let goal: Goal = words.parse().unwrap_or_else(|e| panic!("{words}: {e}"));
             let got = of_goal(&goal, 40.0, Some(50.0), target).unwrap_or_else(|e| panic!("{words}: {e}"));

@@ -2,7 +2,7 @@
 
 use super::columns::Columns;
 use super::objective::{Aim, Objective};
-use super::rows::Rows;
+use super::rows::{RowSet, Rows};
 
 /// An objective on rows.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// Objectives of structures that have no rows are left out. Weights count by the square of `reference_gy`.
+    /// Objectives of structures without rows weigh nothing. Weights count by the square of `reference_gy`.
     pub fn new(
         columns: &'a Columns,
         rows: &Rows,
@@ -36,18 +36,18 @@ impl<'a> Problem<'a> {
         reference_gy: f64,
     ) -> Self {
         let term = |objective: &Objective| {
-            let set = rows.set(&objective.structure)?;
-            Some(Term {
+            let set = rows.set(&objective.structure);
+            Term {
                 aim: objective.aim,
                 gy: objective.gy,
-                weight: objective.weight / (reference_gy * reference_gy),
-                rows: set.rows.clone(),
-                shares: set.shares(),
-            })
+                weight: if set.is_some() { objective.weight / (reference_gy * reference_gy) } else { 0.0 },
+                rows: set.map(|set| set.rows.clone()).unwrap_or_default(),
+                shares: set.map(RowSet::shares).unwrap_or_default(),
+            }
         };
         Self {
             columns,
-            terms: objectives.iter().filter_map(term).collect(),
+            terms: objectives.iter().map(term).collect(),
             offset_gy: vec![0.0; columns.rows()],
             neighbours: neighbours.to_vec(),
             smoothness,
@@ -70,6 +70,12 @@ impl<'a> Problem<'a> {
     /// Doses of the rows, Gy.
     pub fn doses(&self, fluences: &[f64]) -> Vec<f32> {
         self.columns.doses(fluences, &self.offset_gy)
+    }
+
+    /// The weighed value of each objective, 0 where its structure has no rows.
+    pub fn values(&self, doses: &[f32]) -> Vec<f64> {
+        let mut by_dose = vec![0.0_f32; doses.len()];
+        self.terms.iter().map(|term| term.add(doses, &mut by_dose)).collect()
     }
 
     /// The objective, and its gradient by the fluences.
@@ -99,11 +105,10 @@ impl<'a> Problem<'a> {
                 by_row[*row as usize] += term.weight * share;
             }
         }
-        let curvature = |beamlet: usize| {
-            let column = self.columns.column(beamlet);
-            column.iter().zip(&by_row).map(|(gy, w)| f64::from(*gy).powi(2) * w).sum::<f64>()
+        let curvature = |column: &[f32]| -> f64 {
+            column.iter().zip(&by_row).map(|(gy, w)| f64::from(*gy).powi(2) * w).sum()
         };
-        (0..self.beamlets()).map(curvature).collect()
+        self.columns.iter().map(curvature).collect()
     }
 }
 
@@ -181,7 +186,6 @@ impl Term {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::RowSet;
     use geometry::Grid;
     use glam::DVec3;
     use std::sync::Arc;

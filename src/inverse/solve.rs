@@ -86,7 +86,7 @@ impl Gradient for &Scaled<'_> {
 }
 
 /// Goes from `start` towards the least. `least_gain` is the part of the objective that 20 evaluations must gain. `watch` hears the
-/// objective and the evaluations after each iteration and says whether to go on. Equal inputs give equal answers.
+/// objective, the evaluations and on demand the fluences after each iteration and says whether to go on. Equal inputs give equal answers.
 ///
 /// # Errors
 /// The solver's words where it cannot begin.
@@ -95,7 +95,7 @@ pub fn solve(
     start: &[f64],
     most_evaluations: u64,
     least_gain: f64,
-    watch: &mut dyn FnMut(f64, u64) -> bool,
+    watch: &mut dyn FnMut(f64, u64, &dyn Fn() -> Vec<f64>) -> bool,
 ) -> Result<Solved, String> {
     let curvatures = problem.curvatures();
     let largest = curvatures.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
@@ -116,7 +116,7 @@ pub fn solve(
             past.pop_front();
         }
         let (since, before) = past[0];
-        if !watch(objective, evaluations) {
+        if !watch(objective, evaluations, &|| scaled.fluences(stepper.state().param())) {
             break Stop::Asked;
         }
         if matches!(outcome, StepOutcome::Stopped(_))

@@ -18,7 +18,7 @@ mod known_again;
 mod machine;
 mod monte_carlo;
 mod node;
-mod optimise_job;
+mod optimise;
 mod patient;
 mod plan_dose;
 mod plan_job;
@@ -42,7 +42,10 @@ pub use inputs::{BeamInputs, PatientInputs, Settings, Shown, patient_grid};
 pub use machine::MachineOf;
 pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs, percent_words};
 pub use node::{Node, Standing};
-pub use optimise_job::{OptimiseJob, OptimisedPlan, optimise_plan};
+pub use optimise::{
+    BEAMLET_MM, LiveOptimiser, OptimiseJob, OptimiseQuery, OptimisedPlan, Optimum, ROWS_MM, Step,
+    optimise_plan,
+};
 pub use patient::{Densities, MaskOf};
 pub use plan_dose::{DoseOfPlan, Summed};
 pub use plan_job::{DosesOfBeams, PlanJob, PlanResult, compute_part, compute_plan, compute_written_plan};

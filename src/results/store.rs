@@ -126,6 +126,11 @@ impl Results {
         self.graph.set_kept_doses(doses);
     }
 
+    /// Answers of this case, for jobs that are no query.
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.graph
+    }
+
     pub fn node<Q: Query>(&self, at: ResultKey) -> Option<&Node<Q>> {
         self.nodes.get(&(TypeId::of::<Q>(), at))?.as_any().downcast_ref()
     }

@@ -376,3 +376,20 @@ fn isodoses_are_those_of_samples_read_one_by_one() {
         close(isodoses.cm3_at(level).unwrap(), reach.map(|(_, cm3)| cm3).sum(), 1e-4);
     }
 }
+
+/// A thousand points of evenly spread doses have the curve of the even distribution, whatever their order; half of the volume may
+/// lie on one of them.
+#[test]
+fn points_have_the_dvh_of_their_volumes() {
+    let even = (0..1000).map(|n| (10.0 + 0.01 * ((n * 37) % 1000) as f32, 0.02));
+    let dvh = Dvh::of_points(even).unwrap();
+    assert!((dvh.volume_cm3() - 20.0).abs() < 1e-3 && (dvh.mean_gy() - 14.995).abs() < 1e-3);
+    for percent in [5.0, 50.0, 90.0] {
+        let want = 20.0 - 0.1 * percent;
+        assert!((dvh.dose_at_percent(percent) - want).abs() < 0.02, "D{percent} {want}");
+    }
+    let uneven = [(1.0, 3.0), (f32::NAN, 9.0), (2.0, 1.0), (3.0, 2.0)];
+    let dvh = Dvh::of_points(uneven.into_iter()).unwrap();
+    assert!((dvh.volume_cm3() - 6.0).abs() < 1e-9 && (dvh.mean_gy() - 11.0 / 6.0).abs() < 1e-9);
+    assert!(Dvh::of_points(std::iter::empty()).is_none());
+}

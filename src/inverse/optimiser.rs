@@ -1,0 +1,358 @@
+//! An optimisation that goes on: new objectives, the true dose and turned beams each change a part of it, and the rest stays.
+
+use super::OptimiseError;
+use super::beamlets::Beamlets;
+use super::columns::{BeamColumns, Columns};
+use super::objective::Objective;
+use super::problem::Problem;
+use super::rows::{RowSet, Rows};
+use super::setup::{Field, Inputs, Setup, completed};
+use super::solve::{Stop, solve};
+use super::tails::move_tails;
+use analysis::{Dvh, UNIT_MU};
+use case::{FluenceMap, Plan};
+use engine::JobControl;
+use engine::cccs::{Quality, beam_dose};
+use std::sync::Arc;
+
+/// Evaluations between two looks at the true dose: the first time, then each time, and in the end.
+const EVALUATIONS: [u64; 3] = [120, 40, 400];
+
+/// Passes of the true dose at most.
+const MOST_PASSES: usize = 8;
+
+/// The true dose has come to rest where it moves by less in the targets, part of the reference dose.
+const AT_REST: f64 = 0.001;
+
+/// Weight of the squared steps between neighbours of a map: large steps cost monitor units and gain little.
+const SMOOTHNESS: f64 = 1e-4;
+
+/// What an optimisation tells while it runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress {
+    /// Columns of so many beams are there, of so many.
+    Columns {
+        done: usize,
+        of: usize,
+    },
+    Iteration {
+        objective: f64,
+        evaluations: u64,
+    },
+    /// The true dose moved by so much in the targets, percent of the reference dose.
+    TrueDose {
+        moved_percent: f64,
+    },
+}
+
+/// The optimiser's answer so far.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The plan with maps; monitor units of each beam are those of its strongest beamlet.
+    pub plan: Plan,
+    /// Gy of each row: columns times fluences, and the offset.
+    pub doses_gy: Vec<f32>,
+    /// Part of the whole that each of the objectives asked for has, in their order.
+    pub shares: Vec<f64>,
+    pub objective: f64,
+    pub evaluations: u64,
+}
+
+/// Hears of each step, may ask for the answer so far, which there is once all columns are there, and says whether to go on.
+pub type Watch<'a> = dyn FnMut(Progress, &dyn Fn() -> Option<Snapshot>) -> bool + 'a;
+
+/// The next thing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Solve,
+    Correct,
+    Rest,
+}
+
+/// Rows, columns, objectives and fluences of a plan.
+#[derive(Clone, Debug)]
+pub struct Optimiser {
+    pub(super) setup: Setup,
+    /// Columns of each field, once made.
+    made: Vec<Option<Arc<BeamColumns>>>,
+    /// All of them, once all are made.
+    pub(super) columns: Columns,
+    pub(super) neighbours: Vec<[usize; 2]>,
+    /// All that is minimised, tails at their last doses; first those that were asked for.
+    pub(super) objectives: Vec<Objective>,
+    asked: usize,
+    pub(super) reference_gy: f64,
+    pub(super) fluences: Vec<f64>,
+    pub(super) offset_gy: Vec<f32>,
+    pub(super) objective: f64,
+    pub(super) evaluations: u64,
+    pub(super) moved_percent: f64,
+    phase: Phase,
+    pass: usize,
+    /// The points that are asked for are met and the true dose rests: the last solution follows.
+    ends: bool,
+}
+
+impl Optimiser {
+    /// An optimiser that minimises `objectives`. From one `before` it takes the columns of fields whose inputs are the same; fluences
+    /// start at the plan's maps.
+    ///
+    /// # Errors
+    /// [`OptimiseError`] but for columns.
+    pub fn new(
+        inputs: &Inputs<'_>,
+        objectives: Vec<Objective>,
+        reference_gy: f64,
+        before: Option<&Self>,
+    ) -> Result<Self, OptimiseError> {
+        let setup = Setup::of(inputs)?;
+        let made: Vec<_> = setup.fields.iter().map(|field| before?.columns_for(&setup, field)).collect();
+        let mut optimiser = Self {
+            neighbours: setup.neighbours(),
+            columns: Columns::default(),
+            made,
+            objectives: Vec::new(),
+            asked: 0,
+            reference_gy,
+            fluences: Vec::new(),
+            offset_gy: vec![0.0; setup.rows.voxels.len()],
+            objective: f64::INFINITY,
+            evaluations: 0,
+            moved_percent: 100.0,
+            phase: Phase::Solve,
+            pass: 0,
+            ends: false,
+            setup,
+        };
+        optimiser.set_objectives(objectives, reference_gy)?;
+        Columns::check(optimiser.rows().voxels.len(), optimiser.setup.beamlets())?;
+        Ok(optimiser)
+    }
+
+    /// Columns of a field of another setup, where they are among these.
+    fn columns_for(&self, setup: &Setup, field: &Field) -> Option<Arc<BeamColumns>> {
+        let mut own = self.setup.fields.iter().zip(&self.made);
+        own.find(|(own, _)| setup.shares_columns(field, &self.setup, own)).and_then(|(_, made)| made.clone())
+    }
+
+    pub fn rows(&self) -> &Rows {
+        &self.setup.rows
+    }
+
+    /// Beams whose columns are there, and all.
+    pub fn beams(&self) -> [usize; 2] {
+        [self.made.iter().flatten().count(), self.made.len()]
+    }
+
+    pub fn moved_percent(&self) -> f64 {
+        self.moved_percent
+    }
+
+    pub fn is_at_rest(&self) -> bool {
+        self.phase == Phase::Rest
+    }
+
+    /// Other objectives: fluences and the difference to the true dose stay, and tails keep their distance to what is asked for.
+    ///
+    /// # Errors
+    /// [`OptimiseError::NoObjectives`]: the objectives are then as they were.
+    pub fn set_objectives(
+        &mut self,
+        objectives: Vec<Objective>,
+        reference_gy: f64,
+    ) -> Result<(), OptimiseError> {
+        let asked = objectives.len();
+        let mut objectives = completed(objectives, &self.setup, reference_gy);
+        if !objectives.iter().any(|o| self.rows().set(&o.structure).is_some()) {
+            return Err(OptimiseError::NoObjectives);
+        }
+        for next in &mut objectives {
+            let Some([percent, gy]) = next.asked else { continue };
+            let is_alike = |old: &&Objective| {
+                (&old.structure, old.aim) == (&next.structure, next.aim)
+                    && old.asked.is_some_and(|[of, _]| of == percent)
+            };
+            if let Some(old) = self.objectives.iter().find(is_alike)
+                && let Some([_, before]) = old.asked
+            {
+                next.gy = (old.gy + gy - before).max(0.0);
+            }
+        }
+        (self.objectives, self.asked, self.reference_gy) = (objectives, asked, reference_gy);
+        if self.phase == Phase::Rest {
+            self.pass = 1;
+        }
+        (self.phase, self.ends) = (Phase::Solve, false);
+        Ok(())
+    }
+
+    /// Goes on from the maps of a plan with the same beams.
+    pub fn restart(&mut self, plan: &Plan) {
+        self.setup.plan = plan.clone();
+        self.fluences.clear();
+        (self.phase, self.pass, self.ends) = (Phase::Solve, 0, false);
+    }
+
+    /// The next step: columns of a beam, a bounded number of evaluations, or a look at the true dose. Where `watch` ends an evaluation,
+    /// the fluences are those of then.
+    ///
+    /// # Errors
+    /// [`OptimiseError`]: a step that fails changes nothing.
+    pub fn advance(&mut self, control: &JobControl, watch: &mut Watch<'_>) -> Result<(), OptimiseError> {
+        if let Some(next) = self.made.iter().position(Option::is_none) {
+            let (machine, beamlets) = &self.setup.fields[next];
+            let request = self.setup.request(machine, &beamlets.beam, Quality::Fast);
+            let fractions = self.setup.plan.fractions;
+            let device = &self.setup.device;
+            let columns = BeamColumns::of(&request, beamlets, &self.setup.rows, fractions, device, control)?;
+            self.made[next] = Some(Arc::new(columns));
+            let [done, of] = self.beams();
+            watch(Progress::Columns { done, of }, &|| None);
+            return Ok(());
+        }
+        if self.fluences.is_empty() {
+            self.columns = Columns::new(self.made.iter().flatten().cloned().collect());
+            self.fluences = self.start();
+        }
+        match self.phase {
+            Phase::Solve => self.solve(watch)?,
+            Phase::Correct => {
+                let moved = self.correct(control)?;
+                // Tails move with the doses that are true.
+                let doses = self.doses_gy();
+                let met = move_tails(&mut self.objectives, &self.setup.rows, &doses, self.reference_gy);
+                self.pass += 1;
+                self.ends = self.pass >= MOST_PASSES || (moved < AT_REST && met);
+                self.phase = Phase::Solve;
+                watch(Progress::TrueDose { moved_percent: self.moved_percent }, &|| self.snapshot());
+            }
+            Phase::Rest => {}
+        }
+        Ok(())
+    }
+
+    fn problem(&self) -> Problem<'_> {
+        let mut problem = Problem::new(
+            &self.columns,
+            self.rows(),
+            &self.objectives,
+            &self.neighbours,
+            SMOOTHNESS,
+            self.reference_gy,
+        );
+        problem.set_offset(self.offset_gy.clone());
+        problem
+    }
+
+    fn solve(&mut self, watch: &mut Watch<'_>) -> Result<(), OptimiseError> {
+        let (most, gain) =
+            if self.ends { (EVALUATIONS[2], 1e-6) } else { (EVALUATIONS[self.pass.min(1)], 1e-3) };
+        let problem = self.problem();
+        let mut each = |objective, evaluations, fluences: &dyn Fn() -> Vec<f64>| {
+            let evaluations = self.evaluations + evaluations;
+            let now = || Some(self.snapshot_of(&problem, &fluences(), objective, evaluations));
+            watch(Progress::Iteration { objective, evaluations }, &now)
+        };
+        let solved = solve(&problem, &self.fluences, most, gain, &mut each).map_err(OptimiseError::Solver)?;
+        self.evaluations += solved.evaluations;
+        (self.fluences, self.objective) = (solved.fluences, solved.objective);
+        if solved.stop != Stop::Asked {
+            self.phase = if self.ends { Phase::Rest } else { Phase::Correct };
+        }
+        Ok(())
+    }
+
+    /// The answer so far; `None` before all columns are there.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        (!self.fluences.is_empty())
+            .then(|| self.snapshot_of(&self.problem(), &self.fluences, self.objective, self.evaluations))
+    }
+
+    fn snapshot_of(&self, problem: &Problem<'_>, x: &[f64], objective: f64, evaluations: u64) -> Snapshot {
+        let doses_gy = problem.doses(x);
+        let values = problem.values(&doses_gy);
+        let whole: f64 = values.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let shares = values.iter().take(self.asked).map(|value| value / whole).collect();
+        Snapshot { plan: self.with_maps(x), doses_gy, shares, objective, evaluations }
+    }
+
+    /// Gy of each row.
+    pub fn doses_gy(&self) -> Vec<f32> {
+        self.columns.doses(&self.fluences, &self.offset_gy)
+    }
+
+    /// The DVH of a structure's rows in their doses.
+    pub fn dvh(set: &RowSet, doses_gy: &[f32]) -> Option<Dvh> {
+        Dvh::of_points(set.rows.iter().map(|row| doses_gy[*row as usize]).zip(set.cm3.iter().copied()))
+    }
+
+    /// Flat maps, or those of before, scaled to the reference dose as the mean of the targets.
+    fn start(&self) -> Vec<f64> {
+        let former = |number: u32| -> Option<(&FluenceMap, f64)> {
+            let beam = self.setup.plan.beams.iter().find(|beam| beam.number == number)?;
+            Some((beam.fluence.as_ref()?, beam.mu / UNIT_MU))
+        };
+        let of = |(_, beamlets): &Field| match former(beamlets.beam.number) {
+            Some((map, times)) => beamlets.carried(map).into_iter().map(|x| x * times).collect(),
+            None => vec![1.0; beamlets.active.len()],
+        };
+        let start: Vec<f64> = self.setup.fields.iter().flat_map(of).collect();
+        let carried = self.setup.fields.iter().any(|(_, own)| former(own.beam.number).is_some());
+        let mean = self.setup.mean_of_targets(&self.columns.doses(&start, &vec![0.0; self.columns.rows()]));
+        if mean > 0.0 && !carried {
+            return start.into_iter().map(|x| x * self.reference_gy / mean).collect();
+        }
+        start
+    }
+
+    /// Takes the true dose of the maps less the columns' as the offset; how far it moved, part of the reference dose.
+    fn correct(&mut self, control: &JobControl) -> Result<f64, OptimiseError> {
+        let setup = &self.setup;
+        let mut truth = vec![0.0_f32; self.columns.rows()];
+        for ((machine, beamlets), own) in setup.by_field(&self.fluences) {
+            let mut beam = beamlets.with(own);
+            beam.mu = UNIT_MU;
+            let request = setup.request(machine, &beam, Quality::Standard);
+            let dose = beam_dose(&request, &setup.device, control)?.gy;
+            let times = setup.plan.fractions as f32;
+            let voxels = setup.rows.voxels.iter();
+            truth.iter_mut().zip(voxels).for_each(|(sum, voxel)| *sum += times * dose.data()[*voxel]);
+        }
+        let computed = self.columns.doses(&self.fluences, &vec![0.0; self.columns.rows()]);
+        let offset: Vec<f32> = truth.iter().zip(&computed).map(|(truth, dose)| truth - dose).collect();
+        let moved: Vec<f32> =
+            offset.iter().zip(&self.offset_gy).map(|(new, old)| (new - old).abs()).collect();
+        let part = setup.mean_of_targets(&moved) / self.reference_gy;
+        self.offset_gy = offset;
+        self.moved_percent = 100.0 * part;
+        Ok(part)
+    }
+
+    /// The plan with the maps that fluences of all active beamlets make.
+    pub(super) fn with_maps(&self, fluences: &[f64]) -> Plan {
+        let mut plan = self.setup.plan.clone();
+        for ((_, beamlets), own) in self.setup.by_field(fluences) {
+            let beam = with_map(beamlets, own);
+            if let Some(place) = plan.beams.iter_mut().find(|b| b.number == beam.number) {
+                *place = beam;
+            }
+        }
+        // The maps give the doses that were asked for: a normalisation would scale them away from there.
+        plan.normalisation = None;
+        plan
+    }
+
+    pub(super) fn smoothness() -> f64 {
+        SMOOTHNESS
+    }
+}
+
+/// A beam with its map; its monitor units are those of the strongest beamlet.
+fn with_map(beamlets: &Beamlets, fluences: &[f64]) -> case::Beam {
+    let strongest = fluences.iter().copied().fold(0.0, f64::max);
+    let relative: Vec<f64> =
+        fluences.iter().map(|x| if strongest > 0.0 { x / strongest } else { 0.0 }).collect();
+    let mut beam = beamlets.with(&relative);
+    beam.mu = UNIT_MU * strongest;
+    beam
+}

@@ -1,0 +1,249 @@
+//! What a plan is optimised from, and the rows and fields that follow from it.
+
+use super::OptimiseError;
+use super::beamlets::Beamlets;
+use super::objective::Objective;
+use super::rows::{Rows, Sampled};
+use case::{Beam, Plan};
+use engine::Compute;
+use engine::cccs::{DoseRequest, DoseTo, Quality, dose_grid};
+use geometry::{Grid, Mask};
+use glam::DVec3;
+use physics::{Machine, Patient};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Shells round the targets, mm, and the dose that each may have, part of the reference dose: a fall-off of 3 % a mm to a quarter.
+/// Chosen.
+pub(super) const SHELLS_MM: [f64; 6] = [3.0, 10.0, 20.0, 35.0, 60.0, 1000.0];
+const FALL_OFF_PER_MM: f64 = 0.05;
+const FAR_PART: f64 = 0.25;
+const FALL_OFF_WEIGHT: f64 = 0.1;
+
+/// Voxels of a shell that become rows at most.
+const SHELL_ROWS: usize = 3000;
+
+/// A structure whose voxels are sampled.
+pub struct Region<'a> {
+    pub name: String,
+    pub mask: &'a Mask,
+    /// Beamlets are those that see a target, and all its voxels are rows.
+    pub is_target: bool,
+    /// Voxels that become rows at most, where it is no target.
+    pub most_rows: usize,
+}
+
+/// What a plan is optimised from.
+pub struct Inputs<'a> {
+    /// Its computed beams get maps; monitor units and maps of before are where it starts.
+    pub plan: &'a Plan,
+    pub patient: Arc<Patient>,
+    /// The box of the dose grid, patient LPS, mm.
+    pub corners_mm: [DVec3; 2],
+    pub body: Option<&'a Mask>,
+    /// Structures that objectives name, and those whose dose is followed.
+    pub regions: Vec<Region<'a>>,
+    /// Spacing of the rows, mm.
+    pub grid_mm: f64,
+    /// Width of a beamlet along the leaves' travel, mm.
+    pub beamlet_mm: f64,
+    pub dose_to: DoseTo,
+    pub device: Compute,
+}
+
+/// A machine with the beamlets of a beam on it.
+pub(super) type Field = (Arc<Machine>, Beamlets);
+
+/// Rows and fields of a plan, and the doses of its fields.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    pub plan: Plan,
+    pub patient: Arc<Patient>,
+    pub grid: Arc<Grid>,
+    pub rows: Rows,
+    /// Names of the targets.
+    pub targets: Vec<String>,
+    pub fields: Vec<Field>,
+    pub dose_to: DoseTo,
+    pub device: Compute,
+}
+
+impl Setup {
+    pub fn of(inputs: &Inputs<'_>) -> Result<Self, OptimiseError> {
+        let image = inputs.patient.mass_density_g_cm3.grid();
+        let grid = Arc::new(dose_grid(image, inputs.corners_mm, inputs.grid_mm)?);
+        let targets = || inputs.regions.iter().filter(|region| region.is_target);
+        let target_mm: Vec<DVec3> = targets().flat_map(|region| centres(region.mask)).collect();
+        if target_mm.is_empty() {
+            return Err(OptimiseError::NoTarget);
+        }
+        Ok(Self {
+            plan: inputs.plan.clone(),
+            patient: Arc::clone(&inputs.patient),
+            rows: rows(inputs, &grid, &target_mm)?,
+            grid,
+            targets: targets().map(|region| region.name.clone()).collect(),
+            fields: fields(inputs, &target_mm)?,
+            dose_to: inputs.dose_to,
+            device: inputs.device.clone(),
+        })
+    }
+
+    pub fn beamlets(&self) -> usize {
+        self.fields.iter().map(|(_, beamlets)| beamlets.active.len()).sum()
+    }
+
+    /// The request for the dose of a beam on the rows' grid.
+    pub fn request(&self, machine: &Arc<Machine>, beam: &Beam, quality: Quality) -> DoseRequest {
+        DoseRequest {
+            patient: Arc::clone(&self.patient),
+            machine: Arc::clone(machine),
+            beam: beam.clone(),
+            grid: Arc::clone(&self.grid),
+            quality,
+            dose_to: self.dose_to,
+        }
+    }
+
+    /// Whether the columns of a field are those of a field of another setup.
+    pub fn shares_columns(&self, (machine, own): &Field, other: &Self, (on, before): &Field) -> bool {
+        let blank = |beam: &Beam| Beam { name: String::new(), number: 0, mu: 0.0, ..beam.clone() };
+        Arc::ptr_eq(&self.patient, &other.patient)
+            && self.dose_to == other.dose_to
+            && self.plan.fractions == other.plan.fractions
+            && self.plan.position == other.plan.position
+            && *self.grid == *other.grid
+            && self.rows.voxels == other.rows.voxels
+            && own.active == before.active
+            && blank(&own.beam) == blank(&before.beam)
+            && **machine == **on
+    }
+
+    /// Neighbours in the order of the columns.
+    pub fn neighbours(&self) -> Vec<[usize; 2]> {
+        let mut first = 0;
+        let mut all = Vec::new();
+        for (_, beamlets) in &self.fields {
+            all.extend(beamlets.neighbours().into_iter().map(|pair| pair.map(|n| n + first)));
+            first += beamlets.active.len();
+        }
+        all
+    }
+
+    /// Beam number, u and v sides (mm) and gantry angle of each column.
+    pub fn places(&self) -> Vec<[f64; 6]> {
+        let of = |(_, beamlets): &Field| -> Vec<[f64; 6]> {
+            let Some(map) = &beamlets.beam.fluence else { return Vec::new() };
+            let gantry_deg = beamlets.beam.start().map_or(0.0, |point| point.gantry_deg);
+            let number = f64::from(beamlets.beam.number);
+            let place = |at: &usize| {
+                let [[u0, u1], [v0, v1]] = map.sides_mm(*at);
+                [number, u0, u1, v0, v1, gantry_deg]
+            };
+            beamlets.active.iter().map(place).collect()
+        };
+        self.fields.iter().flat_map(of).collect()
+    }
+
+    /// Each field with the fluences of its active beamlets.
+    pub fn by_field<'a>(&'a self, fluences: &'a [f64]) -> impl Iterator<Item = (&'a Field, &'a [f64])> {
+        let mut rest = fluences;
+        self.fields.iter().map(move |field| {
+            let (own, after) = rest.split_at(field.1.active.len());
+            rest = after;
+            (field, own)
+        })
+    }
+
+    /// Mean over the volume of all targets.
+    pub fn mean_of_targets(&self, values: &[f32]) -> f64 {
+        let (mut sum, mut volume) = (0.0, 0.0);
+        for set in self.targets.iter().filter_map(|name| self.rows.set(name)) {
+            for (row, cm3) in set.rows.iter().zip(&set.cm3) {
+                sum += f64::from(values[*row as usize]) * f64::from(*cm3);
+                volume += f64::from(*cm3);
+            }
+        }
+        sum / f64::max(volume, f64::MIN_POSITIVE)
+    }
+}
+
+/// Objectives with those that every plan has: the reference dose in targets that none names, and the fall-off round all targets.
+pub(super) fn completed(mut objectives: Vec<Objective>, setup: &Setup, reference_gy: f64) -> Vec<Objective> {
+    let of = |structure: &str, aim, gy, weight| Objective {
+        structure: structure.to_owned(),
+        aim,
+        gy,
+        weight,
+        asked: None,
+    };
+    for name in &setup.targets {
+        if !objectives.iter().any(|o| o.structure == *name) {
+            objectives.push(of(name, super::Aim::Deviation, reference_gy, 1.0));
+        }
+    }
+    for shell in SHELLS_MM.windows(2) {
+        let name = shell_name(shell);
+        if setup.rows.set(&name).is_some() {
+            let part = FAR_PART + (1.0 - FAR_PART) * (-FALL_OFF_PER_MM * shell[0]).exp();
+            objectives.push(of(&name, super::Aim::Over, part * reference_gy, FALL_OFF_WEIGHT));
+        }
+    }
+    objectives
+}
+
+fn shell_name(shell: &[f64]) -> String {
+    format!("{:.0} to {:.0} mm round the targets", shell[0], shell[1])
+}
+
+/// The regions' rows and those of shells round the targets, which keep the dose outside low.
+fn rows(inputs: &Inputs<'_>, grid: &Arc<Grid>, target_mm: &[DVec3]) -> Result<Rows, OptimiseError> {
+    let mut sampled: Vec<Sampled<'_>> = Vec::new();
+    for Region { name, mask, is_target, most_rows } in &inputs.regions {
+        let most = if *is_target { usize::MAX } else { *most_rows };
+        sampled.push(Sampled { name: name.clone(), mask, most, beyond_target_mm: None });
+    }
+    let mut distance_mm = Vec::new();
+    if let Some(mask) = inputs.body {
+        distance_mm = distances(grid, target_mm);
+        for shell in SHELLS_MM.windows(2) {
+            let beyond_target_mm = Some([shell[0], shell[1]]);
+            sampled.push(Sampled { name: shell_name(shell), mask, most: SHELL_ROWS, beyond_target_mm });
+        }
+    }
+    Ok(Rows::of(grid, &sampled, &distance_mm)?)
+}
+
+/// Voxel centres of a mask that are covered at least half.
+fn centres(mask: &Mask) -> Vec<DVec3> {
+    let grid = mask.grid();
+    let covered = mask.iter().filter(|(_, coverage)| *coverage >= 0.5);
+    covered.map(|(voxel, _)| grid.centre_of_mm(voxel)).collect()
+}
+
+fn fields(inputs: &Inputs<'_>, target_mm: &[DVec3]) -> Result<Vec<Field>, OptimiseError> {
+    let plan = inputs.plan;
+    let beams = plan.beams.iter().filter(|beam| analysis::is_computed(beam));
+    let fields: Vec<Field> = beams
+        .map(|beam| {
+            let machine = Machine::resolve(plan.machine_of(beam))?;
+            let beamlets = Beamlets::of(beam, &machine, plan.position, target_mm, inputs.beamlet_mm)?;
+            Ok((machine, beamlets))
+        })
+        .collect::<Result<_, OptimiseError>>()?;
+    if fields.is_empty() { Err(OptimiseError::NoBeams(plan.name.clone())) } else { Ok(fields) }
+}
+
+/// Distance of each voxel's centre to the nearest of some points, mm.
+fn distances(grid: &Grid, points_mm: &[DVec3]) -> Vec<f32> {
+    // One point a voxel of the grid is as close as the voxels resolve.
+    let mut voxels: Vec<[usize; 3]> = points_mm.iter().filter_map(|mm| grid.voxel_at(*mm)).collect();
+    voxels.sort_unstable();
+    voxels.dedup();
+    let at: Vec<DVec3> = voxels.iter().map(|[i, j, k]| grid.centre_mm(*i, *j, *k)).collect();
+    let nearest = |voxel: usize| {
+        let centre = grid.centre_of_mm(voxel);
+        at.iter().map(|mm| mm.distance_squared(centre)).fold(f64::INFINITY, f64::min).sqrt() as f32
+    };
+    (0..grid.len()).into_par_iter().map(nearest).collect()
+}

@@ -1,0 +1,107 @@
+//! What goals ask of the structures of a case.
+
+use super::super::graph::{Failure, Graph};
+use super::super::patient::MaskOf;
+use super::is_target;
+use analysis::target_of;
+use case::{Case, Goal, Plan, Structure};
+use engine::JobControl;
+use geometry::{Grid, Mask};
+use inverse::{Objective, Region, of_goal};
+use std::sync::Arc;
+
+/// Structures with their voxels, and the objectives of goals.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// Each with whether it is a target.
+    pub structures: Vec<(Structure, Arc<Mask>, bool)>,
+    /// Of each goal its objectives, or why it is judged only.
+    pub by_goal: Vec<Result<Vec<Objective>, String>>,
+    /// The prescription, else the greatest dose that a goal names, Gy of all fractions.
+    pub reference_gy: f64,
+}
+
+impl Asked {
+    /// Structures of goals and the target; with `follows_all` every structure that has contours. Each lies in the dose grid.
+    pub fn of(
+        (case, plan, goals): (&Case, &Plan, &[Goal]),
+        follows_all: bool,
+        dose_grid: &Grid,
+        graph: &Graph,
+        control: &JobControl,
+    ) -> Result<Self, Failure> {
+        let target = target_of(plan, &case.structures).map(|s| s.number);
+        let of_goals = |s: &Structure| {
+            let is_of = |goal: &Goal| {
+                case.structures.referenced(goal.number, &goal.structure).is_ok_and(|of| of.number == s.number)
+            };
+            goals.iter().any(is_of)
+        };
+        let mut structures = Vec::new();
+        for structure in &case.structures.structures {
+            let is_one = is_target(structure) || Some(structure.number) == target;
+            let named = of_goals(structure) || Some(structure.number) == target;
+            if !(named || follows_all) {
+                continue;
+            }
+            let Some(query) = MaskOf::of(case, structure) else { continue };
+            let mask = match graph.full(&query, control) {
+                Ok(mask) => mask,
+                // What only is followed may have no voxels.
+                Err(Failure::Here(_)) if !named => continue,
+                Err(why) => return Err(why),
+            };
+            if lies_in(dose_grid, &mask) {
+                structures.push((structure.clone(), mask, is_one));
+            }
+        }
+        if !follows_all {
+            let first = |s: &Structure| goals.iter().position(|goal| goal.number == Some(s.number));
+            structures.sort_by_key(|(s, ..)| first(s).unwrap_or(goals.len()));
+        }
+        let by_goal: Vec<Result<Vec<Objective>, String>> =
+            goals.iter().map(|goal| objectives_of(case, plan, goal, &structures)).collect();
+        let limits = by_goal.iter().flatten().flatten().map(|o| o.gy).fold(0.0, f64::max);
+        let reference_gy = plan.prescription_gy.unwrap_or(limits);
+        if reference_gy.is_nan() || reference_gy <= 0.0 {
+            let why = "the plan has no prescription and no goal has a dose: give one of them";
+            return Err(Failure::here(why));
+        }
+        Ok(Self { structures, by_goal, reference_gy })
+    }
+
+    /// Of organs so many voxels at most become rows.
+    pub fn regions(&self, most_rows: usize) -> Vec<Region<'_>> {
+        let mut regions = Vec::new();
+        for (structure, mask, is_target) in &self.structures {
+            let name = structure.name.clone();
+            regions.push(Region { name, mask, is_target: *is_target, most_rows });
+        }
+        regions
+    }
+
+    /// All objectives, goal by goal.
+    pub fn objectives(&self) -> Vec<Objective> {
+        self.by_goal.iter().flatten().flatten().cloned().collect()
+    }
+}
+
+fn objectives_of(
+    case: &Case,
+    plan: &Plan,
+    goal: &Goal,
+    structures: &[(Structure, Arc<Mask>, bool)],
+) -> Result<Vec<Objective>, String> {
+    let structure = case.structures.referenced(goal.number, &goal.structure);
+    let structure = structure.map_err(|_| "the case has no structure of its name".to_owned())?;
+    let known = structures.iter().find(|(of, ..)| of.number == structure.number);
+    let (_, mask, _) = known.ok_or("the structure has no volume in the dose grid")?;
+    let found = of_goal(goal, mask.volume_cm3(), plan.prescription_gy, is_target(structure))?;
+    Ok(found.into_iter().map(|o| Objective { structure: structure.name.clone(), ..o }).collect())
+}
+
+/// Whether some voxel of a mask is one of a grid.
+fn lies_in(grid: &Grid, mask: &Mask) -> bool {
+    let own = mask.grid();
+    mask.iter().any(|(voxel, _)| grid.voxel_at(own.centre_of_mm(voxel)).is_some())
+}

@@ -1,0 +1,72 @@
+//! The optimisation of a plan in one call, for the command line.
+
+use super::super::graph::{Failure, Graph};
+use super::super::inputs::Settings;
+use super::super::patient::Densities;
+use super::ORGAN_ROWS;
+use super::asked::Asked;
+use analysis::no_beams;
+use case::{Case, Goal, Plan};
+use engine::JobControl;
+use engine::cccs::dose_grid;
+use inverse::{Inputs, Optimised, Progress, optimise};
+use std::sync::Arc;
+
+/// Request for fluence maps.
+#[derive(Clone, Debug)]
+pub struct OptimiseJob<'a> {
+    pub case: &'a Case,
+    pub plan: &'a Plan,
+    pub goals: &'a [Goal],
+    pub settings: &'a Settings,
+    /// Spacing of the sampled voxels, mm.
+    pub rows_mm: f64,
+    /// Width of a beamlet along the leaves' travel, mm.
+    pub beamlet_mm: f64,
+}
+
+/// The answer, and the goals that were judged only, each with why.
+#[derive(Clone, Debug)]
+pub struct OptimisedPlan {
+    pub answer: Optimised,
+    pub only_judged: Vec<(Goal, String)>,
+}
+
+/// Optimises the maps of a plan's beams by the goals of the case.
+///
+/// # Errors
+/// [`Failure`]: why there is no optimum.
+pub fn optimise_plan(
+    job: &OptimiseJob<'_>,
+    control: &JobControl,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<OptimisedPlan, Failure> {
+    let OptimiseJob { case, plan, goals, settings, .. } = *job;
+    if let Some(fault) = plan.fault() {
+        return Err(Failure::Here(fault.to_string()));
+    }
+    let graph = Graph::default();
+    let densities = Densities::of(case, settings).ok_or_else(|| Failure::here("the case has no CT"))?;
+    if !plan.beams.iter().any(analysis::is_computed) {
+        return Err(Failure::Here(no_beams(plan)));
+    }
+    let ready = graph.full(&densities, control)?;
+    let image = ready.patient().mass_density_g_cm3.grid();
+    let grid = dose_grid(image, ready.corners_mm(), job.rows_mm).map_err(Failure::here)?;
+    let asked = Asked::of((case, plan, goals), false, &grid, &graph, control)?;
+    let inputs = Inputs {
+        plan,
+        patient: Arc::clone(ready.patient()),
+        corners_mm: ready.corners_mm(),
+        body: ready.body().map(|mask| &**mask),
+        regions: asked.regions(ORGAN_ROWS),
+        grid_mm: job.rows_mm,
+        beamlet_mm: job.beamlet_mm,
+        dose_to: settings.dose_to,
+        device: settings.device.resolve().map_err(Failure::here)?,
+    };
+    let answer =
+        optimise(&inputs, asked.objectives(), asked.reference_gy, control, tell).map_err(Failure::here)?;
+    let judged = goals.iter().zip(asked.by_goal).filter_map(|(goal, of)| Some((goal.clone(), of.err()?)));
+    Ok(OptimisedPlan { answer, only_judged: judged.collect() })
+}

@@ -1,0 +1,220 @@
+//! An optimisation that the window keeps: it follows the case, and goes on from where it was.
+
+use super::super::graph::{Failure, Graph};
+use super::ORGAN_ROWS;
+use super::asked::Asked;
+use super::query::OptimiseQuery;
+use analysis::Dvh;
+use case::{Beam, Plan};
+use engine::JobControl;
+use engine::cccs::dose_grid;
+use inverse::{Inputs, OptimiseError, Optimiser, Progress, Snapshot, Watch};
+use std::sync::Arc;
+
+/// Rows of all organs together; each of many gets fewer than one of few.
+const ALL_ORGAN_ROWS: usize = 30_000;
+
+/// Rows of an organ at least.
+const LEAST_ORGAN_ROWS: usize = 300;
+
+/// The optimiser's answer so far, of a query.
+#[derive(Clone, Debug)]
+pub struct Optimum {
+    pub query: OptimiseQuery,
+    /// The beams that have maps.
+    pub beams: Vec<Beam>,
+    /// DVHs of the sampled structures, by number, in the optimiser's dose.
+    pub dvhs: Vec<(u32, Arc<Dvh>)>,
+    /// Of each goal its part of all that is minimised, or why it is judged only.
+    pub by_goal: Vec<Result<f64, String>>,
+    pub objective: f64,
+    pub evaluations: u64,
+    /// The last move of the true dose in the targets, percent of the reference dose.
+    pub moved_percent: f64,
+    pub is_at_rest: bool,
+}
+
+/// What a step tells while it runs.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Columns of so many beams are there, of so many.
+    Columns {
+        done: usize,
+        of: usize,
+    },
+    Optimum(Box<Optimum>),
+}
+
+/// An optimiser with the query that it answers.
+#[derive(Debug)]
+pub struct LiveOptimiser {
+    query: OptimiseQuery,
+    asked: Asked,
+    optimiser: Optimiser,
+    /// The run whose fluences it has.
+    run: u64,
+}
+
+/// Columns and fluences that a new query takes over.
+struct Before<'a> {
+    optimiser: &'a Optimiser,
+    is_same_run: bool,
+}
+
+impl LiveOptimiser {
+    /// Does the next step of an optimisation for a query, and keeps it in its place: rows and fields are made anew only where they
+    /// changed, columns only of beams that changed. In one `run` fluences go on from where they were; another starts at the plan's
+    /// maps. `publish` hears of the answers on the way and says whether to go on.
+    ///
+    /// # Errors
+    /// [`Failure`]; what was there stays for the next query.
+    pub fn step(
+        place: &mut Option<Self>,
+        (query, run): (&OptimiseQuery, u64),
+        graph: &Graph,
+        control: &JobControl,
+        publish: &mut dyn FnMut(&dyn Fn() -> Option<Step>) -> bool,
+    ) -> Result<Step, Failure> {
+        match place {
+            Some(own) if own.query.has_rows_of(query) => own.take_goals(query, run, graph, control)?,
+            _ => {
+                let before = place.as_ref();
+                *place = Some(Self::new(query, run, before, graph, control)?);
+            }
+        }
+        let Some(own) = place else { return Err(Failure::here("there is nothing to optimise")) };
+        let (query, asked, moved_percent) = (&own.query, &own.asked, own.optimiser.moved_percent());
+        let rows = own.optimiser.rows().clone();
+        let mut watch = |_: Progress, now: &dyn Fn() -> Option<Snapshot>| {
+            let answer = || {
+                let optimum = optimum(query, asked, &rows, now()?, moved_percent);
+                Some(Step::Optimum(Box::new(optimum)))
+            };
+            publish(&answer) && !control.is_cancelled()
+        };
+        if !own.optimiser.is_at_rest() {
+            let watch: &mut Watch<'_> = &mut watch;
+            own.optimiser.advance(control, watch).map_err(failure)?;
+        }
+        Ok(own.answer())
+    }
+
+    fn answer(&self) -> Step {
+        let [done, of] = self.optimiser.beams();
+        let Some(snapshot) = self.optimiser.snapshot() else { return Step::Columns { done, of } };
+        let moved_percent = self.optimiser.moved_percent();
+        let rows = self.optimiser.rows();
+        let mut optimum = optimum(&self.query, &self.asked, rows, snapshot, moved_percent);
+        optimum.is_at_rest = self.optimiser.is_at_rest();
+        Step::Optimum(Box::new(optimum))
+    }
+
+    fn new(
+        query: &OptimiseQuery,
+        run: u64,
+        before: Option<&Self>,
+        graph: &Graph,
+        control: &JobControl,
+    ) -> Result<Self, Failure> {
+        if let Some(fault) = query.plan.fault() {
+            return Err(Failure::Here(fault.to_string()));
+        }
+        let ready = graph.full(&query.densities, control)?;
+        let image = ready.patient().mass_density_g_cm3.grid();
+        let grid = dose_grid(image, ready.corners_mm(), query.rows_mm).map_err(Failure::here)?;
+        let asked = Asked::of((&query.case, &query.plan, &query.goals), true, &grid, graph, control)?;
+        let before = before.map(|own| Before { optimiser: &own.optimiser, is_same_run: own.run == run });
+        let mut plan = Plan::clone(&query.plan);
+        if let Some(Before { optimiser, is_same_run: true }) = &before
+            && let Some(now) = optimiser.snapshot()
+        {
+            carry(&now.plan, &mut plan);
+        }
+        let organs = asked.structures.iter().filter(|(_, _, is_target)| !is_target).count();
+        let most_rows = (ALL_ORGAN_ROWS / organs.max(1)).clamp(LEAST_ORGAN_ROWS, ORGAN_ROWS);
+        let inputs = Inputs {
+            plan: &plan,
+            patient: Arc::clone(ready.patient()),
+            corners_mm: ready.corners_mm(),
+            body: ready.body().map(|mask| &**mask),
+            regions: asked.regions(most_rows),
+            grid_mm: query.rows_mm,
+            beamlet_mm: query.beamlet_mm,
+            dose_to: query.settings.dose_to,
+            device: query.settings.device.resolve().map_err(Failure::here)?,
+        };
+        let before = before.map(|before| before.optimiser);
+        let optimiser = Optimiser::new(&inputs, asked.objectives(), asked.reference_gy, before);
+        Ok(Self { query: query.clone(), optimiser: optimiser.map_err(failure)?, asked, run })
+    }
+
+    /// Other goals, and another start where the run is another.
+    fn take_goals(
+        &mut self,
+        query: &OptimiseQuery,
+        run: u64,
+        graph: &Graph,
+        control: &JobControl,
+    ) -> Result<(), Failure> {
+        if self.query != *query {
+            let grid = Arc::clone(&self.optimiser.rows().grid);
+            let asked = Asked::of((&query.case, &query.plan, &query.goals), true, &grid, graph, control)?;
+            self.optimiser.set_objectives(asked.objectives(), asked.reference_gy).map_err(failure)?;
+            self.asked = asked;
+        }
+        if self.run != run {
+            let own = self.optimiser.snapshot().map(|now| now.plan.beams);
+            let maps = |beams: &[Beam]| -> Vec<_> {
+                beams.iter().map(|beam| (beam.number, beam.mu, beam.fluence.clone())).collect()
+            };
+            if own.is_some_and(|own| maps(&own) != maps(&query.plan.beams)) {
+                self.optimiser.restart(&query.plan);
+            }
+        }
+        (self.query, self.run) = (query.clone(), run);
+        Ok(())
+    }
+}
+
+/// Maps of a plan's beams, by number, for another plan to start at.
+fn carry(from: &Plan, to: &mut Plan) {
+    for beam in &mut to.beams {
+        if let Some(other) = from.beams.iter().find(|other| other.number == beam.number)
+            && other.fluence.is_some()
+        {
+            (beam.fluence, beam.mu) = (other.fluence.clone(), other.mu);
+        }
+    }
+}
+
+fn failure(error: OptimiseError) -> Failure {
+    Failure::here(error)
+}
+
+fn optimum(
+    query: &OptimiseQuery,
+    asked: &Asked,
+    rows: &inverse::Rows,
+    now: Snapshot,
+    moved_percent: f64,
+) -> Optimum {
+    let dvhs = asked.structures.iter().filter_map(|(structure, ..)| {
+        let dvh = Optimiser::dvh(rows.set(&structure.name)?, &now.doses_gy)?;
+        Some((structure.number, Arc::new(dvh)))
+    });
+    let mut shares = now.shares.iter();
+    let by_goal = asked.by_goal.iter().map(|of| match of {
+        Ok(objectives) => Ok(shares.by_ref().take(objectives.len()).sum()),
+        Err(why) => Err(why.clone()),
+    });
+    Optimum {
+        query: query.clone(),
+        dvhs: dvhs.collect(),
+        by_goal: by_goal.collect(),
+        beams: now.plan.beams.into_iter().filter(|beam| beam.fluence.is_some()).collect(),
+        objective: now.objective,
+        evaluations: now.evaluations,
+        moved_percent,
+        is_at_rest: false,
+    }
+}

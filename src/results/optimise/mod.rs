@@ -1,0 +1,26 @@
+//! The optimisation of a plan's fluences: what it is made of is asked of the graph, as doses are.
+
+mod asked;
+mod job;
+mod live;
+mod query;
+
+pub use job::{OptimiseJob, OptimisedPlan, optimise_plan};
+pub use live::{LiveOptimiser, Optimum, Step};
+pub use query::OptimiseQuery;
+
+use case::{Structure, StructureKind};
+
+/// Spacing of the sampled voxels, mm, unless chosen.
+pub const ROWS_MM: f64 = 5.0;
+
+/// Width of a beamlet along the leaves' travel, mm, unless chosen.
+pub const BEAMLET_MM: f64 = 5.0;
+
+/// Voxels of an organ that become rows at most; of targets all do.
+const ORGAN_ROWS: usize = 3000;
+
+/// Structures whose dose is asked for up to a prescription.
+fn is_target(structure: &Structure) -> bool {
+    matches!(structure.kind, StructureKind::Ptv | StructureKind::Ctv | StructureKind::Gtv)
+}

@@ -1,0 +1,100 @@
+//! What a plan is optimised from, to compare: maps answer the case that has equal inputs.
+
+use super::super::inputs::Settings;
+use super::super::patient::Densities;
+use super::is_target;
+use analysis::{is_computed, target_of};
+use case::{Beam, Case, Goal, Jaws, Plan, Structure};
+use std::sync::Arc;
+
+/// All that the fluences of a plan follow from, but for where the search starts.
+#[derive(Clone, Debug)]
+pub struct OptimiseQuery {
+    pub(super) case: Case,
+    pub(super) plan: Arc<Plan>,
+    pub(super) goals: Vec<Goal>,
+    pub(super) settings: Settings,
+    pub(super) densities: Densities,
+    /// Spacing of the sampled voxels, mm.
+    pub(super) rows_mm: f64,
+    /// Width of a beamlet along the leaves' travel, mm.
+    pub(super) beamlet_mm: f64,
+}
+
+impl OptimiseQuery {
+    /// Of a plan of the case, by index, and goals.
+    ///
+    /// # Errors
+    /// What is missing, in words for the user.
+    pub fn of(
+        case: &Case,
+        plan: usize,
+        goals: Vec<Goal>,
+        settings: &Settings,
+        [rows_mm, beamlet_mm]: [f64; 2],
+    ) -> Result<Self, String> {
+        let densities = Densities::of(case, settings).ok_or("the case has no CT")?;
+        let plan = case.plans.get(plan).ok_or("the case has no plan")?;
+        if !plan.beams.iter().any(is_computed) {
+            return Err(analysis::no_beams(plan));
+        }
+        let target = target_of(plan, &case.structures).map(|s| s.number);
+        let aims = |s: &Structure| (is_target(s) || Some(s.number) == target) && !s.contours.is_empty();
+        if !case.structures.structures.iter().any(aims) {
+            return Err("there is no target: give a structure the type PTV, CTV or GTV".to_owned());
+        }
+        if plan.prescription_gy.is_none() && goals.is_empty() {
+            return Err("the plan has no prescription and there is no goal: give one of them".to_owned());
+        }
+        let case = Case { doses: Vec::new(), ..case.clone() };
+        let plan = Arc::clone(plan);
+        Ok(Self { case, plan, goals, settings: settings.clone(), densities, rows_mm, beamlet_mm })
+    }
+
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    pub fn goals(&self) -> &[Goal] {
+        &self.goals
+    }
+
+    /// Whether rows and fields are the same: other goals are answered from the same columns.
+    pub fn has_rows_of(&self, other: &Self) -> bool {
+        let settings = |s: &Settings| (s.dose_to, s.device, s.machine_changes);
+        self.densities == other.densities
+            && settings(&self.settings) == settings(&other.settings)
+            && (self.rows_mm, self.beamlet_mm) == (other.rows_mm, other.beamlet_mm)
+            && plan_without_maps(&self.plan) == plan_without_maps(&other.plan)
+            && self.sampled().eq(other.sampled())
+    }
+
+    fn sampled(&self) -> impl Iterator<Item = (u32, &str, u64, bool)> {
+        let target = target_of(&self.plan, &self.case.structures).map(|s| s.number);
+        let of = move |s: &'_ Structure| is_target(s) || Some(s.number) == target;
+        self.case.structures.structures.iter().map(move |s| (s.number, &*s.name, s.contours.id(), of(s)))
+    }
+}
+
+impl PartialEq for OptimiseQuery {
+    fn eq(&self, other: &Self) -> bool {
+        self.has_rows_of(other)
+            && self.goals == other.goals
+            && self.plan.prescription_gy == other.plan.prescription_gy
+    }
+}
+
+/// A plan without what maps replace and what only names it: collimators, monitor units, normalisation.
+fn plan_without_maps(plan: &Plan) -> Plan {
+    let mut plan = Plan { name: String::new(), normalisation: None, prescription_gy: None, ..plan.clone() };
+    for beam in plan.beams.iter_mut().filter(|beam| is_computed(beam)) {
+        beam.control_points.truncate(1);
+        for point in &mut beam.control_points {
+            point.jaws = Jaws::symmetric(0.0, 0.0);
+            point.leaves_mm.clear();
+            point.meterset_weight = 1.0;
+        }
+        *beam = Beam { name: String::new(), mu: 0.0, mlc: None, fluence: None, ..beam.clone() };
+    }
+    plan
+}
