@@ -263,3 +263,62 @@ influence_finish(const Lattice lattice, const int* __restrict__ deposit, const f
     }
     gy[at] = sum;
 }
+
+// Beamlets that a thread of influence_doses adds up: the card is full with a few thousand rows.
+constexpr unsigned TOGETHER = 32;
+
+// Parts of the doses of sampled voxels (x) that beamlets of one beam give, TOGETHER beamlets to each y.
+extern "C" __global__ void __launch_bounds__(256)
+influence_doses(const unsigned rows, const unsigned beamlets, const float* __restrict__ gy,
+                const float* __restrict__ fluences, float* __restrict__ parts)
+{
+    unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) {
+        return;
+    }
+    unsigned first = blockIdx.y * TOGETHER, end = min(first + TOGETHER, beamlets);
+    float sum = 0.0f;
+#pragma unroll 8
+    for (unsigned n = first; n < end; ++n) {
+        sum = fmaf(fluences[n], gy[(size_t)n * rows + row], sum);
+    }
+    parts[(size_t)blockIdx.y * rows + row] = sum;
+}
+
+// Adds all parts up, in their order.
+extern "C" __global__ void __launch_bounds__(256)
+influence_sum(const unsigned rows, const unsigned parts, const float* __restrict__ of_parts, float* __restrict__ doses)
+{
+    unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) {
+        return;
+    }
+    float sum = doses[row];
+    for (unsigned n = 0; n < parts; ++n) {
+        sum += of_parts[(size_t)n * rows + row];
+    }
+    doses[row] = sum;
+}
+
+// Products of the columns of a beam (a block each) with a gradient by dose.
+extern "C" __global__ void __launch_bounds__(256)
+influence_transposed(const unsigned rows, const float* __restrict__ gy, const float* __restrict__ by_dose,
+                     float* __restrict__ products)
+{
+    __shared__ float sums[256];
+    const float* column = gy + (size_t)blockIdx.x * rows;
+    float sum = 0.0f;
+    for (unsigned row = threadIdx.x; row < rows; row += blockDim.x) {
+        sum = fmaf(column[row], by_dose[row], sum);
+    }
+    sums[threadIdx.x] = sum;
+    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) {
+            sums[threadIdx.x] += sums[threadIdx.x + half];
+        }
+    }
+    if (threadIdx.x == 0) {
+        products[blockIdx.x] = sums[0];
+    }
+}

@@ -5,6 +5,7 @@ mod by_voxel;
 mod drr;
 mod frame;
 mod gamma;
+mod inverse;
 mod live;
 mod mccs;
 mod memory;
@@ -51,7 +52,7 @@ fn number(row: &Value, key: &str) -> Option<f64> {
 }
 
 /// Every job, in the order of `bench all`.
-const JOBS: [Job; 10] = [
+const JOBS: [Job; 11] = [
     Job {
         name: "path",
         times: "radiological depth, geometries of de Greef 2009",
@@ -111,6 +112,16 @@ const JOBS: [Job; 10] = [
         is_of_the_window: false,
         peer: None,
         run: register::run,
+    },
+    Job {
+        name: "inverse",
+        times: "fluence maps of nine fields: columns, solutions, true dose; drags of a goal and of a gantry",
+        cases: String::new,
+        examples: &["", "demo:tg119 --runs 5 --device cuda"],
+        on_the_cpu: (&[], 1),
+        is_of_the_window: false,
+        peer: None,
+        run: inverse::run,
     },
     Job {
         name: "memory",

@@ -5,6 +5,7 @@ use super::jobs::cccs::DoseError;
 pub use super::jobs::influence::{BeamletDoses, InfluenceRequest};
 use super::{Compute, JobControl, cpu, cuda};
 use case::Receipt;
+use std::fmt;
 use std::sync::Arc;
 
 impl HasReceipt for BeamletDoses {
@@ -29,4 +30,62 @@ pub fn beamlet_doses(
         no_form("the influence of beamlets"),
         || cpu::influence::beamlet_doses(request, control),
     )
+}
+
+/// The influence matrix where its products are fastest: on the card that it was made for, else on the CPU.
+#[derive(Clone, Default)]
+pub struct Matrix {
+    rows: usize,
+    /// Columns of each beam, `[beamlet][row]`, Gy at fluence 1.
+    beams: Vec<Arc<Vec<f32>>>,
+    card: Option<Arc<cuda::influence::CardMatrix>>,
+}
+
+impl fmt::Debug for Matrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let beamlets: Vec<usize> = self.beams.iter().map(|gy| gy.len() / self.rows.max(1)).collect();
+        f.debug_struct("Matrix")
+            .field("rows", &self.rows)
+            .field("beamlets", &beamlets)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Matrix {
+    /// Columns of beams over the same rows. Of a matrix of `before` the card keeps the beams that are the same.
+    pub fn new(rows: usize, beams: Vec<Arc<Vec<f32>>>, device: &Compute, before: Option<&Self>) -> Self {
+        let before = before.and_then(|before| before.card.as_deref());
+        let card = match device {
+            Compute::Cuda(card) => cuda::influence::CardMatrix::new(card, rows, &beams, before),
+            Compute::Cpu | Compute::Wgpu(_) => return Self { rows, beams, card: None },
+        };
+        let card = card.map_err(|why| tracing::warn!("the influence matrix stays on the CPU: {why}"));
+        Self { rows, beams, card: card.ok().map(Arc::new) }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// All columns in turn, each Gy by row.
+    pub fn columns(&self) -> impl Iterator<Item = &[f32]> {
+        self.beams.iter().flat_map(|gy| gy.chunks_exact(self.rows.max(1)))
+    }
+
+    /// Doses of the rows for fluences of the beamlets, added to `offset_gy`. Equal calls on a device give equal bits.
+    pub fn doses(&self, fluences: &[f64], offset_gy: &[f32]) -> Vec<f32> {
+        let by_card = self.card.as_ref().and_then(|card| heard(card.doses(fluences, offset_gy)));
+        by_card.unwrap_or_else(|| cpu::influence::products::doses(self.columns(), fluences, offset_gy))
+    }
+
+    /// Gradient by fluence, from that by the doses of the rows.
+    pub fn transposed(&self, by_dose: &[f32]) -> Vec<f64> {
+        let by_card = self.card.as_ref().and_then(|card| heard(card.transposed(by_dose)));
+        by_card.unwrap_or_else(|| cpu::influence::products::transposed(self.columns(), by_dose))
+    }
+}
+
+/// The answer of a card; where it failed the log says why.
+fn heard<T>(by_card: Result<T, crate::CudaError>) -> Option<T> {
+    by_card.map_err(|why| tracing::warn!("a product of the influence matrix on the CPU: {why}")).ok()
 }

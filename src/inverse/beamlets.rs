@@ -67,21 +67,24 @@ impl Beamlets {
         }
         let frame = beam.frame_at(point, position, machine.sad_mm);
         let sides = &mlc.boundaries_mm;
-        let mut seen = std::collections::BTreeSet::new();
+        let columns = (bounds::COLLIMATOR_MM.end() / step_mm) as usize;
+        // Columns on either side of the axis within the reach of the collimator.
+        let across = 2 * columns;
+        let mut seen = vec![false; sides.len().saturating_sub(1) * across];
         for (at, _) in target_mm.iter().filter_map(|mm| frame.project(*mm)) {
             let [u, v] = if mlc.axis == MlcAxis::X { at } else { [at[1], at[0]] };
             let first = sides.partition_point(|side| *side <= v - MARGIN_MM).saturating_sub(1);
             let rows = (first..sides.len() - 1).take_while(|row| sides[*row] < v + MARGIN_MM);
-            let columns =
-                ((u - MARGIN_MM) / step_mm).floor() as i64..((u + MARGIN_MM) / step_mm).ceil() as i64;
+            let place = |mm: f64| (mm / step_mm + columns as f64).clamp(0.0, across as f64);
+            let span = place(u - MARGIN_MM) as usize..place(u + MARGIN_MM).ceil() as usize;
             for row in rows.filter(|row| sides[row + 1] > v - MARGIN_MM) {
-                seen.extend(columns.clone().map(|column| (row, column)));
+                seen[row * across..(row + 1) * across][span.clone()].fill(true);
             }
         }
-        seen.retain(|(_, column)| {
-            let ends = [*column, column + 1].map(|edge| edge as f64 * step_mm);
-            ends.iter().all(|mm| bounds::COLLIMATOR_MM.contains(mm))
-        });
+        let seen: Vec<(usize, i64)> = (0..seen.len())
+            .filter(|at| seen[*at])
+            .map(|at| (at / across, (at % across) as i64 - columns as i64))
+            .collect();
         let Some((first_row, last_row)) =
             Some((seen.first(), seen.last())).and_then(|(first, last)| Some((first?.0, last?.0)))
         else {

@@ -5,24 +5,22 @@ use super::rows::Rows;
 use analysis::UNIT_MU;
 use case::Beam;
 use engine::cccs::{DoseError, DoseRequest};
-use engine::influence::{InfluenceRequest, beamlet_doses};
+use engine::influence::{InfluenceRequest, Matrix, beamlet_doses};
 use engine::{Compute, JobControl};
-use rayon::prelude::*;
 use std::sync::Arc;
 use thiserror::Error;
 
 /// Columns of the influence matrix of one beam: dense, since a beamlet of 5 mm keeps only half of its energy within 5 mm.
 #[derive(Clone, Debug)]
 pub struct BeamColumns {
-    rows: usize,
     /// `[beamlet][row]`: Gy of all fractions at fluence 1, for [`UNIT_MU`] a fraction.
-    gy: Vec<f32>,
+    gy: Arc<Vec<f32>>,
 }
 
 /// The influence matrix: columns of all beams, one beam after another. A turned beam replaces its own alone.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
-    beams: Vec<Arc<BeamColumns>>,
+    matrix: Matrix,
 }
 
 /// Why there are no columns.
@@ -58,12 +56,7 @@ impl BeamColumns {
             beamlets: beamlets.active.clone().into(),
             voxels: rows.voxels.clone().into(),
         };
-        let gy = beamlet_doses(&request, device, control)?.gy;
-        Ok(Self { rows: rows.voxels.len(), gy })
-    }
-
-    fn beamlets(&self) -> usize {
-        self.gy.len() / self.rows.max(1)
+        Ok(Self { gy: Arc::new(beamlet_doses(&request, device, control)?.gy) })
     }
 }
 
@@ -83,64 +76,38 @@ impl Columns {
         if bytes > MOST_BYTES { Err(refused(rows, beamlets)) } else { Ok(()) }
     }
 
-    /// Columns of beams over the same rows.
-    pub fn new(beams: Vec<Arc<BeamColumns>>) -> Self {
-        Self { beams }
+    /// Columns of beams over so many rows, for products on a device; what `before` has there is shared.
+    pub fn new(rows: usize, beams: &[Arc<BeamColumns>], device: &Compute, before: &Self) -> Self {
+        let beams = beams.iter().map(|beam| Arc::clone(&beam.gy)).collect();
+        Self { matrix: Matrix::new(rows, beams, device, Some(&before.matrix)) }
     }
 
     /// Columns of one beam from numbers, `[beamlet][row]`.
     pub fn from_gy(rows: usize, gy: Vec<f32>) -> Self {
-        Self { beams: vec![Arc::new(BeamColumns { rows, gy })] }
+        Self { matrix: Matrix::new(rows, vec![Arc::new(gy)], &Compute::Cpu, None) }
     }
 
     pub fn rows(&self) -> usize {
-        self.beams.first().map_or(0, |beam| beam.rows)
+        self.matrix.rows()
     }
 
     pub fn beamlets(&self) -> usize {
-        self.beams.iter().map(|beam| beam.beamlets()).sum()
+        self.iter().count()
     }
 
     /// All columns in turn, each Gy by row.
     pub fn iter(&self) -> impl Iterator<Item = &[f32]> {
-        self.beams.iter().flat_map(|beam| beam.gy.chunks_exact(beam.rows.max(1)))
+        self.matrix.columns()
     }
 
-    /// Doses of the rows for fluences of the beamlets, added to `offset_gy`. The order of the sums does not depend on the threads.
+    /// Doses of the rows for fluences of the beamlets, added to `offset_gy`.
     pub fn doses(&self, fluences: &[f64], offset_gy: &[f32]) -> Vec<f32> {
-        const BLOCK: usize = 1024;
-        let used = self.iter().zip(fluences).filter(|(_, fluence)| **fluence != 0.0);
-        let used: Vec<(&[f32], f32)> = used.map(|(column, fluence)| (column, *fluence as f32)).collect();
-        let mut doses = offset_gy.to_vec();
-        doses.par_chunks_mut(BLOCK).enumerate().for_each(|(block, doses)| {
-            let from = block * BLOCK;
-            for (column, fluence) in &used {
-                doses.iter_mut().zip(&column[from..]).for_each(|(dose, gy)| *dose += fluence * gy);
-            }
-        });
-        doses
+        self.matrix.doses(fluences, offset_gy)
     }
 
     /// Gradient by fluence, from that by the doses of the rows.
     pub fn transposed(&self, by_dose: &[f32]) -> Vec<f64> {
-        const LANES: usize = 8;
-        let product = |column: &[f32]| {
-            let mut sums = [0.0_f32; LANES];
-            let (whole, rest) = column.as_chunks::<LANES>();
-            let (by_whole, by_rest) = by_dose.as_chunks::<LANES>();
-            let mut total = 0.0_f64;
-            // Single precision is summed in short runs alone.
-            for (run, by_run) in whole.chunks(64).zip(by_whole.chunks(64)) {
-                sums.fill(0.0);
-                for (gy, by) in run.iter().zip(by_run) {
-                    (0..LANES).for_each(|lane| sums[lane] += gy[lane] * by[lane]);
-                }
-                total += sums.iter().map(|sum| f64::from(*sum)).sum::<f64>();
-            }
-            total + rest.iter().zip(by_rest).map(|(gy, by)| f64::from(gy * by)).sum::<f64>()
-        };
-        let columns: Vec<&[f32]> = self.iter().collect();
-        columns.into_par_iter().map(product).collect()
+        self.matrix.transposed(by_dose)
     }
 }
 

@@ -75,7 +75,7 @@ pub struct Optimiser {
     pub(super) setup: Setup,
     /// Columns of each field, once made.
     made: Vec<Option<Arc<BeamColumns>>>,
-    /// All of them, once all are made.
+    /// All of them, once all are made; until then those of before.
     pub(super) columns: Columns,
     pub(super) neighbours: Vec<[usize; 2]>,
     /// All that is minimised, tails at their last doses; first those that were asked for.
@@ -109,7 +109,7 @@ impl Optimiser {
         let made: Vec<_> = setup.fields.iter().map(|field| before?.columns_for(&setup, field)).collect();
         let mut optimiser = Self {
             neighbours: setup.neighbours(),
-            columns: Columns::default(),
+            columns: before.map(|before| before.columns.clone()).unwrap_or_default(),
             made,
             objectives: Vec::new(),
             asked: 0,
@@ -211,7 +211,9 @@ impl Optimiser {
             return Ok(());
         }
         if self.fluences.is_empty() {
-            self.columns = Columns::new(self.made.iter().flatten().cloned().collect());
+            let (rows, made) = (self.setup.rows.voxels.len(), self.made.iter().flatten().cloned());
+            let made: Vec<_> = made.collect();
+            self.columns = Columns::new(rows, &made, &self.setup.device, &self.columns);
             self.fluences = self.start();
         }
         match self.phase {

@@ -2,7 +2,7 @@
 
 use super::{Row, differences};
 use crate::cccs::{DoseError, DoseRequest, DoseTo, Quality};
-use crate::influence::{InfluenceRequest, beamlet_doses};
+use crate::influence::{InfluenceRequest, Matrix, beamlet_doses};
 use crate::phantom::patient;
 use crate::reference::influence::at_voxels;
 use crate::{Compute, DeviceError, JobControl};
@@ -61,11 +61,17 @@ fn compared(
     }
     let value = |beamlet: usize| 0.1 + (beamlet * 7 % 11) as f32 / 10.0;
     let want = at_voxels(request, value, control)?;
-    let mut sum = vec![0.0_f32; count];
-    for (beamlet, column) in request.beamlets.iter().zip(got.chunks_exact(count)) {
-        sum.iter_mut().zip(column).for_each(|(sum, gy)| *sum += value(*beamlet) * gy);
-    }
-    rows.push(row("modulated map".to_owned(), &sum, &want));
+    let matrix = Matrix::new(count, vec![Arc::new(got)], device, None);
+    let fluences: Vec<f64> = request.beamlets.iter().map(|beamlet| f64::from(value(*beamlet))).collect();
+    rows.push(row("modulated map".to_owned(), &matrix.doses(&fluences, &vec![0.0; count]), &want));
+    // The transposed product, by its definition in double precision.
+    let by_dose: Vec<f32> = (0..count).map(|n| (n * 31 % 17) as f32 - 8.0).collect();
+    let product = |column: &[f32]| -> f64 {
+        column.iter().zip(&by_dose).map(|(gy, by)| f64::from(*gy) * f64::from(*by)).sum()
+    };
+    let want: Vec<f64> = matrix.columns().map(product).collect();
+    let transposed: Vec<f32> = matrix.transposed(&by_dose).iter().map(|sum| *sum as f32).collect();
+    rows.push(row("transposed product".to_owned(), &transposed, &want));
     Ok(rows)
 }
 

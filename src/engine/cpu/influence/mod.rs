@@ -1,6 +1,7 @@
 //! Influence of beamlets on the CPU: beamlets side by side, directions in turn.
 
 mod lines;
+pub mod products;
 
 use super::cccs::{energy_of, monitor_unit_at};
 use super::path::radiological_depth;

@@ -1,5 +1,9 @@
 //! Influence of beamlets on a card (`kernels/influence.cu`): the algorithm of [`cpu::influence`](crate::cpu::influence).
 
+mod products;
+
+pub use products::CardMatrix;
+
 use super::cccs::{energy_of, monitor_unit_at};
 use super::{Arg, Buffer, CardLock, CudaError, Device, Failure, Shape};
 use crate::JobControl;

@@ -1,0 +1,165 @@
+//! `beamsight bench inverse`: fluence maps of nine fields from nothing, then drags of a goal and of a gantry, step by step.
+
+use super::{Args, Failure, VerbOutput};
+use anyhow::anyhow;
+use case::{Case, Goal};
+use engine::{DeviceChoice, JobControl};
+use open::{CaseWord, OpenOptions, open};
+use results::{Graph, LiveOptimiser, OptimiseQuery, Optimum, Settings, Step};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The case that is optimised where none is named, and what is asked of it: TG-119's C-shape, its core less strictly.
+const CASE: &str = "demo:tg119";
+const GOALS: [&str; 3] = ["PTV: D95% >= 50 Gy", "PTV: D10% <= 55 Gy", "Core: D10% <= 25 Gy"];
+/// Spacing of the rows and width of the beamlets, mm.
+const SAMPLED_MM: [f64; 2] = [5.0, 5.0];
+/// A drag lowers the last goal's limit by this part at a time, and turns the first beam by so much, degrees.
+const DRAG_PART: f64 = 0.01;
+const TURN_DEG: f64 = 2.0;
+
+/// Steps of one kind: times in ms, and evaluations of the objective.
+#[derive(Default)]
+struct Row {
+    name: &'static str,
+    ms: Vec<f64>,
+    evaluations: Vec<u64>,
+}
+
+impl Row {
+    fn median(&self) -> f64 {
+        let mut ms = self.ms.clone();
+        ms.sort_by(f64::total_cmp);
+        ms.get(ms.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+}
+
+/// An optimiser, and how far it has been asked.
+struct Run {
+    graph: Graph,
+    control: JobControl,
+    place: Option<LiveOptimiser>,
+    settings: Settings,
+    case: Case,
+    goals: Vec<Goal>,
+}
+
+impl Run {
+    fn query(&self) -> Result<OptimiseQuery, Failure> {
+        let query = OptimiseQuery::of(&self.case, 0, self.goals.clone(), &self.settings, SAMPLED_MM);
+        query.map_err(Failure::Words)
+    }
+
+    /// One step, its time, and the answer.
+    fn step(&mut self) -> Result<(f64, Step), Failure> {
+        let query = self.query()?;
+        let start = Instant::now();
+        let step =
+            LiveOptimiser::step(&mut self.place, (&query, 0), &self.graph, &self.control, &mut |_| true);
+        let step = step.map_err(|why| Failure::Work(anyhow!("{why}")))?;
+        Ok((1e3 * start.elapsed().as_secs_f64(), step))
+    }
+
+    /// Steps until all columns are there and one solution is found.
+    fn solution(&mut self, columns: &mut Row, solution: &mut Row, before: u64) -> Result<Optimum, Failure> {
+        loop {
+            match self.step()? {
+                (ms, Step::Columns { .. }) => columns.ms.push(ms),
+                (ms, Step::Optimum(optimum)) if optimum.evaluations > before => {
+                    solution.ms.push(ms);
+                    solution.evaluations.push(optimum.evaluations - before);
+                    return Ok(*optimum);
+                }
+                // The step that makes the last columns has an answer without an evaluation.
+                (ms, Step::Optimum(_)) => columns.ms.push(ms),
+            }
+        }
+    }
+}
+
+/// # Errors
+/// A case that cannot be optimised, a failing device.
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
+    let device = choice.resolve()?;
+    let word: CaseWord = args.cases.first().map_or(CASE, String::as_str).parse()?;
+    let case = open(&word, OpenOptions::default(), &|_| true)?;
+    let goals: Result<Vec<Goal>, _> = GOALS.iter().map(|words| words.parse()).collect();
+    let goals = goals.map_err(|error| Failure::Work(anyhow!("{error}")))?;
+    let settings = Settings { device: choice, ..Settings::default() };
+    let mut run =
+        Run { graph: Graph::default(), control: JobControl::new(), place: None, settings, case, goals };
+    let row = |name| Row { name, ..Row::default() };
+    let mut columns = row("columns of a field");
+    let mut cold = row("first solution");
+    let mut truth = row("true dose");
+    let mut rest = row("solution after it");
+    let start = Instant::now();
+    let mut optimum = run.solution(&mut columns, &mut cold, 0)?;
+    while !optimum.is_at_rest {
+        let (ms, Step::Optimum(next)) = run.step()? else { continue };
+        let evaluations = next.evaluations - optimum.evaluations;
+        let row = if evaluations == 0 { &mut truth } else { &mut rest };
+        row.ms.push(ms);
+        row.evaluations.push(evaluations);
+        optimum = *next;
+    }
+    let all = Row {
+        name: "from nothing to rest",
+        ms: vec![1e3 * start.elapsed().as_secs_f64()],
+        evaluations: vec![optimum.evaluations],
+    };
+    let runs = args.runs_on(&device);
+    let mut drag = row("drag of a goal");
+    let mut drag_truth = row("true dose of a drag");
+    for _ in 0..runs {
+        if let Some(goal) = run.goals.last_mut() {
+            *goal = goal.clone().with_limit(goal.limit() * (1.0 - DRAG_PART));
+        }
+        optimum = run.solution(&mut row(""), &mut drag, optimum.evaluations)?;
+        let (ms, step) = run.step()?;
+        drag_truth.ms.push(ms);
+        if let Step::Optimum(next) = step {
+            optimum = *next;
+        }
+    }
+    let (mut turned, mut turn) = (row("columns of a turned beam"), row("solution after it is turned"));
+    for _ in 0..runs {
+        if let Some(plan) = run.case.plans.first_mut()
+            && let Some(beam) = Arc::make_mut(plan).beams.first_mut()
+        {
+            beam.control_points.iter_mut().for_each(|point| point.gantry_deg += TURN_DEG);
+        }
+        optimum = run.solution(&mut turned, &mut turn, 0)?;
+    }
+    let rows = [columns, cold, truth, rest, all, drag, drag_truth, turned, turn];
+    let device = device.to_string();
+    Ok(VerbOutput { text: text(&rows, &device), json: json(&rows, &device, &optimum) })
+}
+
+fn text(rows: &[Row], device: &str) -> String {
+    let mut text = format!(
+        "inverse planning on {device}\n{:<30} {:>6} {:>12} {:>12} {:>12}\n",
+        "step", "times", "median ms", "longest ms", "evaluations"
+    );
+    for row in rows {
+        let longest = row.ms.iter().copied().fold(0.0, f64::max);
+        let mut evaluations = row.evaluations.clone();
+        evaluations.sort_unstable();
+        let middle = evaluations.get(evaluations.len() / 2).map_or(String::new(), u64::to_string);
+        let (times, median) = (row.ms.len(), row.median());
+        let _ = writeln!(text, "{:<30} {times:>6} {median:>12.1} {longest:>12.1} {middle:>12}", row.name);
+    }
+    text
+}
+
+fn json(rows: &[Row], device: &str, optimum: &Optimum) -> Value {
+    let row = |row: &Row| json!({ "step": row.name, "ms": row.ms, "median_ms": row.median(), "evaluations": row.evaluations });
+    json!({
+        "job": "inverse",
+        "device": device,
+        "beams": optimum.beams.len(),
+        "rows": rows.iter().map(row).collect::<Vec<_>>(),
+    })
+}
