@@ -30,7 +30,7 @@ struct Search {
 
 // A coordinate along the axes of the evaluated dose: whole units and the rest, 0 to 1, so that sums are exact in single precision. Units are
 // voxels along x and y, mm along z; in a plane the last is the layer.
-struct Place {
+struct SplitPosition {
     whole: vec3<i32>,
     rest: vec3<f32>,
 }
@@ -38,7 +38,7 @@ struct Place {
 @group(0) @binding(0) var<uniform> slab: vec4<u32>;
 @group(0) @binding(1) var<uniform> search: Search;
 // The reference voxel (i, j, k) lies at the sum of three: i, of so many j, of so many k; then the planes of the evaluated dose.
-@group(0) @binding(2) var<storage, read> places: array<Place>;
+@group(0) @binding(2) var<storage, read> places: array<SplitPosition>;
 @group(0) @binding(3) var<storage, read> reference: array<f32>;
 @group(0) @binding(4) var<storage, read> values: array<f32>;
 // Bits of gamma; between the kernels those of the squared distance so far.

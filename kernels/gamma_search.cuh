@@ -40,14 +40,14 @@ struct Criterion {
 #define VERTEX_FINAL 0.999f
 
 // A point's place in the evaluated dose.
-struct Place {
+struct CellPoint {
     int cell[3];
     float offset[3]; // from the cell's lowest voxel, mm
 };
 
 template <bool FLAT>
 __device__ inline bool place_of(const Pair& pair, int voxel, const double* __restrict__ reference_planes,
-                                const double* __restrict__ planes, const int* __restrict__ layer_of, Place& place)
+                                const double* __restrict__ planes, const int* __restrict__ layer_of, CellPoint& place)
 {
     int nx = pair.reference_size[0], ny = pair.reference_size[1];
     int row = voxel / nx;
@@ -99,7 +99,7 @@ struct Search {
     Doses doses;
     int size[3];
     float side[2], per_side[2]; // of the cells along x and y, in DTA
-    Place place;
+    CellPoint place;
     float2 home_height;
     float dose, per_mm, per_gy;
 

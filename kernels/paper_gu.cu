@@ -54,7 +54,7 @@ gu_search(const Pair pair, const Criterion criterion, const float* __restrict__ 
 __device__ inline int bin_of(const Pair& pair, const Criterion& criterion, int voxel, const float* reference,
                              const float* values, const double* reference_planes, const double* planes, const int* layer_of)
 {
-    Place place;
+    CellPoint place;
     if (!place_of<false>(pair, voxel, reference_planes, planes, layer_of, place)) {
         return 0;
     }

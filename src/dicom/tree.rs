@@ -136,7 +136,7 @@ pub struct Partner {
 }
 
 /// Name and patient of the object with a UID.
-struct Place {
+struct NamedObject {
     name: String,
     patient: usize,
 }
@@ -144,7 +144,7 @@ struct Place {
 struct Builder<'a> {
     catalogue: &'a Catalogue,
     /// Series, images and objects by their UIDs.
-    places: HashMap<&'a str, Place>,
+    places: HashMap<&'a str, NamedObject>,
     frames: HashSet<&'a str>,
 }
 
@@ -185,12 +185,12 @@ impl<'a> Builder<'a> {
             let uids = series.images.iter().map(|image| image.sop_uid.as_str());
             for uid in uids.chain([series.uid.as_str()]).filter(|uid| !uid.is_empty()) {
                 let name = format!("{} {n}", series.modality);
-                places.entry(uid).or_insert(Place { name, patient: series.patient });
+                places.entry(uid).or_insert(NamedObject { name, patient: series.patient });
             }
             frames.insert(series.frame_of_reference_uid.as_str());
         }
         for (name, _, entry) in catalogue.objects() {
-            places.entry(&entry.sop_uid).or_insert(Place { name, patient: entry.patient });
+            places.entry(&entry.sop_uid).or_insert(NamedObject { name, patient: entry.patient });
             frames.insert(&entry.frame_of_reference_uid);
         }
         Self { catalogue, places, frames }

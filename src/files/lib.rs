@@ -33,7 +33,7 @@ pub use layout::{Layout, PeerSettings, ThemeChoice};
 pub use leftovers::{is_own_entry, remove_leftovers};
 pub use lock::Lock;
 pub use new_folder::{NewFolder, NewFolderError};
-pub use place::{Inputs, Obstacle, Place, is_taken};
+pub use place::{Inputs, Obstacle, OutputPath, is_taken};
 pub use private::{is_private, make_private};
 pub use recent::{add_recent_case, recent_cases};
 pub use recovery::{Keeper, Recoverable};

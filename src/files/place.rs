@@ -28,7 +28,7 @@ pub enum Obstacle {
 
 /// An output path: its folder without links, and its name.
 #[derive(Debug)]
-pub struct Place(PathBuf);
+pub struct OutputPath(PathBuf);
 
 /// Input files and folders, each with its description.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +58,7 @@ impl Inputs {
     }
 }
 
-impl Place {
+impl OutputPath {
     /// # Errors
     /// A folder, or a file in a missing folder.
     pub fn of(path: &Path) -> Result<Self, Obstacle> {

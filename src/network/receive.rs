@@ -129,12 +129,12 @@ pub struct Receiver {
 }
 
 /// A place for an association, given back when its conversation ends.
-struct Place<'a> {
+struct AssociationSlot<'a> {
     open: &'a AtomicUsize,
     taken: Cell<bool>,
 }
 
-impl Place<'_> {
+impl AssociationSlot<'_> {
     fn take(&self) -> bool {
         let more = |open: usize| (open < ASSOCIATIONS_MOST).then_some(open + 1);
         self.taken.set(self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok());
@@ -142,7 +142,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for AssociationSlot<'_> {
     fn drop(&mut self) {
         if self.taken.get() {
             self.open.fetch_sub(1, Ordering::Relaxed);
@@ -239,7 +239,7 @@ impl Receiver {
     ) -> bool {
         let options = &self.options;
         let mut incoming = Incoming::new(&options.into, options.object_bytes);
-        let place = Place { open: &self.open, taken: Cell::new(false) };
+        let place = AssociationSlot { open: &self.open, taken: Cell::new(false) };
         let received = self.receive(stream, from, (number, &place), stop, &mut incoming);
         let makes_way = !self.waiting.remove(number) && !place.taken.get();
         let event = match received {
@@ -269,7 +269,7 @@ impl Receiver {
         &self,
         stream: TcpStream,
         from: SocketAddr,
-        (number, place): (u64, &Place),
+        (number, place): (u64, &AssociationSlot),
         stop: &AtomicBool,
         incoming: &mut Incoming,
     ) -> Result<(String, Option<PathBuf>), NetworkError> {

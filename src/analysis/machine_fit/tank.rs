@@ -30,7 +30,7 @@ pub struct Setup {
 
 /// Place of a measured dose: along the set-up's axis, and the depth, mm.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct MeasuredPoint {
     setup: usize,
     position_mm: f64,
     depth_mm: f64,
@@ -40,7 +40,7 @@ struct Place {
 #[derive(Debug)]
 pub struct Layout {
     pub setups: Vec<Setup>,
-    places: Vec<Place>,
+    places: Vec<MeasuredPoint>,
     pub curves: Vec<Range<usize>>,
     pub factors: Range<usize>,
     /// The reference of the output factors, where there are any.
@@ -123,7 +123,7 @@ impl Layout {
         self.setups.len() - 1
     }
 
-    fn add(&mut self, place: Place) {
+    fn add(&mut self, place: MeasuredPoint) {
         let setup = &mut self.setups[place.setup];
         setup.deepest_mm = setup.deepest_mm.max(place.depth_mm);
         setup.widest_mm = setup.widest_mm.max(place.position_mm.abs());
@@ -142,14 +142,14 @@ impl Layout {
                 Scan::Depth => (0.0, *at),
                 Scan::Profile { depth_mm, .. } => (*at, depth_mm),
             };
-            self.add(Place { setup, position_mm, depth_mm });
+            self.add(MeasuredPoint { setup, position_mm, depth_mm });
         }
         self.curves.push(begin..self.places.len());
     }
 
     fn on_axis(&mut self, field_mm: [f64; 2], ssd_mm: f64, depth_mm: f64) {
         let setup = self.setup(field_mm, ssd_mm, None);
-        self.add(Place { setup, position_mm: 0.0, depth_mm });
+        self.add(MeasuredPoint { setup, position_mm: 0.0, depth_mm });
     }
 
     /// Photon dose of a machine at all places for the same fluence, without electrons, in a unit of its own. Set-ups that

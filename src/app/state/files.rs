@@ -1,7 +1,7 @@
 //! Files of the user's choosing: the purpose of a file dialog, and files to be written.
 
 use super::machine_fit::TankFile;
-use files::{Inputs, Place};
+use files::{Inputs, OutputPath};
 use std::path::PathBuf;
 
 /// Purpose of a file dialog.
@@ -138,7 +138,7 @@ pub struct Target {
 impl Target {
     /// Whether the file may be written at once; if not, the user must confirm its replacement.
     pub fn is_free(&self, inputs: &Inputs) -> Result<bool, String> {
-        let place = Place::of(&self.path).and_then(|place| {
+        let place = OutputPath::of(&self.path).and_then(|place| {
             place.check_against(inputs)?;
             place.check_replaceable()?;
             Ok(place)

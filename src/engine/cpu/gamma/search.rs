@@ -7,7 +7,7 @@ use super::lattice::Lattice;
 use super::vertex::VertexNeighbourhood;
 use crate::jobs::gamma::simplex::{self, AxisTerms, NEARER, ON_FACE};
 use crate::jobs::gamma::{
-    Criterion, GammaRequest, Locate, OUTSIDE, Place, Surface, UNDEFINED, settled, trilinear,
+    CellPoint, Criterion, GammaRequest, Locate, OUTSIDE, Surface, UNDEFINED, settled, trilinear,
 };
 use crate::lanes::F32xN;
 
@@ -63,7 +63,7 @@ impl Job<'_> {
         }
     }
 
-    fn place(&self, voxel: usize) -> Option<Place> {
+    fn place(&self, voxel: usize) -> Option<CellPoint> {
         self.locate.at(self.request.reference.grid().voxel_of(voxel))
     }
 
@@ -75,7 +75,7 @@ impl Job<'_> {
     }
 
     /// The voxel on which a point lies.
-    fn corner(&self, place: &Place) -> Option<[usize; 3]> {
+    fn corner(&self, place: &CellPoint) -> Option<[usize; 3]> {
         if self.lattice.flat || self.request.surface != Surface::Simplices {
             return None;
         }
@@ -159,7 +159,7 @@ impl Job<'_> {
 /// The search of a point under a criterion.
 struct Search<'a> {
     lattice: &'a Lattice<'a>,
-    place: &'a Place,
+    place: &'a CellPoint,
     surface: Surface,
     dose: f32,
     /// 1 / DTA and 1 / dose difference.

@@ -1,6 +1,6 @@
 //! The evaluated dose for the search: a volume, or for two dimensions a plane of it for each plane of the reference.
 
-use super::points::{HULL_MM, Place};
+use super::points::{CellPoint, HULL_MM};
 use super::simplex;
 use super::{Dims, GammaError, GammaRequest};
 use geometry::{Grid, Volume};
@@ -113,7 +113,7 @@ impl Layers {
     }
 
     /// The dose of the simplex that holds a place, Gy.
-    pub fn dose_at(&self, place: &Place) -> f32 {
+    pub fn dose_at(&self, place: &CellPoint) -> f32 {
         let grid = self.values.grid();
         let [i, j, k] = place.cell;
         let [dx, dy] = grid.spacing_xy_mm();

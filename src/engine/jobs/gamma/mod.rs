@@ -36,7 +36,7 @@ pub use error::{GammaError, Role};
 pub use layers::Layers;
 pub use limits::{Limits, planes_per_mm, threshold};
 pub use near_maximum::near_maximum;
-pub use points::{HULL_MM, Locate, Place, select};
+pub use points::{CellPoint, HULL_MM, Locate, select};
 pub use request::{Checked, Criterion, Dims, GammaRequest, Normalisation, Subset, Surface};
 pub use result::{CardCall, Counts, GammaMap, GammaResult, OUTSIDE, ROUNDING, UNDEFINED, settled};
 pub use scan::{look, remember};

@@ -11,7 +11,7 @@ pub const HULL_MM: f64 = 1e-3;
 
 /// A place in the evaluated dose.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct CellPoint {
     /// The cell's lowest voxel; in two dimensions the last is the layer.
     pub cell: [usize; 3],
     /// From that voxel's centre, along the evaluated grid's axes, mm.
@@ -51,7 +51,7 @@ impl<'a> Locate<'a> {
 
     /// `None` outside the outermost voxel centres of the evaluated dose.
     #[inline]
-    pub fn at(&self, [i, j, k]: [usize; 3]) -> Option<Place> {
+    pub fn at(&self, [i, j, k]: [usize; 3]) -> Option<CellPoint> {
         let p = self.first_mm
             + self.normal * self.reference_planes_mm[k]
             + self.steps_mm[1] * j as f64
@@ -62,7 +62,7 @@ impl<'a> Locate<'a> {
             Some(layer_of) => (layer_of[k]? as usize, 0.0),
             None => uneven(p.z, self.planes_mm)?,
         };
-        Some(Place { cell: [cell_x, cell_y, cell_z], offset_mm: [x as f32, y as f32, z as f32] })
+        Some(CellPoint { cell: [cell_x, cell_y, cell_z], offset_mm: [x as f32, y as f32, z as f32] })
     }
 }
 

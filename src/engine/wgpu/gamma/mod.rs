@@ -16,7 +16,7 @@ use crate::jobs::gamma::{
 use crate::jobs::int;
 use bytemuck::{Pod, Zeroable};
 use geometry::Volume;
-use places::{Place, places};
+use places::{SplitPosition, places};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -130,7 +130,7 @@ struct GammaBuffers {
     is_flat: bool,
     reference: Arc<Buffer<f32>>,
     values: Arc<Buffer<f32>>,
-    places: Buffer<Place>,
+    places: Buffer<SplitPosition>,
     /// Least and greatest dose of each cell, then of each block.
     ranges: Buffer<[f32; 2]>,
     gamma: Buffer<f32>,
