@@ -11,7 +11,7 @@ use histogram::{BINS, Bins, Histogram};
 pub use isodoses::Isodoses;
 pub use redrawn::DvhPlanes;
 pub use samples::Sampling;
-use samples::{Source, Sums};
+use samples::{MaskedDose, Sums};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -86,7 +86,7 @@ impl Dvh {
         sampling: Sampling,
         control: &JobControl,
     ) -> Result<Self, DvhError> {
-        Self::of(&Source::new(mask, dose_gy, sampling), control)
+        Self::of(&MaskedDose::new(mask, dose_gy, sampling), control)
     }
 
     /// The DVH of single points of a structure: of each its dose (Gy) and the volume (cm3) that it stands for. A point's dose stands for
@@ -117,7 +117,7 @@ impl Dvh {
         })
     }
 
-    fn of(source: &Source<'_>, control: &JobControl) -> Result<Self, DvhError> {
+    fn of(source: &MaskedDose<'_>, control: &JobControl) -> Result<Self, DvhError> {
         // Few samples are held for the second pass, many are read again.
         let planes = source.planes(control, 0.0, |source, plane| match source.is_held() {
             true => source.samples_and_sums(plane),
@@ -146,7 +146,7 @@ impl Dvh {
         Ok([sums.min_gy, sums.max_gy].map(f64::from))
     }
 
-    fn with(source: &Source<'_>, sums: &Sums, [min_gy, max_gy]: [f64; 2], bins: &Bins) -> Self {
+    fn with(source: &MaskedDose<'_>, sums: &Sums, [min_gy, max_gy]: [f64; 2], bins: &Bins) -> Self {
         Self {
             volume_cm3: sums.volume_cm3(),
             outside_cm3: sums.outside_cm3,

@@ -52,7 +52,7 @@ pub fn open_told(path: &Path) -> Result<(Object, Vec<(Severity, String)>), Dicom
 
 /// A file read as far as its pixel data.
 pub struct Opened {
-    pub source: source::Source,
+    pub source: source::OpenedFile,
     pub item: Item,
     /// The pixel data, whose value is next in the source.
     pub pixels: Option<PixelData>,

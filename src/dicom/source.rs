@@ -44,7 +44,7 @@ impl Fault {
 }
 
 /// A file opened as far as the start of its data set.
-pub struct Source {
+pub struct OpenedFile {
     /// Transfer syntax UID; empty where the file has none.
     pub syntax: String,
     /// SOP class and instance of the meta group; empty where there are none.
@@ -125,7 +125,7 @@ impl Bytes {
 ///
 /// # Errors
 /// [`DicomError::Io`], [`DicomError::NotDicom`], [`DicomError::Broken`], and a private transfer syntax.
-pub fn open(path: &Path) -> Result<Source, DicomError> {
+pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
     let io = |source| DicomError::Io { path: path.to_owned(), source };
     let (file, length) = input::open(path).map_err(|e| match e.kind() {
         io::ErrorKind::InvalidInput => {
@@ -154,7 +154,7 @@ pub fn open(path: &Path) -> Result<Source, DicomError> {
         position: 0,
         file: length,
     };
-    let source = Source {
+    let source = OpenedFile {
         syntax: String::new(),
         class: String::new(),
         instance: String::new(),
@@ -174,7 +174,7 @@ pub fn open(path: &Path) -> Result<Source, DicomError> {
     Ok(source)
 }
 
-impl Source {
+impl OpenedFile {
     /// Reads the meta group (PS3.10 7.1), always explicit VR little endian.
     fn past_meta(mut self) -> Result<Self, Fault> {
         let mut end = None;

@@ -1,6 +1,6 @@
 //! The DVH of a structure that is being drawn: planes that a stroke leaves alone are not read again.
 
-use super::samples::{Sampling, Source, Sums};
+use super::samples::{MaskedDose, Sampling, Sums};
 use super::{Bins, Dvh, DvhError};
 use engine::JobControl;
 use geometry::{Mask, Volume, VolumeId};
@@ -37,7 +37,7 @@ impl Dvh {
         former: Option<&DvhPlanes>,
         control: &JobControl,
     ) -> Result<(Self, Option<DvhPlanes>), DvhError> {
-        let source = Source::new(mask, dose_gy, Sampling::Full);
+        let source = MaskedDose::new(mask, dose_gy, Sampling::Full);
         if !source.reads_voxels_once() {
             return Ok((Self::of(&source, control)?, None));
         }

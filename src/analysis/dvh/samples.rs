@@ -41,7 +41,7 @@ pub enum Sampling {
 }
 
 /// The voxels of a mask, and a dose on another grid that is read in them.
-pub struct Source<'a> {
+pub struct MaskedDose<'a> {
     mask: &'a Mask,
     sampler: Sampler<'a>,
     /// Centre of voxel (0,0,0) of the mask's grid, and its axes, in the dose grid's frame.
@@ -170,7 +170,7 @@ fn same_voxels(a: &Grid, b: &Grid) -> bool {
         && planes().all(|(&a, &b)| near(a, b))
 }
 
-impl<'a> Source<'a> {
+impl<'a> MaskedDose<'a> {
     pub fn new(mask: &'a Mask, dose_gy: &'a Volume<f32>, sampling: Sampling) -> Self {
         let (from, to) = (mask.grid(), dose_gy.grid());
         let covered = mask.covered();

@@ -2,7 +2,7 @@
 
 mod closed_forms;
 
-use super::samples::{Sampling, Source, Sums};
+use super::samples::{MaskedDose, Sampling, Sums};
 use super::*;
 use crate::Normalising;
 use crate::PlanFigures;
@@ -243,7 +243,7 @@ fn rows_are_read_as_places_are() {
             dose = Volume::new(Arc::new(grid.unwrap()), data);
         }
         let by_row = dvh(&mask, &dose);
-        let mut source = Source::new(&mask, &dose, Sampling::Full);
+        let mut source = MaskedDose::new(&mask, &dose, Sampling::Full);
         assert!(source.columns.take().is_some(), "axes agree");
         let mut sums = Sums::default();
         (0..mask.size()[2]).for_each(|k| sums.add(&source.sums(k)));
@@ -327,7 +327,7 @@ fn a_preview_reads_fewer_samples_of_the_same_structure() {
         for gy in [5.0, 20.0, 40.0, 55.0] {
             close(few.percent_at(gy), all.percent_at(gy), most_percent);
         }
-        let source = |sampling| Source::new(&mask, &dose, sampling);
+        let source = |sampling| MaskedDose::new(&mask, &dose, sampling);
         let [few, all] = [Sampling::Preview, Sampling::Full].map(|s| {
             let source = source(s);
             (0..mask.size()[2]).map(|k| source.samples(k).len()).sum::<usize>()

@@ -3,7 +3,7 @@
 use super::drr::{Class, Launch};
 use super::error::{CudaError, is_out_of_memory};
 use super::kernels;
-use super::memory::{Buffer, ItemCache, Key, Pool, Resident, Source};
+use super::memory::{BlockSource, Buffer, ItemCache, Key, Pool, Resident};
 pub use crate::jobs::int;
 use bytemuck::Pod;
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, DriverError, result, sys};
@@ -165,7 +165,7 @@ struct DriverMemory {
     device: String,
 }
 
-impl Source for DriverMemory {
+impl BlockSource for DriverMemory {
     #[expect(unsafe_code, reason = "cuMemAlloc; the pool owns what it gives")]
     fn take(&self, bytes: usize) -> Result<Option<u64>, CudaError> {
         let bound = self.context.bind_to_thread();

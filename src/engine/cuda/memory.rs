@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Source of blocks: the driver, or in tests a card of a few bytes.
-pub(super) trait Source: Send + Sync {
+pub(super) trait BlockSource: Send + Sync {
     /// The address of new memory; `None` where there is not enough.
     fn take(&self, bytes: usize) -> Result<Option<u64>, CudaError>;
     /// Back to the driver, which waits for what still runs on it.
@@ -17,12 +17,12 @@ pub(super) trait Source: Send + Sync {
 
 /// Free blocks, reused: a job that repeats allocates nothing.
 pub(super) struct Pool {
-    source: Box<dyn Source>,
+    source: Box<dyn BlockSource>,
     free: Mutex<BTreeMap<usize, Vec<u64>>>,
 }
 
 impl Pool {
-    pub fn new(source: Box<dyn Source>) -> Arc<Self> {
+    pub fn new(source: Box<dyn BlockSource>) -> Arc<Self> {
         Arc::new(Self { source, free: Mutex::default() })
     }
 
@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    impl Source for Card {
+    impl BlockSource for Card {
         fn take(&self, bytes: usize) -> Result<Option<u64>, CudaError> {
             let memory = &mut *self.0.lock().unwrap();
             if bytes > memory.free {

@@ -86,7 +86,7 @@ impl PathMethod {
 /// Everything on the card but the launch.
 pub struct PathBuffers {
     /// `None` where there is nothing but air.
-    rays: Option<(Rays, Source)>,
+    rays: Option<(Rays, RayInput)>,
     plane_edges_mm: Vec<Exact>,
     target_planes_mm: Vec<Exact>,
     /// Output of the launch: mm of water, `[z][y][x]` of the targets.
@@ -94,7 +94,7 @@ pub struct PathBuffers {
 }
 
 /// Input of the kernels, x and y exchanged where rays run mostly along x.
-enum Source {
+enum RayInput {
     Density(Arc<Density>),
     Edges(Arc<Edges>),
 }
@@ -157,13 +157,13 @@ impl PathBuffers {
                 let name = if swapped { "edges along x" } else { "edges along y" };
                 let make = |card: &mut CardLock<'_>| edges(card, density, swapped, *highest);
                 let edges = card.cached((density.id(), name), make)?;
-                Some((rays(&frame, part, ny + EDGES_MORE, source_mm, targets), Source::Edges(edges)))
+                Some((rays(&frame, part, ny + EDGES_MORE, source_mm, targets), RayInput::Edges(edges)))
             }
             Some((part, _)) => {
                 let name = if swapped { "density, x and y exchanged" } else { "density" };
                 let make = |card: &mut CardLock<'_>| oriented(card, density, swapped).map(Density);
                 let density = card.cached((density.id(), name), make)?;
-                Some((rays(&frame, part, ny, source_mm, targets), Source::Density(density)))
+                Some((rays(&frame, part, ny, source_mm, targets), RayInput::Density(density)))
             }
             None => None,
         };
@@ -180,10 +180,10 @@ impl PathBuffers {
         let shape = Shape::covering(rays.targets.map(|n| n.unsigned_abs() as usize), THREADS);
         let out = Arg::from(&self.depth_mm);
         match source {
-            Source::Density(density) => {
+            RayInput::Density(density) => {
                 card.launch("path", "path_step", shape, &[Arg::value(rays), Arg::from(&density.0), out])
             }
-            Source::Edges(columns) => {
+            RayInput::Edges(columns) => {
                 let args = [Arg::value(rays), Arg::from(&columns.edges), Arg::value(&columns.quantum), out];
                 card.launch("path", "path_columns", shape, &args)
             }
@@ -192,7 +192,7 @@ impl PathBuffers {
 
     /// How the rays are followed.
     pub fn way(&self) -> PathMethod {
-        if matches!(self.rays, Some((_, Source::Density(_)))) {
+        if matches!(self.rays, Some((_, RayInput::Density(_)))) {
             PathMethod::Voxels
         } else {
             PathMethod::Columns
