@@ -32,6 +32,7 @@ pub(super) fn add_coverage(polygons: &[Vec<[f64; 2]>], window: Window, weight: f
         bounds.extend(edges.iter().flat_map(|e| [e.y[0], e.y[1]]).filter(|&y| y > top && y < top + 1.0));
         bounds.sort_by(f64::total_cmp);
         bounds.dedup();
+        // No corner lies within a band: widths change linearly there, and lines at equal steps have their mean.
         for band in bounds.windows(2) {
             let height = band[1] - band[0];
             let lines = (height * LINES).ceil().max(1.0);
@@ -66,6 +67,7 @@ pub(super) fn area_and_outside(polygons: &[Vec<[f64; 2]>], [low, high]: [[f64; 2
     let (mut open, mut next, mut spans) = (Vec::new(), 0, Vec::new());
     for band in bounds.windows(2) {
         let (y, height) = (0.5 * (band[0] + band[1]), band[1] - band[0]);
+        // Sides ascend by their lower ends: each opens once and goes where it ends, however many bands there are.
         let begun = sides[next..].partition_point(|s| s.y[0] <= band[0]);
         open.extend_from_slice(&sides[next..next + begun]);
         next += begun;

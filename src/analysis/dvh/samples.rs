@@ -318,6 +318,7 @@ impl<'a> MaskedDose<'a> {
                 let z_mm = bottom + (top - bottom) * part(sub / n, across);
                 let y_mm = ((j0 + y) as f64 - 0.5 + part(sub % n, n)) * dy;
                 let start = self.origin + self.axes[1] * y_mm + self.axes[2] * z_mm;
+                // All samples along a row read the same four rows of the dose: these are combined once.
                 let there = self.columns.as_ref().is_some_and(|columns| {
                     let (used, row) = (columns.used.clone(), (&mut values, &mut changes_sq));
                     if WIDE && self.centres {
@@ -407,6 +408,7 @@ impl<'a> MaskedDose<'a> {
             let columns = from.ceil().max(0.0) as usize..((to + 1.0).max(0.0) as usize).min(sx);
             let row = &self.sampler.data()[dose.index(0, j, k)..][..sx];
             for (i, &gy) in row.iter().enumerate().take(columns.end).skip(columns.start) {
+                // Only a dose beyond the range so far is worth the place of its voxel.
                 if (gy < range_gy[0] || gy > range_gy[1]) && gy.is_finite() {
                     let at = (start + step * i as f64 - low) / DVec3::new(dx, dy, 1.0);
                     let voxel = [(at.x as usize).min(width - 1), (at.y as usize).min(height - 1), plane];

@@ -74,6 +74,7 @@ fn second_way(s: &Segment<'_>, has_leaves: bool) -> f64 {
     let leaves = tips.fold(0.0, f64::max) * (s.span[1] - s.span[0]);
     let mut ways = [longest(x), longest(y), leaves];
     ways.sort_by(f64::total_cmp);
+    // The longest way alone is averaged over its travel exactly: only the second bounds the parts.
     ways[1]
 }
 

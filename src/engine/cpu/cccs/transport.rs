@@ -80,6 +80,7 @@ fn transport_slab(rows: &mut BundleRows<'_>, number: usize, deposit: &mut [f32])
             (0..CHANNELS).for_each(|c| prefetch(&terma.row(crossing.row, c)[with_terma.clone()]));
         }
     }
+    // Taken out, as a pass borrows all of the rows; put back for its memory.
     let crossings = std::mem::take(&mut rows.crossings);
     for crossing in &crossings {
         if block.low_density[crossing.row] {
@@ -239,6 +240,7 @@ impl<'a> BundleRows<'a> {
                 let (lines, to_line) = (lines as usize, self.base - segment.shift[0]);
                 let active = &mut self.active[lines];
                 if with_terma[0] < with_terma[1] {
+                    // Energy decays along a line but never ends: a line stays active to the end of its group.
                     *active = union(*active, with_terma.map(|u| u + to_line));
                 }
                 let active = active.map(|l| l - to_line);
@@ -264,6 +266,7 @@ impl<'a> BundleRows<'a> {
         let mut missing = (strips[1] - strips[0]) as usize * per_strip;
         let mut begin = LANES as i32 * strips[0] - phase;
         while missing > 0 {
+            // Nodes of several strips fill the lanes of one look-up.
             let cosines =
                 self.block.cosines(self.node_at + F32x16::splat(begin as f32), rest, self.direction);
             let (mut rows, mut parts) = ([0; LANES], [0.0; LANES]);
@@ -319,6 +322,7 @@ impl<'a> BundleRows<'a> {
             };
             let mut deposited = F32x16::ZERO;
             for pass in &self.passes[crossing.passes.clone()] {
+                // Most strips beside a small field have no line with energy.
                 if begin >= pass.active[1] || begin + lanes <= pass.active[0] {
                     continue;
                 }

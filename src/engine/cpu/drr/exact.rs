@@ -47,6 +47,7 @@ impl<'a> Walk<'a> {
             let edges = &self.edges[axis];
             to[axis].abs() * (edges.len() - 1) as f64 / (edges[edges.len() - 1] - edges[0])
         };
+        // The axis crossed most is the outer loop: the inner one, over the others, is seldom entered, which processors predict.
         let most = if crossings(1) >= crossings(0) { 1 } else { 0 };
         let most = if crossings(2) > crossings(most) { 2 } else { most };
         let [across, other] = [[1, 2], [0, 2], [0, 1]][most];

@@ -183,6 +183,7 @@ fn integral<const FUSED: bool, N: Neighbours>(
         }
         // Places first, then their values: neither waits for the other, and places move from vectors to addresses by memory.
         add(&many[..count], neighbours, &mut sums);
+        // Some chunks add up in 32 bits, all of a ray in 64: a long sum would lose the last samples' digits.
         let [a, b, c, d] = (sums[0] + sums[1]).to_array().map(f64::from);
         sum += a + b + c + d;
     }

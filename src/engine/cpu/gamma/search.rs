@@ -188,6 +188,7 @@ impl Search<'_> {
             return most;
         }
         let mut best = most.min(start.square);
+        // A near point first: by it the bounds refuse most of the cells round the start.
         self.cell(start.cell, &mut best);
         // First and last cell of the box along each axis, and how far its sides are: below and above along x, y, z.
         let (mut first, mut last) = (self.place.cell, self.place.cell);
@@ -200,6 +201,7 @@ impl Search<'_> {
         }
         self.visit(first, last, start.cell, &mut best);
         loop {
+            // The nearest side moves first: where it is no nearer than the best point, nothing beyond any side is.
             let (mut side, mut gap) = (0, gaps[0]);
             for (n, other) in gaps.iter().enumerate().skip(1) {
                 if *other < gap {
@@ -311,6 +313,7 @@ impl Search<'_> {
             n += fall * fall;
             square += way[axis] * way[axis];
         }
+        // The dose as a plane through the voxel with these falls: its nearest point names the cell to begin in.
         let v = rest.max(0.0) / n;
         let mut cell = self.place.cell;
         for axis in 0..self.axes() {
