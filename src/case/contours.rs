@@ -2,7 +2,7 @@
 
 use super::Contour;
 use super::planes::{self, Mended};
-use geometry::Reading;
+use geometry::OverlapRule;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct Contours {
 impl Contours {
     /// Contours that on a plane combine by exclusive-or whatever they have in common.
     pub fn exclusive(list: Vec<Contour>) -> Self {
-        Self::read(list.into_iter().map(Arc::new).collect(), Reading::ExclusiveOr)
+        Self::read(list.into_iter().map(Arc::new).collect(), OverlapRule::ExclusiveOr)
     }
 
     /// Contours that were not taken as they came.
@@ -34,8 +34,8 @@ impl Contours {
         self.mended
     }
 
-    fn read(list: Vec<Arc<Contour>>, reading: Reading) -> Self {
-        let (list, mended) = planes::mended(list, reading);
+    fn read(list: Vec<Arc<Contour>>, rule: OverlapRule) -> Self {
+        let (list, mended) = planes::mended(list, rule);
         let axial = axial_of(&list).collect();
         Self { mended, ..Self::of(list, axial) }
     }
@@ -85,7 +85,7 @@ fn axial_of(list: &[Arc<Contour>]) -> impl Iterator<Item = (f64, usize)> {
 
 impl From<Vec<Arc<Contour>>> for Contours {
     fn from(list: Vec<Arc<Contour>>) -> Self {
-        Self::read(list, Reading::Union)
+        Self::read(list, OverlapRule::Union)
     }
 }
 

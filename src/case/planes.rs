@@ -2,7 +2,7 @@
 
 use super::Contour;
 use geometry::polygons::Ring;
-use geometry::{Reading, Resolved, is_same_ring, resolved};
+use geometry::{OverlapRule, Resolved, is_same_ring, resolved};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -42,10 +42,10 @@ impl Mended {
 }
 
 /// The contours with repetitions once, and the union in place of those that overlap.
-pub(super) fn mended(list: Vec<Arc<Contour>>, reading: Reading) -> (Vec<Arc<Contour>>, Mended) {
+pub(super) fn mended(list: Vec<Arc<Contour>>, rule: OverlapRule) -> (Vec<Arc<Contour>>, Mended) {
     let mut mended = Mended::default();
     let mut list = list;
-    if reading == Reading::Union {
+    if rule == OverlapRule::Union {
         for contour in &mut list {
             if let Some(points_mm) = gone_round_once(&contour.points_mm) {
                 mended.repeated += 1;
@@ -62,7 +62,7 @@ pub(super) fn mended(list: Vec<Arc<Contour>>, reading: Reading) -> (Vec<Arc<Cont
             continue;
         }
         let rings: Vec<Ring> = plane.iter().map(|&n| frame.ring(&list[n])).collect();
-        match resolved(&rings, reading) {
+        match resolved(&rings, rule) {
             Resolved::AsTheyAre => {}
             Resolved::TooMany => mended.unclear += plane.len(),
             Resolved::Kept(kept) => {

@@ -37,7 +37,7 @@ pub use level_set::{field_rings, interpolated, smoothed};
 pub use margin::{Margins, shrunk_or_grown};
 pub use mask::{Mask, MaskError, Progress, RIM_VOXELS};
 pub use mesh::{Mesh, MeshVertex};
-pub use overlaps::{Reading, Resolved, is_same_ring, resolved};
+pub use overlaps::{OverlapRule, Resolved, is_same_ring, resolved};
 pub use projection::{ImagingSetup, Projection, ProjectionError};
 pub use shapes::{box_contours, sphere_contours};
 pub use silhouette::{Hull, Margin, Silhouette};

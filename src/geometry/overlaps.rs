@@ -25,7 +25,7 @@ const MOST_RINGS: usize = 500;
 
 /// How rings that share a part of their plane are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum OverlapRule {
     /// Repetitions count once, overlapping rings are a union, rings inside others are holes.
     Union,
     /// Exclusive-or by declaration (DICOM's CLOSEDPLANAR_XOR).
@@ -59,7 +59,7 @@ enum Relation {
 }
 
 /// Rings of one plane, closed, mm.
-pub fn resolved(rings: &[Ring], reading: Reading) -> Resolved {
+pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
     let Some(near) = near_pairs(rings) else { return Resolved::TooMany };
     if near.is_empty() {
         return Resolved::AsTheyAre;
@@ -86,12 +86,14 @@ pub fn resolved(rings: &[Ring], reading: Reading) -> Resolved {
         .flat_map(|(a, b)| [a, b])
         .collect();
     let kept: Vec<usize> = (0..rings.len()).filter(|n| !gone.contains(n)).collect();
-    match (gone.is_empty(), overlapping.is_empty(), reading) {
+    match (gone.is_empty(), overlapping.is_empty(), rule) {
         (true, true, _) => Resolved::AsTheyAre,
-        (_, _, Reading::ExclusiveOr) => Resolved::Remade { rings: clean(rings), repeated: 0, overlapping: 0 },
-        (_, true, Reading::Union) => Resolved::Kept(kept),
-        (_, false, Reading::Union) if kept.len() > MOST_RINGS => Resolved::TooMany,
-        (_, false, Reading::Union) => {
+        (_, _, OverlapRule::ExclusiveOr) => {
+            Resolved::Remade { rings: clean(rings), repeated: 0, overlapping: 0 }
+        }
+        (_, true, OverlapRule::Union) => Resolved::Kept(kept),
+        (_, false, OverlapRule::Union) if kept.len() > MOST_RINGS => Resolved::TooMany,
+        (_, false, OverlapRule::Union) => {
             (0..rings.len()).filter(|n| !crowded.contains(n)).for_each(|n| areas_mm2[n] = area(&rings[n]));
             let nested = near.iter().filter_map(|&(a, b)| {
                 let (inner, outer) = if areas_mm2[a] < areas_mm2[b] { (a, b) } else { (b, a) };
@@ -252,13 +254,13 @@ mod tests {
 
     /// Area of the rings as they are to be read, mm2.
     fn area(rings: &[Ring]) -> f64 {
-        match resolved(rings, Reading::Union) {
+        match resolved(rings, OverlapRule::Union) {
             Resolved::AsTheyAre => area_mm2(&clean(rings)),
             Resolved::Kept(kept) => {
                 area_mm2(&clean(&kept.iter().map(|&n| rings[n].clone()).collect::<Vec<_>>()))
             }
             Resolved::Remade { rings, .. } => {
-                assert_eq!(resolved(&rings, Reading::Union), Resolved::AsTheyAre, "clean");
+                assert_eq!(resolved(&rings, OverlapRule::Union), Resolved::AsTheyAre, "clean");
                 area_mm2(&rings)
             }
             Resolved::TooMany => f64::NAN,
@@ -276,9 +278,9 @@ mod tests {
         let finer: Ring =
             sides(&square(20.0)).flat_map(|[a, b]| [a, [0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1])]]).collect();
         for other in [square(20.0), again, nearly, finer] {
-            assert_eq!(resolved(&[square(20.0), other.clone()], Reading::Union), Resolved::Kept(vec![0]));
+            assert_eq!(resolved(&[square(20.0), other.clone()], OverlapRule::Union), Resolved::Kept(vec![0]));
             assert_eq!(
-                resolved(&[square(20.0), other.clone(), square(5.0), other], Reading::Union),
+                resolved(&[square(20.0), other.clone(), square(5.0), other], OverlapRule::Union),
                 Resolved::Kept(vec![0, 2])
             );
         }
@@ -303,29 +305,31 @@ mod tests {
     #[test]
     fn holes_islands_keyholes_and_neighbours_stay_as_they_are() {
         let nested = [square(20.0), square(10.0), square(5.0)];
-        assert_eq!(resolved(&nested, Reading::Union), Resolved::AsTheyAre);
+        assert_eq!(resolved(&nested, OverlapRule::Union), Resolved::AsTheyAre);
         // Side by side along a line, and a hole that touches the rim.
         let beside = [rectangle([0.0, 10.0], [0.0, 10.0]), rectangle([10.0, 20.0], [2.0, 8.0])];
-        assert_eq!(resolved(&beside, Reading::Union), Resolved::AsTheyAre);
+        assert_eq!(resolved(&beside, OverlapRule::Union), Resolved::AsTheyAre);
         let at_the_rim = [square(20.0), rectangle([-20.0, -10.0], [-5.0, 5.0])];
-        assert_eq!(resolved(&at_the_rim, Reading::Union), Resolved::AsTheyAre);
+        assert_eq!(resolved(&at_the_rim, OverlapRule::Union), Resolved::AsTheyAre);
         // Rounding of a file.
         let rounded = [rectangle([0.0, 10.0], [0.0, 10.0]), rectangle([9.99, 20.0], [2.0, 8.0])];
-        assert_eq!(resolved(&rounded, Reading::Union), Resolved::AsTheyAre);
+        assert_eq!(resolved(&rounded, OverlapRule::Union), Resolved::AsTheyAre);
         let mut keyhole = square(20.0);
         keyhole.extend([[-20.0, -20.0], [-5.0, -5.0], [-5.0, 5.0], [5.0, 5.0], [5.0, -5.0], [-5.0, -5.0]]);
-        assert_eq!(resolved(&[keyhole, square(3.0)], Reading::Union), Resolved::AsTheyAre);
+        assert_eq!(resolved(&[keyhole, square(3.0)], OverlapRule::Union), Resolved::AsTheyAre);
     }
 
     #[test]
     fn declared_exclusive_or_stays_exclusive_or() {
         let rings = [rectangle([-20.0, 5.0], [-20.0, 20.0]), rectangle([-5.0, 20.0], [-20.0, 20.0])];
-        let Resolved::Remade { rings, .. } = resolved(&rings, Reading::ExclusiveOr) else { panic!("remade") };
+        let Resolved::Remade { rings, .. } = resolved(&rings, OverlapRule::ExclusiveOr) else {
+            panic!("remade")
+        };
         close(area_mm2(&rings), 1200.0);
         let twice = [square(20.0), square(20.0)];
         let none = Resolved::Remade { rings: Vec::new(), repeated: 0, overlapping: 0 };
-        assert_eq!(resolved(&twice, Reading::ExclusiveOr), none);
-        assert_eq!(resolved(&[square(20.0), square(5.0)], Reading::ExclusiveOr), Resolved::AsTheyAre);
+        assert_eq!(resolved(&twice, OverlapRule::ExclusiveOr), none);
+        assert_eq!(resolved(&[square(20.0), square(5.0)], OverlapRule::ExclusiveOr), Resolved::AsTheyAre);
     }
 
     /// Thousands of rings across one another end as a remark, not as a program that hangs.
@@ -339,9 +343,9 @@ mod tests {
                     .collect()
             })
             .collect();
-        assert_eq!(resolved(&many, Reading::Union), Resolved::TooMany);
+        assert_eq!(resolved(&many, OverlapRule::Union), Resolved::TooMany);
         let odd = [vec![], vec![[0.0, 0.0]; 3], vec![[0.0, 0.0]; 3], square(f64::MAX), square(f64::MAX)];
-        resolved(&odd, Reading::Union);
+        resolved(&odd, OverlapRule::Union);
     }
 
     fn blob() -> impl Strategy<Value = Ring> {
@@ -361,7 +365,7 @@ mod tests {
             let lie = |a: &Ring, b: &Ring| relation([a, b], [area(a), area(b)]);
             let pairs = || (0..rings.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
             prop_assume!(pairs().all(|(a, b)| lie(&rings[a], &rings[b]) == Relation::Overlapping));
-            let Resolved::Remade { rings: made, .. } = resolved(&rings, Reading::Union) else {
+            let Resolved::Remade { rings: made, .. } = resolved(&rings, OverlapRule::Union) else {
                 return Err(TestCaseError::fail("not remade"));
             };
             let inside = made.iter().filter(|ring| holds(ring, [x, y])).count() % 2 == 1;

@@ -1,6 +1,6 @@
 //! A bolus: a layer on the body, all over it, under a beam's field or near a structure.
 
-use super::{ContouringError, Made, OperationContext};
+use super::{ContouringError, MadeContours, OperationContext};
 use case::{Beam, StructureSet};
 use geometry::polygons::{self, Boolean, Ring};
 use geometry::{Grid, PatientPosition, Plane, Stack};
@@ -89,7 +89,7 @@ impl OperationContext<'_> {
         set: &StructureSet,
         thickness_mm: f64,
         over: BolusOver,
-    ) -> Result<Made, ContouringError> {
+    ) -> Result<MadeContours, ContouringError> {
         let grown = self.with_margin(body, true, [thickness_mm; 6])?;
         let near = match over {
             BolusOver::Structure { number, within_mm } => {

@@ -1,6 +1,6 @@
 //! Structures by CT number.
 
-use super::{ContouringError, Made, OperationContext};
+use super::{ContouringError, MadeContours, OperationContext};
 use case::Structure;
 use geometry::polygons::{self, Boolean, Ring};
 use geometry::{Plane, Stack, field_rings};
@@ -20,7 +20,7 @@ impl OperationContext<'_> {
         structure: &Structure,
         stack: &Stack,
         hu: [f32; 2],
-    ) -> Result<Made, ContouringError> {
+    ) -> Result<MadeContours, ContouringError> {
         let [low, high] = range(hu)?;
         let planes = self.by_hu(stack, |_, value| (low - value).max(value - high))?;
         let none = || ContouringError::NoHu { structure: structure.name.clone(), low, high };
@@ -34,7 +34,7 @@ impl OperationContext<'_> {
         stack: &Stack,
         hu: [f32; 2],
         from_mm: DVec3,
-    ) -> Result<Made, ContouringError> {
+    ) -> Result<MadeContours, ContouringError> {
         let [low, high] = range(hu)?;
         let outside = || ContouringError::SeedOutside(structure.name.clone());
         let seed = self.grid.voxel_at(from_mm).ok_or_else(outside)?;

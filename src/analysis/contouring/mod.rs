@@ -76,7 +76,7 @@ pub enum Operation {
 
 /// Contours that were made, and what the user should know of them.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct MadeContours {
     pub contours: Contours,
     pub remarks: Vec<String>,
 }
@@ -160,7 +160,7 @@ pub fn made_of(
     number: u32,
     operation: Operation,
     control: &JobControl,
-) -> Result<Made, ContouringError> {
+) -> Result<MadeContours, ContouringError> {
     let context = OperationContext { ct, grid: ct.hu.grid(), control };
     let (structure, stack) = context.stack(set, number)?;
     let name = || structure.name.clone();
@@ -206,7 +206,10 @@ pub fn made_of(
                 return Err(ContouringError::NothingMissing(name()));
             }
             let remarks = vec![format!("{} slices interpolated", planes.len())];
-            Ok(Made { contours: structure.contours.replaced(|_| false, context.contours(&planes)), remarks })
+            Ok(MadeContours {
+                contours: structure.contours.replaced(|_| false, context.contours(&planes)),
+                remarks,
+            })
         }
         Operation::CopySlice { at_mm, superior } => context.copied(structure, &stack, at_mm, superior),
         Operation::Threshold { hu } => context.threshold(structure, &stack, hu),
@@ -317,13 +320,13 @@ impl<'a> OperationContext<'a> {
         &self,
         planes: Vec<Plane>,
         nothing: impl Fn() -> ContouringError,
-    ) -> Result<Made, ContouringError> {
+    ) -> Result<MadeContours, ContouringError> {
         let contours: Contours = self.contours(&planes).into();
-        if contours.is_empty() { Err(nothing()) } else { Ok(Made { contours, remarks: Vec::new() }) }
+        if contours.is_empty() { Err(nothing()) } else { Ok(MadeContours { contours, remarks: Vec::new() }) }
     }
 
     /// Cut off at the edge of the CT, and the user told.
-    fn clipped(&self, planes: Vec<Plane>, source: &Stack, mm: [f64; 6]) -> Made {
+    fn clipped(&self, planes: Vec<Plane>, source: &Stack, mm: [f64; 6]) -> MadeContours {
         let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| self.grid.edges_mm(axis));
         let ends = |axis: usize| [edges[axis][0], edges[axis][edges[axis].len() - 1]];
         let ([x0, x1], [y0, y1], [z0, z1]) = (ends(0), ends(1), ends(2));
@@ -343,7 +346,7 @@ impl<'a> OperationContext<'a> {
         cut |= first.z_mm - reach[0] < z0 - 0.01 || last.z_mm + reach[1] > z1 + 0.01;
         let told = "it reaches beyond the CT and is cut off there: smaller than the margin asks for";
         let remarks = if cut { vec![told.to_owned()] } else { Vec::new() };
-        Made { contours: self.contours(&planes).into(), remarks }
+        MadeContours { contours: self.contours(&planes).into(), remarks }
     }
 
     fn copied(
@@ -352,7 +355,7 @@ impl<'a> OperationContext<'a> {
         stack: &Stack,
         at_mm: DVec3,
         superior: bool,
-    ) -> Result<Made, ContouringError> {
+    ) -> Result<MadeContours, ContouringError> {
         let heights = self.grid.planes_mm();
         let at = self.grid.local_from_patient(at_mm).z;
         let edges = self.grid.edges_mm(2);
@@ -370,7 +373,7 @@ impl<'a> OperationContext<'a> {
             let height = c.points_mm.first().map(|p| self.grid.local_from_patient(*p).z);
             height.is_some_and(|z| (z - z_mm).abs() <= 0.5 * (edges[k + 1] - edges[k]).min(1.0))
         };
-        Ok(Made { contours: structure.contours.replaced(goes, made), remarks: Vec::new() })
+        Ok(MadeContours { contours: structure.contours.replaced(goes, made), remarks: Vec::new() })
     }
 }
 

@@ -35,11 +35,11 @@ fn set(solids: Vec<Vec<Vec<DVec3>>>) -> StructureSet {
     StructureSet { structures: solids.into_iter().enumerate().map(structure).collect(), ..Default::default() }
 }
 
-fn made(ct: &Ct, set: &StructureSet, operation: Operation) -> Result<Made, ContouringError> {
+fn made(ct: &Ct, set: &StructureSet, operation: Operation) -> Result<MadeContours, ContouringError> {
     made_of(ct, set, 1, operation, &JobControl::new())
 }
 
-fn cm3(ct: &Ct, made: &Made) -> f64 {
+fn cm3(ct: &Ct, made: &MadeContours) -> f64 {
     let contours: Vec<&[DVec3]> = made.contours.iter().map(|c| c.points_mm.as_slice()).collect();
     Mask::from_contours(ct.hu.grid(), &contours, &|_| true).expect("a mask").volume_cm3()
 }

@@ -1,6 +1,6 @@
 //! Volumes by dose.
 
-use super::samples::{Reading, Sample};
+use super::samples::{Sample, SampledDose};
 
 /// Bins between the least and the greatest dose.
 pub const BINS: usize = 4096;
@@ -47,7 +47,7 @@ impl Bins {
 
     /// Counts a sample with a dose.
     #[inline]
-    pub fn count(&mut self, dose: Option<Reading>, cm3: f64) {
+    pub fn count(&mut self, dose: Option<SampledDose>, cm3: f64) {
         if let Some(dose) = dose.filter(|dose| dose.gy.is_finite()) {
             self.add(dose.gy, dose.half_gy2, cm3);
         }

@@ -77,7 +77,7 @@ pub struct Columns {
 
 /// The dose in a part of a voxel.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading {
+pub struct SampledDose {
     /// In the middle.
     pub gy: f32,
     /// The square of the half-width of an even spread of doses that varies as the dose in the part does.
@@ -88,17 +88,17 @@ pub struct Reading {
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// Outside the dose grid the half-width is negative: with an option a sample would take half as much memory again.
-    dose: Reading,
+    dose: SampledDose,
     cm3: f64,
 }
 
 impl Sample {
-    fn new(dose: Option<Reading>, cm3: f64) -> Self {
-        Self { dose: dose.unwrap_or(Reading { gy: f32::NAN, half_gy2: -1.0 }), cm3 }
+    fn new(dose: Option<SampledDose>, cm3: f64) -> Self {
+        Self { dose: dose.unwrap_or(SampledDose { gy: f32::NAN, half_gy2: -1.0 }), cm3 }
     }
 
     /// The dose, `None` outside the dose grid, and the volume.
-    pub fn parts(&self) -> (Option<Reading>, f64) {
+    pub fn parts(&self) -> (Option<SampledDose>, f64) {
         (Some(self.dose).filter(|dose| dose.half_gy2 >= 0.0), self.cm3)
     }
 }
@@ -128,7 +128,7 @@ impl Default for Sums {
 }
 
 impl Sums {
-    pub fn count(&mut self, dose: Option<Reading>, cm3: f64) {
+    pub fn count(&mut self, dose: Option<SampledDose>, cm3: f64) {
         match dose.map(|dose| dose.gy) {
             None => self.outside_cm3 += cm3,
             Some(gy) if !gy.is_finite() => self.not_a_number_cm3 += cm3,
@@ -289,7 +289,7 @@ impl<'a> MaskedDose<'a> {
     ///
     /// The dose is linear across a sample's box, so its variance there is that of three even spreads, one an axis. A single
     /// even spread of the same variance stands for them: half-widths of the axes add in squares.
-    fn visit<const WIDE: bool>(&self, plane: usize, mut each: impl FnMut(Option<Reading>, f64)) {
+    fn visit<const WIDE: bool>(&self, plane: usize, mut each: impl FnMut(Option<SampledDose>, f64)) {
         let [_, j0, k0] = self.mask.offset();
         let [dx, dy] = self.mask.grid().spacing_xy_mm();
         let k = k0 + plane;
@@ -332,7 +332,7 @@ impl<'a> MaskedDose<'a> {
                 let reading = |c: Cell| {
                     let at = if self.centres && c.2 >= 0.5 { c.1 } else { c.0 };
                     let half_gy2 = if WIDE { changes_sq[at] } else { 0.0 };
-                    Reading { gy: between(&values, c), half_gy2 }
+                    SampledDose { gy: between(&values, c), half_gy2 }
                 };
                 // One sample a voxel at a known position along the row: the loop of large structures.
                 if let (1, Some(columns)) = (n, &self.columns) {
@@ -363,15 +363,15 @@ impl<'a> MaskedDose<'a> {
     }
 
     /// The dose round a position in the dose grid's frame, in a part of a voxel of the mask.
-    fn read<const WIDE: bool>(&self, local_mm: DVec3, half_mm: [f64; 3]) -> Option<Reading> {
+    fn read<const WIDE: bool>(&self, local_mm: DVec3, half_mm: [f64; 3]) -> Option<SampledDose> {
         if !WIDE {
-            return self.sampler.at_local(local_mm).map(|gy| Reading { gy, half_gy2: 0.0 });
+            return self.sampler.at_local(local_mm).map(|gy| SampledDose { gy, half_gy2: 0.0 });
         }
         let (gy, gradient) = self.sampler.with_gradient(local_mm)?;
         let half_gy2: f64 =
             self.axes.iter().zip(half_mm).map(|(axis, mm)| (gradient.dot(*axis) * mm).powi(2)).sum();
         let half_gy2 = if half_gy2.is_finite() { half_gy2 as f32 } else { 0.0 };
-        Some(Reading { gy, half_gy2 })
+        Some(SampledDose { gy, half_gy2 })
     }
 
     /// The least and the greatest dose of a plane's samples, and of those voxels of the dose whose centres lie in voxels of the plane

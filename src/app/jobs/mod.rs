@@ -28,7 +28,7 @@ use super::state::slot::Slot;
 use super::state::unsaved::Work;
 use ::open::DoseFile;
 use analysis::Side;
-use analysis::contouring::Made;
+use analysis::contouring::MadeContours;
 use analysis::second_check::MachineUse;
 use case::{Contours, DensityOverride, Dose, Remark, Structure};
 use dicom::Exported;
@@ -63,7 +63,7 @@ pub struct Contoured {
     pub action: ContouringAction,
     /// Numbers and contours of the structures they are made of.
     pub sources: Vec<(u32, Option<u64>)>,
-    pub made: Made,
+    pub made: MadeContours,
 }
 
 /// The answer of a worker's job to the window.

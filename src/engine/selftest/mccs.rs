@@ -22,10 +22,10 @@ const SAME_PERCENT: f64 = 1.0;
 const CHI_SQUARE: f64 = 0.15;
 
 pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
-    fallible(made(device, control))
+    fallible(all_rows(device, control))
 }
 
-fn fallible(rows: Made<Vec<Row>>) -> Result<Vec<Row>, DeviceError> {
+fn fallible(rows: Fallible<Vec<Row>>) -> Result<Vec<Row>, DeviceError> {
     rows.map_err(|why| match why.downcast::<DoseError>().map(|e| *e) {
         Ok(DoseError::Cancelled(cancelled)) => cancelled.into(),
         Ok(error) => DeviceError::case("mccs", error),
@@ -33,9 +33,9 @@ fn fallible(rows: Made<Vec<Row>>) -> Result<Vec<Row>, DeviceError> {
     })
 }
 
-type Made<T> = Result<T, Box<dyn std::error::Error>>;
+type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
-fn made(device: &Compute, control: &JobControl) -> Made<Vec<Row>> {
+fn all_rows(device: &Compute, control: &JobControl) -> Fallible<Vec<Row>> {
     let mut rows = vec![energy(device, Variant::Own, control)?, energy(device, Variant::Paper, control)?];
     for (name, request) in cases()? {
         let got = run(&request, device, control)?;
@@ -81,7 +81,7 @@ pub(super) fn shared_rows(devices: &[Compute], control: &JobControl) -> Result<V
     fallible(shared(devices, control))
 }
 
-fn shared(devices: &[Compute], control: &JobControl) -> Made<Vec<Row>> {
+fn shared(devices: &[Compute], control: &JobControl) -> Fallible<Vec<Row>> {
     let mut rows = Vec::new();
     for (name, request) in cases()? {
         let one = run(&request, &devices[0], control)?;
@@ -143,7 +143,7 @@ fn request(patient: &Arc<Patient>, beams: Vec<(Beam, Arc<Machine>)>, histories: 
     MccsRequest::of_histories(patient, beams, histories, histories.div_ceil(50))
 }
 
-fn cases() -> Made<Vec<(&'static str, MccsRequest)>> {
+fn cases() -> Fallible<Vec<(&'static str, MccsRequest)>> {
     let machine = Machine::resolve("generic-6mv")?;
     let ten = Machine::resolve("generic-10mv-hd120")?;
     let square = |side: f64| Jaws::symmetric(side, side);
@@ -177,7 +177,7 @@ fn cases() -> Made<Vec<(&'static str, MccsRequest)>> {
 }
 
 /// Energy of a narrow beam in a block from which only backscatter escapes.
-fn energy(device: &Compute, variant: Variant, control: &JobControl) -> Made<Row> {
+fn energy(device: &Compute, variant: Variant, control: &JobControl) -> Fallible<Row> {
     let block = patient(DVec3::splat(20.0), [30; 3], |_| (8.0, Material::Water))?;
     let mut machine = (*Machine::resolve("point-6mv")?).clone();
     machine.spectrum = Spectrum { energies_mev: vec![0.5, 2.0, 6.0], photon_weights: vec![0.5, 0.3, 0.2] };
