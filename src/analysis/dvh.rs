@@ -3,16 +3,19 @@
 mod histogram;
 mod isodoses;
 mod redrawn;
+mod row;
 mod samples;
+mod sums;
 
 use engine::{Cancelled, JobControl};
 use geometry::{Mask, MaskError, Volume};
 use histogram::{BINS, Bins, Histogram};
 pub use isodoses::Isodoses;
 pub use redrawn::DvhPlanes;
+use samples::MaskedDose;
 pub use samples::Sampling;
-use samples::{MaskedDose, Sums};
 use std::sync::Arc;
+use sums::Sums;
 use thiserror::Error;
 
 /// The DVH of a structure smaller than this has little meaning, cm3.

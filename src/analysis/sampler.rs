@@ -44,43 +44,57 @@ impl<'a> Sampler<'a> {
 
     /// As [`Self::at_local`], with the outermost values reaching `rim` voxels beyond the outermost centres.
     pub fn within(&self, local_mm: DVec3, rim: f64) -> Option<f32> {
-        let [(x0, x1, tx), (y0, y1, ty), (z0, z1, tz)] = self.cells(local_mm, rim)?;
-        let row = |y: usize, z: usize| {
-            let first = self.grid.index(0, y, z);
-            let (a, b) = (self.data[first + x0], self.data[first + x1]);
-            mix(f64::from(a), f64::from(b), tx)
-        };
-        let plane = |z: usize| mix(row(y0, z), row(y1, z), ty);
-        Some(mix(plane(z0), plane(z1), tz) as f32)
+        let ([a, b, c, d], [tx, ty, tz], _) = self.corners(local_mm, rim)?;
+        let row = |[a, b]: [f32; 2]| mix(f64::from(a), f64::from(b), tx);
+        Some(mix(mix(row(a), row(b), ty), mix(row(c), row(d), ty), tz) as f32)
     }
 
     /// As [`Self::at_local`], with the gradient there, per mm along the grid's axes; it is no number beside a value
     /// that is none.
     pub fn with_gradient(&self, local_mm: DVec3) -> Option<(f32, DVec3)> {
-        let [(x0, x1, tx), (y0, y1, ty), (z0, z1, tz)] = self.cells(local_mm, 0.5)?;
+        let ([a, b, c, d], [tx, ty, tz], z0) = self.corners(local_mm, 0.5)?;
         // Value and slope along the row.
-        let row = |y: usize, z: usize| {
-            let first = self.grid.index(0, y, z);
-            let (a, b) = (f64::from(self.data[first + x0]), f64::from(self.data[first + x1]));
+        let row = |[a, b]: [f32; 2]| {
+            let [a, b] = [a, b].map(f64::from);
             [mix(a, b, tx), b - a]
         };
-        let plane = |z: usize| {
-            let ([a, slope_a], [b, slope_b]) = (row(y0, z), row(y1, z));
+        let plane = |a: [f32; 2], b: [f32; 2]| {
+            let ([a, slope_a], [b, slope_b]) = (row(a), row(b));
             [mix(a, b, ty), mix(slope_a, slope_b, ty), b - a]
         };
-        let (a, b) = (plane(z0), plane(z1));
-        let [value, along_x, along_y] = std::array::from_fn(|n| mix(a[n], b[n], tz));
-        let along_z = (b[0] - a[0]) * self.per_mm_between(z0, z1);
+        let (near, far) = (plane(a, b), plane(c, d));
+        let [value, along_x, along_y] = std::array::from_fn(|n| mix(near[n], far[n], tz));
+        let along_z = (far[0] - near[0]) * self.per_mm_after(z0);
         Some((value as f32, DVec3::new(along_x * self.per_mm[0], along_y * self.per_mm[1], along_z)))
     }
 
-    /// The voxels round a position, along each axis.
-    fn cells(&self, local_mm: DVec3, rim: f64) -> Option<[Cell; 3]> {
-        Some([
-            cell(local_mm.x * self.per_mm[0], self.size[0], rim)?,
-            cell(local_mm.y * self.per_mm[1], self.size[1], rim)?,
-            cell(self.plane_at(local_mm.z), self.size[2], rim)?,
-        ])
+    /// The four pairs of neighbours along x round a position, the second and fourth further along y, the last two along z; the
+    /// weights of the neighbours further on, and the first plane.
+    #[inline]
+    fn corners(&self, local_mm: DVec3, rim: f64) -> Option<([[f32; 2]; 4], [f64; 3], usize)> {
+        let at = [local_mm.x * self.per_mm[0], local_mm.y * self.per_mm[1], self.plane_at(local_mm.z)];
+        let [nx, ny, nz] = self.size;
+        let low = at.map(|at| at as i32);
+        // Inside, where most positions are, neighbours lie at known steps.
+        let inside = at.iter().all(|at| *at >= 0.0)
+            && [nx, ny, nz].iter().zip(low).all(|(n, low)| low < *n as i32 - 1);
+        if inside {
+            let [x, y, z] = low.map(|low| low as usize);
+            let pairs = |first: usize| {
+                let rows = self.data.get(first..first + nx + 2)?;
+                Some([[rows[0], rows[1]], [rows[nx], rows[nx + 1]]])
+            };
+            let first = (z * ny + y) * nx + x;
+            let ([a, b], [c, d]) = (pairs(first)?, pairs(first + nx * ny)?);
+            return Some(([a, b, c, d], std::array::from_fn(|n| at[n] - f64::from(low[n])), z));
+        }
+        let [(x0, x1, tx), (y0, y1, ty), (z0, z1, tz)] =
+            [cell(at[0], nx, rim)?, cell(at[1], ny, rim)?, cell(at[2], nz, rim)?];
+        let pair = |y: usize, z: usize| {
+            let first = self.grid.index(0, y, z);
+            [self.data[first + x0], self.data[first + x1]]
+        };
+        Some(([pair(y0, z0), pair(y1, z0), pair(y0, z1), pair(y1, z1)], [tx, ty, tz], z0))
     }
 
     /// The plane at a position along the grid's normal, in parts.
@@ -94,7 +108,12 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// One over the distance of two neighbouring planes, 1/mm.
+    /// One over the distance of a plane from the next, 1/mm; 0 after the last.
+    fn per_mm_after(&self, z: usize) -> f64 {
+        self.planes_per_mm.unwrap_or_else(|| self.per_mm_between(z, (z + 1).min(self.size[2] - 1)))
+    }
+
+    /// One over the distance of two planes, 1/mm.
     fn per_mm_between(&self, z0: usize, z1: usize) -> f64 {
         let planes_mm = self.grid.planes_mm();
         if z1 > z0 { (planes_mm[z1] - planes_mm[z0]).recip() } else { 0.0 }
@@ -149,7 +168,7 @@ impl Sampler<'_> {
 
     /// As [`Self::row_with_changes_at`], of the row of voxels whose centres are nearest, and each change that between a voxel's
     /// neighbours on both sides: at a peak there is none.
-    pub fn voxels_with_changes_at(
+    pub fn voxels_at<const WIDE: bool>(
         &self,
         [y_mm, z_mm]: [f64; 2],
         half_mm: [f64; 3],
@@ -167,23 +186,29 @@ impl Sampler<'_> {
         let ((y0, y1), (z0, z1)) = (beside(y, self.size[1]), beside(z, self.size[2]));
         let half =
             |axis: usize, voxels: usize| (half_mm[axis] * self.per_mm[axis]) as f32 / voxels.max(1) as f32;
+        let [half_x, half_y] = [half(0, 2), half(1, y1 - y0)];
         let half_z = (half_mm[2] * self.per_mm_between(z0, z1)) as f32;
         let own = row(y, z);
         values.clear();
         values.extend_from_slice(own);
-        let along_y = row(y0, z).iter().zip(row(y1, z)).map(|(a, b)| (b - a) * half(1, y1 - y0));
-        let along_z = row(y, z0).iter().zip(row(y, z1)).map(|(a, b)| (b - a) * half_z);
-        let along_x = (0..own.len()).map(|x| {
-            let (a, b) = beside(x, own.len());
-            (own[b] - own[a]) * half(0, b - a)
-        });
+        if !WIDE {
+            return true;
+        }
         changes_sq.clear();
-        changes_sq.extend(
-            along_x
-                .zip(along_y)
-                .zip(along_z)
-                .map(|((x, y), z)| number_or_0(x * x) + number_or_0(y * y + z * z)),
-        );
+        let beside = row(y0, z).iter().zip(row(y1, z)).zip(row(y, z0).iter().zip(row(y, z1)));
+        changes_sq.extend(beside.map(|((a, b), (c, d))| {
+            let [along_y, along_z] = [(b - a) * half_y, (d - c) * half_z];
+            number_or_0(along_y * along_y + along_z * along_z)
+        }));
+        let along_x = |change_sq: &mut f32, change: f32| *change_sq += number_or_0(change * change);
+        if let ([first, inner @ .., last], [a, b, ..], [.., c, d]) = (&mut changes_sq[..], own, own) {
+            along_x(first, (b - a) * 2.0 * half_x);
+            along_x(last, (d - c) * 2.0 * half_x);
+            inner
+                .iter_mut()
+                .zip(own.windows(3))
+                .for_each(|(sq, own)| along_x(sq, (own[2] - own[0]) * half_x));
+        }
         true
     }
 
@@ -202,9 +227,15 @@ impl Sampler<'_> {
 /// The values between four rows, two along y on each of two planes, by the weights of the second row and plane.
 fn values_between([a, b, c, d]: [&[f32]; 4], [ty, tz]: [f64; 2], values: &mut Vec<f32>) {
     values.clear();
+    let mixed = |a: &f32, b: &f32, t: f64| mix(f64::from(*a), f64::from(*b), t);
+    if ty == 0.0 || tz == 0.0 {
+        let between = |((a, b), (c, d))| mix(mixed(a, b, ty), mixed(c, d, ty), tz) as f32;
+        return values.extend(a.iter().zip(b).zip(c.iter().zip(d)).map(between));
+    }
+    let [ty, tz] = [ty, tz].map(|t| t as f32);
     values.extend(a.iter().zip(b).zip(c.iter().zip(d)).map(|((a, b), (c, d))| {
-        let [low, high] = [(a, b), (c, d)].map(|(a, b)| mix(f64::from(*a), f64::from(*b), ty));
-        mix(low, high, tz) as f32
+        let (low, high) = (a + (b - a) * ty, c + (d - c) * ty);
+        low + (high - low) * tz
     }));
 }
 

@@ -268,6 +268,12 @@ impl Mask {
         (first.saturating_sub(self.offset[0]), row)
     }
 
+    /// As [`Self::row`], from its first covered voxel to its last; empty where none is covered.
+    pub fn covered_row(&self, y: usize, z: usize) -> (usize, &[u8]) {
+        let (first, row) = self.planes[z].covered_row(self.offset[1] + y);
+        (first.saturating_sub(self.offset[0]), row)
+    }
+
     /// The value of a voxel of the box.
     pub fn value(&self, [x, y, z]: [usize; 3]) -> u8 {
         let (first, row) = self.row(y, z);

@@ -1,5 +1,6 @@
 //! Volumes by dose.
 
+use super::row::Visitor;
 use super::samples::{Sample, SampledDose};
 
 /// Bins between the least and the greatest dose.
@@ -40,21 +41,13 @@ impl Bins {
     /// Counts a volume whose doses lie round `gy`, with the square of their half-width.
     #[inline]
     pub fn add(&mut self, gy: f32, half_gy2: f32, cm3: f64) {
-        let n = (((f64::from(gy) - self.min_gy) * self.per_gy) as usize).min(BINS - 1);
+        let n = (((f64::from(gy) - self.min_gy) * self.per_gy) as i32).clamp(0, BINS as i32 - 1) as usize;
         self.cm3[n] += cm3;
         self.cm3_gy2[n / ALIKE] += f64::from(half_gy2) * cm3;
     }
 
-    /// Counts a sample with a dose.
-    #[inline]
-    pub fn count(&mut self, dose: Option<SampledDose>, cm3: f64) {
-        if let Some(dose) = dose.filter(|dose| dose.gy.is_finite()) {
-            self.add(dose.gy, dose.half_gy2, cm3);
-        }
-    }
-
     pub fn count_all(&mut self, samples: &[Sample]) {
-        samples.iter().map(Sample::parts).for_each(|(dose, cm3)| self.count(dose, cm3));
+        samples.iter().map(Sample::parts).for_each(|(dose, cm3)| self.sample(dose, cm3));
     }
 
     pub fn merge(&mut self, more: &Self) {
@@ -102,6 +95,25 @@ impl Bins {
             *cm3 += f64::max(between, 0.0);
         }
         cm3
+    }
+}
+
+impl Visitor for Bins {
+    #[inline]
+    fn sample(&mut self, dose: Option<SampledDose>, cm3: f64) {
+        if let Some(dose) = dose.filter(|dose| dose.gy.is_finite()) {
+            self.add(dose.gy, dose.half_gy2, cm3);
+        }
+    }
+
+    fn inside(&mut self, coverage: &[u8], gy: &[f32], half_gy2: &[f32], cm3: f64) -> bool {
+        if half_gy2.is_empty() || !gy.iter().fold(true, |all, gy| all & gy.is_finite()) {
+            return false;
+        }
+        for ((c, gy), half) in coverage.iter().zip(gy).zip(half_gy2) {
+            self.add(*gy, *half, f64::from(*c) * cm3);
+        }
+        true
     }
 }
 

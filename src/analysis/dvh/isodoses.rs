@@ -2,7 +2,8 @@
 
 use super::super::sampler::{Cell, Sampler};
 use super::histogram::{Bins, Histogram};
-use super::samples::{between, part};
+use super::row::between;
+use super::samples::part;
 use engine::{Cancelled, JobControl};
 use geometry::Volume;
 use rayon::prelude::*;
@@ -99,8 +100,8 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
                 }
                 let first_sample = |n: &usize| n % nx * per_axis;
                 let cells = row.iter().flat_map(|n| &columns[first_sample(n)..][..per_axis]).flatten();
-                for &(a, b, t) in cells {
-                    let gy = between(&values, (a - used.start, b - used.start, t));
+                for &(column, _, share) in cells {
+                    let gy = between(&values, column - used.start, share as f32);
                     if counts(gy) {
                         bins.add(gy, 0.0, cm3);
                     }

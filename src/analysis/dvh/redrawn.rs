@@ -1,6 +1,7 @@
 //! The DVH of a structure that is being drawn: planes that a stroke leaves alone are not read again.
 
-use super::samples::{MaskedDose, Sampling, Sums};
+use super::samples::{MaskedDose, Sampling};
+use super::sums::Sums;
 use super::{Bins, Dvh, DvhError};
 use engine::JobControl;
 use geometry::{Mask, Volume, VolumeId};

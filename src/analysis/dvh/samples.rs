@@ -1,7 +1,9 @@
 //! The samples of a structure: positions in the voxels of its mask, at which a dose on another grid is read.
 
-use super::super::sampler::{Cell, Sampler};
+use super::super::sampler::Sampler;
 use super::histogram::Bins;
+use super::row::{Columns, DoseRow, Visitor};
+use super::sums::Sums;
 use engine::{Cancelled, JobControl};
 use geometry::{Grid, Mask, Volume};
 use glam::DVec3;
@@ -67,14 +69,6 @@ pub struct MaskedDose<'a> {
     pub(super) columns: Option<Columns>,
 }
 
-/// The dose's columns round each sample along a row of the mask's box.
-pub struct Columns {
-    /// `None` outside the dose grid.
-    cells: Vec<Option<Cell>>,
-    /// The columns in use; the cells count from the first of them.
-    used: Range<usize>,
-}
-
 /// The dose in a part of a voxel.
 #[derive(Clone, Copy, Debug)]
 pub struct SampledDose {
@@ -103,60 +97,9 @@ impl Sample {
     }
 }
 
-/// The sums of the first pass over some samples.
-#[derive(Clone, Copy, Debug)]
-pub struct Sums {
-    pub inside_cm3: f64,
-    pub outside_cm3: f64,
-    pub not_a_number_cm3: f64,
-    pub gy_cm3: f64,
-    pub min_gy: f32,
-    pub max_gy: f32,
-}
-
-impl Default for Sums {
-    fn default() -> Self {
-        Self {
-            inside_cm3: 0.0,
-            outside_cm3: 0.0,
-            not_a_number_cm3: 0.0,
-            gy_cm3: 0.0,
-            min_gy: f32::INFINITY,
-            max_gy: f32::NEG_INFINITY,
-        }
-    }
-}
-
-impl Sums {
-    pub fn count(&mut self, dose: Option<SampledDose>, cm3: f64) {
-        match dose.map(|dose| dose.gy) {
-            None => self.outside_cm3 += cm3,
-            Some(gy) if !gy.is_finite() => self.not_a_number_cm3 += cm3,
-            Some(gy) => {
-                self.inside_cm3 += cm3;
-                self.gy_cm3 += f64::from(gy) * cm3;
-                self.min_gy = self.min_gy.min(gy);
-                self.max_gy = self.max_gy.max(gy);
-            }
-        }
-    }
-
-    pub fn volume_cm3(&self) -> f64 {
-        self.inside_cm3 + self.outside_cm3 + self.not_a_number_cm3
-    }
-
-    pub fn add(&mut self, more: &Self) {
-        self.inside_cm3 += more.inside_cm3;
-        self.outside_cm3 += more.outside_cm3;
-        self.not_a_number_cm3 += more.not_a_number_cm3;
-        self.gy_cm3 += more.gy_cm3;
-        self.reach([more.min_gy, more.max_gy]);
-    }
-
-    /// Lets the least and the greatest dose reach others.
-    pub fn reach(&mut self, [min_gy, max_gy]: [f32; 2]) {
-        self.min_gy = self.min_gy.min(min_gy);
-        self.max_gy = self.max_gy.max(max_gy);
+impl Visitor for Vec<Sample> {
+    fn sample(&mut self, dose: Option<SampledDose>, cm3: f64) {
+        self.push(Sample::new(dose, cm3));
     }
 }
 
@@ -242,21 +185,19 @@ impl<'a> MaskedDose<'a> {
         if along.into_iter().any(|(axis, own)| axis.distance(own) > 1e-6) {
             return None;
         }
-        let x_mm = |n: usize| self.origin.x + self.x_mm(n / self.per_axis, n % self.per_axis);
         let count = self.mask.size()[0] * self.per_axis;
-        let mut cells: Vec<Option<Cell>> = (0..count).map(|n| self.sampler.columns_at(x_mm(n))).collect();
-        let first = cells.iter().flatten().map(|c| c.0).min().unwrap_or(0);
-        let end = cells.iter().flatten().map(|c| c.1 + 1).max().unwrap_or(first);
-        // The neighbours beyond the ends tell the gradient there.
-        let (first, end) = (first.saturating_sub(1), (end + 1).min(self.sampler.grid().size()[0]));
-        cells.iter_mut().flatten().for_each(|c| *c = (c.0 - first, c.1 - first, c.2));
-        Some(Columns { cells, used: first..end })
+        let cell = |n: usize| self.sampler.columns_at(self.origin.x + self.x_mm(n));
+        let first = (0..count).find(|n| cell(*n).is_some()).unwrap_or(0);
+        let cells: Vec<(u32, f32)> =
+            (first..count).map_while(cell).map(|(low, _, share)| (low as u32, share as f32)).collect();
+        Some(Columns { within: first..first + cells.len(), cells })
     }
 
-    /// Place of sample `s` of the box's column `x` along the rows of the mask's grid, mm.
-    fn x_mm(&self, x: usize, s: usize) -> f64 {
+    /// Place of a sample along a row of the mask's box, mm along the rows of its grid.
+    fn x_mm(&self, sample: usize) -> f64 {
         let dx = self.mask.grid().spacing_xy_mm()[0];
-        ((self.mask.offset()[0] + x) as f64 - 0.5 + (s as f64 + 0.5) / self.per_axis as f64) * dx
+        let per_voxel = self.per_axis as f64;
+        (self.mask.offset()[0] as f64 - 0.5) * dx + (sample as f64 + 0.5) * (dx / per_voxel)
     }
 
     /// Samples across a plane: an odd number for a thick one, so that its middle is read.
@@ -284,12 +225,11 @@ impl<'a> MaskedDose<'a> {
         (0..count).into_par_iter().map(one).collect()
     }
 
-    /// Visits all samples of one plane of the mask's box: the dose, `None` outside its grid, and the volume
-    /// that it represents, cm3. Without `WIDE` half-widths of doses are 0, which is all that sums need.
+    /// Visits all samples of one plane of the mask's box. Without `WIDE` half-widths of doses are 0, which is all that sums need.
     ///
     /// The dose is linear across a sample's box, so its variance there is that of three even spreads, one an axis. A single
     /// even spread of the same variance stands for them: half-widths of the axes add in squares.
-    fn visit<const WIDE: bool>(&self, plane: usize, mut each: impl FnMut(Option<SampledDose>, f64)) {
+    fn visit<const WIDE: bool>(&self, plane: usize, to: &mut impl Visitor) {
         let [_, j0, k0] = self.mask.offset();
         let [dx, dy] = self.mask.grid().spacing_xy_mm();
         let k = k0 + plane;
@@ -297,14 +237,13 @@ impl<'a> MaskedDose<'a> {
         let (n, across) = (self.per_axis, self.across(top - bottom));
         let sample_cm3 = self.scale * dx * dy * (top - bottom) / 1000.0 / (n * n * across) as f64;
         let half_mm = [0.5 * dx / n as f64, 0.5 * dy / n as f64, 0.5 * (top - bottom) / across as f64];
-        let (mut values, mut changes_sq, mut firsts, mut shares) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut row, mut firsts, mut shares) = (DoseRow::default(), Vec::new(), Vec::new());
         for y in (0..self.mask.size()[1]).filter(|y| self.reads(*y, plane)) {
-            let (first, row) = self.mask.row(y, plane);
-            if row.iter().all(|c| *c == 0) {
+            let (first, coverage) = self.mask.covered_row(y, plane);
+            if coverage.is_empty() {
                 continue;
             }
-            let covered = || (first..).zip(row).filter(|(_, c)| **c > 0);
+            let covered = || (first..).zip(coverage).filter(|(_, c)| **c > 0);
             // A single sample represents all of its voxel that is covered; each of several has its own share.
             if n > 1 {
                 firsts.clear();
@@ -318,28 +257,11 @@ impl<'a> MaskedDose<'a> {
                 let z_mm = bottom + (top - bottom) * part(sub / n, across);
                 let y_mm = ((j0 + y) as f64 - 0.5 + part(sub % n, n)) * dy;
                 let start = self.origin + self.axes[1] * y_mm + self.axes[2] * z_mm;
-                // All samples along a row read the same four rows of the dose: these are combined once.
-                let there = self.columns.as_ref().is_some_and(|columns| {
-                    let (used, row) = (columns.used.clone(), (&mut values, &mut changes_sq));
-                    if WIDE && self.centres {
-                        self.sampler.voxels_with_changes_at([start.y, start.z], half_mm, used, row)
-                    } else if WIDE {
-                        self.sampler.row_with_changes_at([start.y, start.z], half_mm, used, row)
-                    } else {
-                        self.sampler.row_at(start.y, start.z, used, row.0)
-                    }
-                });
-                let reading = |c: Cell| {
-                    let at = if self.centres && c.2 >= 0.5 { c.1 } else { c.0 };
-                    let half_gy2 = if WIDE { changes_sq[at] } else { 0.0 };
-                    SampledDose { gy: between(&values, c), half_gy2 }
-                };
-                // One sample a voxel at a known position along the row: the loop of large structures.
-                if let (1, Some(columns)) = (n, &self.columns) {
-                    for (x, &coverage) in covered() {
-                        let dose = columns.cells[x].filter(|_| there).map(reading);
-                        each(dose, f64::from(coverage) * (sample_cm3 / 255.0));
-                    }
+                let samples = first * n..(first + coverage.len()) * n;
+                self.read_row::<WIDE>(start, half_mm, samples, &mut row);
+                // The loop of large structures.
+                if n == 1 {
+                    to.row(first, coverage, &row, sample_cm3 / 255.0);
                     continue;
                 }
                 let mut parted = firsts.iter().map(|first| first + sub * n);
@@ -351,27 +273,62 @@ impl<'a> MaskedDose<'a> {
                         if share <= 0.0 {
                             continue;
                         }
-                        let dose = match &self.columns {
-                            Some(columns) => columns.cells[x * n + s].filter(|_| there).map(reading),
-                            None => self.read::<WIDE>(start + self.axes[0] * self.x_mm(x, s), half_mm),
-                        };
-                        each(dose, share * sample_cm3);
+                        to.sample(row.at(x * n + s), share * sample_cm3);
                     }
                 }
             }
         }
     }
 
-    /// The dose round a position in the dose grid's frame, in a part of a voxel of the mask.
-    fn read<const WIDE: bool>(&self, local_mm: DVec3, half_mm: [f64; 3]) -> Option<SampledDose> {
-        if !WIDE {
-            return self.sampler.at_local(local_mm).map(|gy| SampledDose { gy, half_gy2: 0.0 });
+    /// Reads the dose at samples along a row of the mask's box, which begins at `start` in the dose grid's frame.
+    fn read_row<const WIDE: bool>(
+        &self,
+        start: DVec3,
+        half_mm: [f64; 3],
+        samples: Range<usize>,
+        row: &mut DoseRow,
+    ) {
+        row.clear(samples.start);
+        let Some(columns) = &self.columns else {
+            // A line is inside a box from one place to another.
+            let place = |n: usize| start + self.axes[0] * self.x_mm(n);
+            row.first =
+                samples.clone().find(|n| self.sampler.at_local(place(*n)).is_some()).unwrap_or(samples.end);
+            let inside = row.first..samples.end;
+            if WIDE {
+                let doses = inside.map_while(|n| self.sampler.with_gradient(place(n)));
+                row.extend(doses.map(|(gy, gradient)| (gy, self.half_gy2(gradient, half_mm))));
+            } else {
+                row.gy.extend(inside.map_while(|n| self.sampler.at_local(place(n))));
+            }
+            return;
+        };
+        let within = columns.within(samples);
+        let cells = columns.of(within.clone());
+        let ([(first, _), ..], [.., (last, _)]) = (cells, cells) else { return };
+        // The neighbours beyond the ends tell the gradient there.
+        let used =
+            (*first as usize).saturating_sub(1)..(*last as usize + 3).min(self.sampler.grid().size()[0]);
+        let first_column = used.start as u32;
+        let (at_mm, lines) = ([start.y, start.z], (&mut row.values, &mut row.changes_sq));
+        let there = if self.centres {
+            self.sampler.voxels_at::<WIDE>(at_mm, half_mm, used, lines)
+        } else if WIDE {
+            self.sampler.row_with_changes_at(at_mm, half_mm, used, lines)
+        } else {
+            self.sampler.row_at(at_mm[0], at_mm[1], used, lines.0)
+        };
+        if there {
+            row.first = within.start;
+            row.read::<WIDE>(cells, first_column, self.centres);
         }
-        let (gy, gradient) = self.sampler.with_gradient(local_mm)?;
+    }
+
+    /// The square of the half-width of doses in a part of a voxel of the mask, of a gradient in the dose grid's frame.
+    fn half_gy2(&self, gradient: DVec3, half_mm: [f64; 3]) -> f32 {
         let half_gy2: f64 =
             self.axes.iter().zip(half_mm).map(|(axis, mm)| (gradient.dot(*axis) * mm).powi(2)).sum();
-        let half_gy2 = if half_gy2.is_finite() { half_gy2 as f32 } else { 0.0 };
-        Some(SampledDose { gy, half_gy2 })
+        if half_gy2.is_finite() { half_gy2 as f32 } else { 0.0 }
     }
 
     /// The least and the greatest dose of a plane's samples, and of those voxels of the dose whose centres lie in voxels of the plane
@@ -385,6 +342,7 @@ impl<'a> MaskedDose<'a> {
         let ([i0, j0, k0], [width, height, _]) = (self.mask.offset(), self.mask.size());
         let [dx, dy] = own.spacing_xy_mm();
         let low = DVec3::new((i0 as f64 - 0.5) * dx, (j0 as f64 - 0.5) * dy, self.edges_z_mm[k0 + plane]);
+        let corner_mm = low;
         let high = DVec3::new(
             low.x + width as f64 * dx,
             low.y + height as f64 * dy,
@@ -404,13 +362,26 @@ impl<'a> MaskedDose<'a> {
         for (k, j) in planes.flat_map(|k| rows.clone().map(move |j| (k, j))) {
             let start = origin + along_y * (j as f64 * step_y) + along_z * z_mm[k];
             let step = along_x * step_x;
+            let (mut low, mut high) = (low, high);
+            if self.columns.is_some() {
+                // Rows of the dose run along rows of the mask.
+                let y = (((start.y - low.y) / dy) as usize).min(height - 1);
+                let (first, coverage) = self.mask.covered_row(y, plane);
+                low.x += first as f64 * dx;
+                high.x = low.x + coverage.len() as f64 * dx;
+            }
             let Some([from, to]) = part_within(start, step, low, high) else { continue };
             let columns = from.ceil().max(0.0) as usize..((to + 1.0).max(0.0) as usize).min(sx);
             let row = &self.sampler.data()[dose.index(0, j, k)..][..sx];
-            for (i, &gy) in row.iter().enumerate().take(columns.end).skip(columns.start) {
-                // Only a dose beyond the range so far is worth the place of its voxel.
+            let Some(inside) = row.get(columns.clone()) else { continue };
+            // Most rows have no peak.
+            let [min_gy, max_gy] = range_gy;
+            if !inside.iter().fold(false, |any, gy| any | (*gy < min_gy) | (*gy > max_gy)) {
+                continue;
+            }
+            for (i, &gy) in columns.zip(inside) {
                 if (gy < range_gy[0] || gy > range_gy[1]) && gy.is_finite() {
-                    let at = (start + step * i as f64 - low) / DVec3::new(dx, dy, 1.0);
+                    let at = (start + step * i as f64 - corner_mm) / DVec3::new(dx, dy, 1.0);
                     let voxel = [(at.x as usize).min(width - 1), (at.y as usize).min(height - 1), plane];
                     if self.mask.value(voxel) >= 128 {
                         range_gy = [range_gy[0].min(gy), range_gy[1].max(gy)];
@@ -439,14 +410,16 @@ impl<'a> MaskedDose<'a> {
             let covered = weight * f32::from(at(place));
             (0..3).for_each(|a| gradient[a] += covered * (step[a] as f32 - 1.0));
         }
-        let depth = |i: usize| {
-            let [sx, sy, sz] = [part(i % n, n), part(i / n % n, n), part(i / (n * n), across)];
-            gradient[0] * sx as f32 + gradient[1] * sy as f32 + gradient[2] * sz as f32
-        };
         let count = n * n * across;
         let inside = f32::from(at([x, y, z])) / 255.0 * count as f32;
         let first = shares.len();
-        shares.extend((0..count).map(depth));
+        let parts: [f32; MOST_PER_AXIS] = std::array::from_fn(|s| part(s, n) as f32);
+        for z in (0..across).map(|s| part(s, across) as f32) {
+            for y in &parts[..n] {
+                let depth = |x: &f32| gradient[0] * x + gradient[1] * y + gradient[2] * z;
+                shares.extend(parts[..n].iter().map(depth));
+            }
+        }
         let mut sorted = shares[first..].to_vec();
         let last = (inside as usize).min(count - 1);
         let (_, &mut surface, _) = sorted.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
@@ -489,12 +462,7 @@ impl<'a> MaskedDose<'a> {
     /// The samples of a plane, in the order of visits.
     pub fn samples(&self, plane: usize) -> Vec<Sample> {
         let mut samples = Vec::new();
-        let each = |dose, cm3| samples.push(Sample::new(dose, cm3));
-        if self.wide {
-            self.visit::<true>(plane, each)
-        } else {
-            self.visit::<false>(plane, each)
-        }
+        self.visit_wide(plane, &mut samples);
         samples
     }
 
@@ -502,27 +470,26 @@ impl<'a> MaskedDose<'a> {
     pub fn samples_and_sums(&self, plane: usize) -> (Vec<Sample>, Sums) {
         let samples = self.samples(plane);
         let mut sums = Sums::default();
-        samples.iter().map(Sample::parts).for_each(|(dose, cm3)| sums.count(dose, cm3));
+        samples.iter().map(Sample::parts).for_each(|(dose, cm3)| sums.sample(dose, cm3));
         sums.reach(self.with_peaks_gy(plane, [sums.min_gy, sums.max_gy]));
         (samples, sums)
     }
 
     pub fn sums(&self, plane: usize) -> Sums {
         let mut sums = Sums::default();
-        self.visit::<false>(plane, |dose, cm3| sums.count(dose, cm3));
+        self.visit::<false>(plane, &mut sums);
         sums.reach(self.with_peaks_gy(plane, [sums.min_gy, sums.max_gy]));
         sums
     }
 
     pub fn bins(&self, plane: usize, min_gy: f64, max_gy: f64) -> Bins {
         let mut bins = Bins::new(min_gy, max_gy);
-        let each = |dose, cm3| bins.count(dose, cm3);
-        if self.wide {
-            self.visit::<true>(plane, each)
-        } else {
-            self.visit::<false>(plane, each)
-        }
+        self.visit_wide(plane, &mut bins);
         bins
+    }
+
+    fn visit_wide(&self, plane: usize, to: &mut impl Visitor) {
+        if self.wide { self.visit::<true>(plane, to) } else { self.visit::<false>(plane, to) }
     }
 }
 
@@ -546,10 +513,4 @@ fn part_within(start: DVec3, step: DVec3, low: DVec3, high: DVec3) -> Option<[f6
 /// Position of sample `s` of `n` along a side of a voxel, as a share of it.
 pub fn part(s: usize, n: usize) -> f64 {
     (s as f64 + 0.5) / n as f64
-}
-
-/// The value between two columns; a neighbour of zero weight does not count, even if it is NaN.
-pub fn between(values: &[f32], (a, b, t): Cell) -> f32 {
-    let low = values[a];
-    if t == 0.0 { low } else { low + (values[b] - low) * t as f32 }
 }

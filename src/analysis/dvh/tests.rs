@@ -2,7 +2,8 @@
 
 mod closed_forms;
 
-use super::samples::{MaskedDose, Sampling, Sums};
+use super::samples::{MaskedDose, Sampling};
+use super::sums::Sums;
 use super::*;
 use crate::Normalising;
 use crate::PlanFigures;
@@ -228,7 +229,7 @@ fn normalising_gives_the_structure_what_was_asked() {
     assert!(normalising.factor(&none, &JobControl::new()).is_err());
 }
 
-/// Reading by rows and by positions gives the same DVH, for even and uneven planes and a dose that covers
+/// SampledDose by rows and by positions gives the same DVH, for even and uneven planes and a dose that covers
 /// only a part.
 #[test]
 fn rows_are_read_as_places_are() {
