@@ -8,7 +8,7 @@ use serde::Deserialize;
 use skip::{Missing, skip};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,6 +18,8 @@ struct Case {
     source: String,
     make: Option<String>,
     check: Option<String>,
+    /// The address space of each command, GB.
+    memory_gb: Option<u32>,
     #[serde(default)]
     run: Vec<Run>,
 }
@@ -81,6 +83,18 @@ fn python() -> Option<PathBuf> {
     python.is_file().then_some(python)
 }
 
+/// Most seconds that a command of a case may take: far more than any does.
+const WAIT_LIMIT: &str = "300";
+
+/// A program that is ended when it hangs, with so much memory.
+fn bounded(program: &Path, memory_gb: Option<u32>) -> Command {
+    let kib = memory_gb.map_or("unlimited".to_owned(), |gb| (u64::from(gb) * 1_000_000).to_string());
+    let mut command = Command::new("timeout");
+    let limited = format!("ulimit -v {kib}; exec \"$0\" \"$@\"");
+    command.args([WAIT_LIMIT, "sh", "-c", &limited]).arg(program).stdin(Stdio::null());
+    command
+}
+
 /// Output and errors of a command together, and its exit status; `None` for one that a signal ended.
 fn output_of(command: &mut Command) -> (Option<i32>, String) {
     let output = command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").output().unwrap();
@@ -109,6 +123,9 @@ fn faults(run: &Run, status: Option<i32>, text: &str) -> Vec<String> {
     faults.extend(
         run.says.iter().filter(|words| !text.contains(*words)).map(|words| format!("does not say '{words}'")),
     );
+    if text.contains("panicked") {
+        faults.push("panicked".to_owned());
+    }
     faults.extend(
         run.never.iter().filter(|words| text.contains(*words)).map(|words| format!("says '{words}'")),
     );
@@ -135,7 +152,7 @@ fn told(folder: &Path, python: &Path) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(&made);
     std::fs::create_dir_all(&made).map_err(|e| e.to_string())?;
     let script = |file: &str| {
-        let mut command = Command::new(python);
+        let mut command = bounded(python, case.memory_gb);
         command.arg(folder.join(file)).arg(&made).env("BEAMSIGHT", env!("CARGO_BIN_EXE_beamsight"));
         command.env("PYTHONPATH", self::folder().join("common")).env("PYTHONDONTWRITEBYTECODE", "1");
         output_of(&mut command)
@@ -152,7 +169,7 @@ fn told(folder: &Path, python: &Path) -> Result<(), String> {
             places.iter().fold(word.clone(), |w, (name, path)| w.replace(name, path.to_str().unwrap()))
         };
         let words: Vec<_> = run.args.iter().map(place).collect();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_beamsight"));
+        let mut command = bounded(Path::new(env!("CARGO_BIN_EXE_beamsight")), case.memory_gb);
         let (status, text) = output_of(command.args(&words).env("BEAMSIGHT_STATE", ""));
         let faults = faults(run, status, &text);
         if !faults.is_empty() {
@@ -183,15 +200,10 @@ fn every_case_is_right() {
 
 #[test]
 fn a_case_that_is_not_as_said_is_told() {
-    let run = |number| Run {
-        args: vec![],
-        exit: 0,
-        says: vec!["PTV".into()],
-        never: vec!["panicked".into()],
-        number,
-    };
+    let run =
+        |number| Run { args: vec![], exit: 0, says: vec!["PTV".into()], never: vec!["FINAL".into()], number };
     let number = |is| vec![Number { after: "D95% ".into(), is, within: 0.1 }];
     assert!(faults(&run(number(-1.5)), Some(0), "PTV D95% -1.52 Gy").is_empty());
     assert_eq!(faults(&run(number(-1.7)), Some(0), "PTV D95% -1.52 Gy").len(), 1);
-    assert_eq!(faults(&run(number(1.0)), Some(101), "panicked").len(), 4);
+    assert_eq!(faults(&run(number(1.0)), Some(101), "FINAL, then panicked").len(), 5);
 }

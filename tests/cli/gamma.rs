@@ -1,11 +1,8 @@
-//! `beamsight gamma`: doses from files, the report, the map, and refusals.
+//! `beamsight gamma`: doses from files, the report, the map.
 
 use crate::program::{beamsight, json_of, refused, scratch, text};
-use crate::synthetic::{self, set};
 use beamsight::files::mha;
 use beamsight::geometry::{Grid, Volume};
-use dicom_core::VR;
-use dicom_dictionary_std::{tags, uids};
 use glam::DVec3;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -164,69 +161,4 @@ fn inside_a_structure_of_a_case() {
     assert!(inside["points"].as_u64().unwrap() > 10 && inside["points"].as_u64() < whole["points"].as_u64());
     refused(&["gamma", text(&a), text(&b), "--case", "demo:water", "--structure", "Nose"], &["Nose", "PTV"]);
     fs::remove_dir_all(folder).unwrap();
-}
-
-#[test]
-fn what_makes_no_comparison() {
-    let folder = scratch("gamma-refused");
-    let a = write(&folder, "a.mha", &grid(DVec3::ZERO, [8, 8, 8]), |_| 40.0);
-    let negative =
-        write(
-            &folder,
-            "negative.mha",
-            &grid(DVec3::ZERO, [8, 8, 8]),
-            |p| if p.x > 13.0 { -1.0 } else { 40.0 },
-        );
-    let nan =
-        write(
-            &folder,
-            "nan.mha",
-            &grid(DVec3::ZERO, [8, 8, 8]),
-            |p| if p.x > 13.0 { f32::NAN } else { 40.0 },
-        );
-    let far = write(&folder, "far.mha", &grid(DVec3::splat(500.0), [8, 8, 8]), |_| 40.0);
-    let none = write(&folder, "none.mha", &grid(DVec3::ZERO, [8, 8, 8]), |_| 0.0);
-    let plane = write(&folder, "plane.mha", &grid(DVec3::new(0.0, 0.0, 300.0), [8, 8, 1]), |_| 40.0);
-    let a = text(&a);
-    refused(&["gamma", a, text(&negative)], &["evaluated", "negative", "(7, 0, 0)"]);
-    refused(&["gamma", text(&negative), a], &["reference", "negative"]);
-    refused(&["gamma", a, text(&nan)], &["nan.mha", "NaN"]);
-    refused(&["gamma", a, text(&far)], &["do not overlap"]);
-    refused(&["gamma", text(&none), a], &["normalisation"]);
-    refused(&["gamma", a, text(&plane)], &["plane"]);
-    refused(&["gamma", a, a, "--dims", "2"], &["one frame", "2.5"]);
-    refused(&["gamma", a, "nowhere.dcm"], &["nowhere.dcm"]);
-    refused(&["gamma", a, text(&folder)], &["folder"]);
-    fs::remove_dir_all(folder).unwrap();
-}
-
-/// RTDOSE: relative doses and other frames of reference are refused, descending frames are read.
-#[test]
-fn doses_of_dicom_files() {
-    let folder = synthetic::Folder::new("gamma-dicom");
-    let planes = [0.0, 3.0, 5.0];
-    let plain = folder.put("plain.dcm", &synthetic::dose(16, &planes));
-    let mut other = synthetic::dose(16, &planes);
-    set(&mut other, tags::FRAME_OF_REFERENCE_UID, VR::UI, "1.2.3.999");
-    let other = folder.put("other.dcm", &other);
-    let mut relative = synthetic::dose(16, &planes);
-    set(&mut relative, tags::DOSE_UNITS, VR::CS, "RELATIVE");
-    let relative = folder.put_as("relative.dcm", &relative, uids::EXPLICIT_VR_LITTLE_ENDIAN);
-    let same = json_of(&beamsight(&["gamma", text(&plain), text(&plain), "--threshold", "0", "--json"]));
-    assert_eq!((&same["pass_rate_percent"], &same["max"]), (&100.0.into(), &0.0.into()), "{same}");
-    refused(&["gamma", text(&plain), text(&other)], &["frame of reference", "1.2.3.999"]);
-    refused(&["gamma", text(&plain), text(&relative)], &["relative.dcm", "relative"]);
-    // Two patients are refused without the option.
-    let mut other = synthetic::dose(16, &planes);
-    set(&mut other, tags::PATIENT_ID, VR::LO, "SOMEBODY");
-    let other = folder.put("somebody.dcm", &other);
-    refused(
-        &["gamma", text(&plain), text(&other)],
-        &["plain.dcm", "somebody.dcm", "SOMEBODY", "--any-patient"],
-    );
-    let all = ["gamma", text(&plain), text(&other), "--threshold", "0", "--any-patient"];
-    assert_eq!(beamsight(&all).status.code(), Some(0));
-    // A .mha cannot hold uneven planes.
-    let out = folder.0.join("gamma.mha");
-    refused(&["gamma", text(&plain), text(&plain), "--out", text(&out)], &["uneven", ".csv"]);
 }

@@ -1,6 +1,5 @@
 //! The program as a user runs it.
 
-mod bad_input;
 mod batch;
 mod card;
 mod check;
@@ -15,7 +14,6 @@ mod gamma;
 mod machine;
 mod optimise;
 mod outputs;
-mod refused_plans;
 mod register;
 mod verbs;
 mod window;

@@ -137,3 +137,17 @@ fn a_stopped_program_leaves_nothing_behind() {
         fs::remove_dir_all(folder).unwrap();
     }
 }
+
+#[test]
+fn output_that_cannot_be_written() {
+    let folder = scratch("output");
+    let missing = folder.join("missing").join("depth.mha");
+    refused(&["path", "demo:water", "--out", text(&missing)], &["depth.mha", "missing", "make it first"]);
+    let a_folder = folder.join("d.mha");
+    fs::create_dir(&a_folder).unwrap();
+    refused(&["path", "demo:water", "--out", text(&a_folder)], &["d.mha", "is a folder"]);
+    // Root may write anywhere; a path through a file fails even for root.
+    fs::write(folder.join("file"), "").unwrap();
+    refused(&["demo", "water", "--out", text(&folder.join("file").join("x"))], &["file", "--out"]);
+    fs::remove_dir_all(folder).unwrap();
+}

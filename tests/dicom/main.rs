@@ -6,11 +6,11 @@ mod bad_input;
 #[path = "../common/mod.rs"]
 mod common;
 mod ct;
+mod doors;
 mod export;
 mod images;
 mod imaging;
 mod patients;
 mod peers;
-mod readers;
 mod rt;
 mod tree;

@@ -28,5 +28,17 @@ class Checks:
         self.wrong += not right
         print(f"{'ok   ' if right else 'WRONG'} {name}{': ' + str(told) if told != '' else ''}")
 
+    def refused(self, path, *words, verb=("info",)):
+        """The program refuses a file with its name and these words."""
+        status, said = run(*verb, path)
+        missing = [word for word in (os.path.basename(path), *words) if word not in said]
+        self(f"{path} is refused", status == 1 and "panicked" not in said and not missing, f"{status}, without {missing}: {said}" if missing else status)
+
+    def opens(self, path, *words):
+        """The program opens a case, and says these words of it."""
+        status, said = run("info", path)
+        missing = [word for word in words if word not in said]
+        self(f"{path} opens", status == 0 and "panicked" not in said and not missing, f"{status}, without {missing}: {said}" if status or missing else "")
+
     def end(self):
         sys.exit(self.wrong > 0)
