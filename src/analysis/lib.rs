@@ -81,5 +81,5 @@ pub use plan_sum::{BeamShare, PlanSumError, SumError, caveats_of, plan_dose, sum
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};
 pub use remarks::{MOST_MU, beam_caveats, beam_remarks, hu_remarks, most_mu_remark};
-pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread};
+pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread, percent_words};
 pub use unjudged::{grouped, unjudged_text, unjudged_words};

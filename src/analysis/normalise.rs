@@ -60,7 +60,7 @@ impl Normalising<'_> {
     /// The factor on all monitor units with which the plan gets the dose of the normalisation; `sum` is its present dose.
     pub(super) fn factor(&self, sum: &Volume<f32>, control: &JobControl) -> Result<f64, PlanSumError> {
         let fault = |why: String| PlanSumError::Normalisation { to: self.to.at.to_string(), why };
-        let most_gy = || f64::from(sum.greatest_below(f32::INFINITY));
+        let most_gy = f64::from(sum.greatest_below(f32::INFINITY));
         let now_gy = match &self.to.at {
             NormalisedAt::Volume { volume_percent, .. } => {
                 let mask = self.mask.ok_or_else(|| fault(CannotNormalise::NoMask.to_string()))?;
@@ -70,18 +70,18 @@ impl Normalising<'_> {
                 })?;
                 dvh.dose_at_percent(*volume_percent)
             }
-            NormalisedAt::Point(mm) => dose_at(sum, *mm, most_gy()).map_err(|why| fault(why.to_string()))?,
-            NormalisedAt::Maximum => most_gy(),
+            NormalisedAt::Point(mm) => dose_at(sum, *mm, most_gy).map_err(|why| fault(why.to_string()))?,
+            NormalisedAt::Maximum => most_gy,
         };
         let factor = self.gy / now_gy;
-        if now_gy >= LEAST_SHARE * most_gy() && factor.is_finite() && factor > 0.0 {
+        if now_gy >= LEAST_SHARE * most_gy && factor.is_finite() && factor > 0.0 {
             return Ok(factor);
         }
         let why = match self.to.at {
             NormalisedAt::Volume { volume_percent, .. } => {
-                CannotNormalise::Volume { percent: volume_percent, gy: now_gy, most_gy: most_gy() }
+                CannotNormalise::Volume { percent: volume_percent, gy: now_gy, most_gy }
             }
-            NormalisedAt::Point(mm) => CannotNormalise::NoDose { mm, gy: now_gy, most_gy: most_gy() },
+            NormalisedAt::Point(mm) => CannotNormalise::NoDose { mm, gy: now_gy, most_gy },
             NormalisedAt::Maximum => CannotNormalise::Maximum(now_gy),
         };
         Err(fault(why.to_string()))

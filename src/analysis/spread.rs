@@ -11,6 +11,12 @@ pub const LEAST_SPREAD_DOSE: f32 = 0.1;
 /// between the two are almost nowhere plausible ones.
 pub const NO_SPREAD: f32 = -1000.0;
 
+/// One standard deviation: `± 1.7 %`.
+pub fn percent_words(percent: f64) -> String {
+    let digits = if percent < 0.995 { 2 } else { 1 };
+    format!("± {percent:.digits$} %")
+}
+
 /// A Monte Carlo dose with its standard deviation, both scaled alike.
 #[derive(Clone, Debug)]
 pub struct Spread {
@@ -22,7 +28,7 @@ pub struct Spread {
 impl Spread {
     /// `sigma_gy` is one standard deviation of each voxel, Gy.
     pub fn new(gy: Arc<Volume<f32>>, sigma_gy: Arc<Volume<f32>>) -> Self {
-        let least = LEAST_SPREAD_DOSE * gy.data().par_iter().copied().reduce(|| 0.0, f32::max);
+        let least = LEAST_SPREAD_DOSE * gy.greatest_below(f32::INFINITY);
         let relative = |(&gy, &sigma): (&f32, &f32)| {
             if gy > 0.0 && gy >= least { 100.0 * sigma / gy } else { NO_SPREAD }
         };

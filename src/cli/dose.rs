@@ -7,7 +7,8 @@ use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
 use analysis::{
-    self, DEFAULT_GRID_MM, Dvh, MOST_HISTORIES, MonteCarlo, StructureFigures, dvh_csv, why_bolus_stays,
+    self, DEFAULT_GRID_MM, Dvh, MOST_HISTORIES, MonteCarlo, StructureFigures, dvh_csv, percent_words,
+    why_bolus_stays,
 };
 use anyhow::{Context as _, bail};
 use case::{Case, DoseStatus, Plan, new_uid};
@@ -18,7 +19,7 @@ use engine::{DeviceChoice, JobControl};
 use files::mha::Quantity;
 use files::{replace_file, write_dose_volume};
 use physics::Machine;
-use results::{PlanJob, PlanResult, compute_plan, percent_words};
+use results::{PlanJob, PlanResult, compute_plan};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -1,6 +1,6 @@
 //! Facts of a patient, a dose and a DVH in all reports.
 
-use analysis::{Dvh, DvhPair};
+use analysis::{Dvh, DvhPair, percent_words};
 use case::{Case, Dose, DoseStatus, Receipt, Rgb, Structure, StructureKind};
 use dicom::date_time;
 use serde::Serialize;
@@ -56,7 +56,8 @@ impl DoseFacts {
     /// The status with all limitations of the dose and its uncertainty.
     pub fn status_text(&self) -> String {
         let status = case::status_text(self.status, &self.caveats);
-        self.uncertainty_percent.map_or(status.clone(), |percent| format!("{status}, ± {percent:.2} %"))
+        self.uncertainty_percent
+            .map_or(status.clone(), |percent| format!("{status}, {}", percent_words(percent)))
     }
 
     /// Whether the dose is neither final nor imported, or has caveats.

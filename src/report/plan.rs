@@ -23,8 +23,8 @@ pub struct PlanReport {
     pub densities: Vec<String>,
     /// Factor of all monitor units by the normalisation.
     pub factor: Option<f64>,
-    /// Uncertainty of the monitor units by that of the dose that is normalised to, in words: ` ± 1.0 %`.
-    pub factor_uncertainty: String,
+    /// The factor with its uncertainty and standing: `1.0234 ± 1.0 %`.
+    pub factor_words: Option<String>,
     pub dose: Option<DoseFacts>,
     /// Why nothing of the report is final, for every page; `None` for a final dose of the plan.
     pub reservation: Option<String>,

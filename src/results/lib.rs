@@ -40,7 +40,7 @@ pub use graph::{Access, Failure, Grade, Graph, Query};
 pub use imaging_job::{XRay, XRays};
 pub use inputs::{BeamInputs, PatientInputs, Settings, Shown, patient_grid};
 pub use machine::MachineOf;
-pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs, percent_words};
+pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs};
 pub use node::{Node, Standing};
 pub use optimise::{
     BEAMLET_MM, LiveOptimiser, OptimiseJob, OptimiseQuery, OptimisedPlan, Optimum, ROWS_MM, Step,

@@ -1,7 +1,7 @@
 //! The Monte Carlo dose of a plan: its settings, the inputs of a run, and its uncertainty.
 
 use super::inputs::{PatientInputs, Settings};
-use analysis::{Engine, MOST_HISTORIES, MonteCarlo, Spread, is_computed};
+use analysis::{Engine, MOST_HISTORIES, MonteCarlo, Spread, is_computed, percent_words};
 use case::{Beam, Plan};
 use engine::cccs::Quality;
 use engine::mccs::Until;
@@ -126,12 +126,6 @@ pub struct Certainty {
     /// Mean relative standard deviation where the dose is above half its maximum; none before the second batch.
     pub uncertainty_percent: Option<f64>,
     pub histories: u64,
-}
-
-/// One standard deviation: `± 1.7 %`.
-pub fn percent_words(percent: f64) -> String {
-    let digits = if percent < 0.995 { 2 } else { 1 };
-    format!("± {percent:.digits$} %")
 }
 
 impl Certainty {

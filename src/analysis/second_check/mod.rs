@@ -10,7 +10,7 @@ pub use machines::{MachineUse, Models, choose_machines};
 pub use points::{DosePoint, beam_point, common_point, plan_point};
 pub use tolerances::{Tolerances, TolerancesError};
 
-use crate::{digits_apart, rate_text};
+use crate::{digits_apart, percent_words, rate_text};
 use case::Metric;
 use engine::gamma::{Criterion, GammaMap, OUTSIDE};
 use geometry::Volume;
@@ -54,7 +54,7 @@ impl SecondCheck {
     /// The engine, with the uncertainty of its dose.
     pub fn engine_words(&self) -> String {
         let uncertainty =
-            self.uncertainty_percent.map_or(String::new(), |percent| format!(" ± {percent:.2} %"));
+            self.uncertainty_percent.map_or(String::new(), |percent| format!(" {}", percent_words(percent)));
         format!("{}{uncertainty}", self.engine)
     }
 }

@@ -18,7 +18,8 @@ pub fn plan(state: &State) -> Result<PlanReport, String> {
     if let Shown::Beam(_) = results.shown {
         return Err("the dose on show is that of one beam: show the dose of the plan first".to_owned());
     }
-    let factor = results.normalisation_factor().filter(|_| plan.normalisation.is_some()).map(|f| f.value);
+    let stated = results.normalisation_factor().filter(|_| plan.normalisation.is_some());
+    let factor = stated.map(|factor| factor.value);
     let dose = results.shown_dose();
     let uncertainty_percent = results.certainty().and_then(|certainty| certainty.uncertainty_percent);
     let max_gy = results.shown_max_gy().unwrap_or_default();
@@ -33,7 +34,7 @@ pub fn plan(state: &State) -> Result<PlanReport, String> {
         plan: (**plan).clone(),
         densities: given_words(&case.structures, Some(plan)),
         factor,
-        factor_uncertainty: results.factor_uncertainty_words(),
+        factor_words: stated.map(|factor| factor.worded(4, "", "")),
         dose: dose
             .filter(|_| results.shown_failure().is_none())
             .map(|dose| DoseFacts::new(dose, max_gy, uncertainty_percent)),

@@ -135,10 +135,8 @@ fn beam_row(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, 
     let response = match delivered {
         _ if beam.off => response.on_hover_text("Switched off: not in the plan's dose, not exported"),
         Some(mu) => {
-            let uncertainty = state.results.factor_uncertainty_words();
-            let words = format!("{:.1} MU{uncertainty} a fraction are delivered", mu.value);
-            let of = "MU times the plan's normalisation";
-            response.on_hover_text(format!("{}: {:.1} {of}", mu.worded(&words), beam.mu))
+            let delivered = mu.worded(1, " MU", " a fraction are delivered");
+            response.on_hover_text(format!("{delivered}: {:.1} MU times the plan's normalisation", beam.mu))
         }
         None if normalised => response.on_hover_text("Monitor units before the plan's normalisation"),
         None => response,

@@ -277,13 +277,20 @@ pub fn status_with_caveats(ui: &mut Ui, status: DoseStatus, caveats: &[String]) 
     response
 }
 
-/// A number in words, followed by its status in the status's colour where that is worse than final.
-pub fn stated(ui: &mut Ui, words: &str, number: Stated) -> Response {
-    let rest = number.worded(words).split_off(words.len());
+/// A number of so many digits and its unit between words, followed by its status in the status's colour where that is worse than
+/// final.
+pub fn stated(
+    ui: &mut Ui,
+    before: &str,
+    (number, digits, unit): (Stated, usize, &str),
+    after: &str,
+) -> Response {
+    let (words, rest) = number.words(digits, unit, after);
+    let words = format!("{before}{words}");
     let mut job = egui::text::LayoutJob::default();
     let font = TextStyle::Body.resolve(ui.style());
     let colour = if number.is_provisional() { theme::of(ui).weak } else { theme::of(ui).text };
-    job.append(words, 0.0, TextFormat::simple(font.clone(), colour));
+    job.append(&words, 0.0, TextFormat::simple(font.clone(), colour));
     job.append(&rest, 0.0, TextFormat::simple(font, theme::of(ui).status(number.status)));
     ui.label(job)
 }

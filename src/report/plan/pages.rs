@@ -46,9 +46,10 @@ fn head(pen: &mut Pen, report: &PlanReport) {
         .map_or("none".to_owned(), |gy| format!("{gy:.2} Gy in {} {fractions}", plan.fractions));
     pen.fact("Prescription", &prescribed);
     if let Some(n) = &plan.normalisation {
-        let factor = report.factor.map_or("not known".to_owned(), |f| {
-            format!("monitor units times {f:.4}{}", report.factor_uncertainty)
-        });
+        let factor = report
+            .factor_words
+            .as_ref()
+            .map_or("not known".to_owned(), |factor| format!("monitor units times {factor}"));
         let text = format!("{n}: {factor}");
         pen.fact("Normalisation", &text);
     }

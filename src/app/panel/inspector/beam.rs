@@ -42,7 +42,6 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let mut form = Form { plan: state.plan, index, beam, commands };
         angles(ui, &mut form, &start, state.shown_point(beam));
         let delivered = plan.normalisation.as_ref().and_then(|_| state.results.delivered_mu(plan, beam));
-        let delivered = delivered.map(|mu| (mu, state.results.factor_uncertainty_words()));
         collimation(ui, &mut form, &start, delivered);
         super::aperture::show(ui, state, plan, index, beam, form.commands);
         isocentre::show(ui, state, (index, beam), form.commands);
@@ -102,7 +101,7 @@ fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
             }
         }
         if let Some(max) = state.results.beam_max_gy(plan, beam) {
-            stated(ui, &format!("maximum {:.3} Gy a fraction", max.value), max);
+            stated(ui, "maximum ", (max, 3, " Gy"), " a fraction");
         }
     });
     if beam.off {
@@ -162,7 +161,7 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, shown: usize) 
 }
 
 /// `delivered`: the monitor units after the plan's normalisation, if it has one.
-fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered: Option<(Stated, String)>) {
+fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered: Option<Stated>) {
     section(ui, "Field (mm at the isocentre)");
     fields(ui, "jaws", |ui| {
         let mut mu = form.beam.mu;
@@ -174,11 +173,8 @@ fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered
             response
         });
         form.on(&response, |b| b.mu = mu);
-        if let Some(delivered) = delivered {
-            field(ui, "Delivered", |ui| {
-                let (mu, uncertainty) = delivered;
-                stated(ui, &format!("{:.1} MU{uncertainty} a fraction", mu.value), mu)
-            });
+        if let Some(mu) = delivered {
+            field(ui, "Delivered", |ui| stated(ui, "", (mu, 1, " MU"), " a fraction"));
         }
         for (axis, caption) in [(0, "Jaws X"), (1, "Jaws Y")] {
             let pair = if axis == 0 { start.jaws.x } else { start.jaws.y };

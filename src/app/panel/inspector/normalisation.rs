@@ -180,10 +180,7 @@ fn said(ui: &mut Ui, state: &State, plan: &Plan, now: &Normalisation) {
         Ok(gy) => {
             let text = match state.results.normalisation_factor() {
                 Some(factor) if !factor.is_provisional() => {
-                    let uncertainty = state.results.factor_uncertainty_words();
-                    let value = factor.value;
-                    let words = format!("{} = {gy:.2} Gy: monitor units × {value:.4}{uncertainty}", now.at);
-                    factor.worded(&words)
+                    format!("{} = {gy:.2} Gy: monitor units × {}", now.at, factor.worded(4, "", ""))
                 }
                 Some(_) => format!("{} = {gy:.2} Gy: not computed yet", now.at),
                 None => format!("{} = {gy:.2} Gy: not met by the dose on show", now.at),

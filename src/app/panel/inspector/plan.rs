@@ -135,10 +135,8 @@ fn monitor_units(ui: &mut Ui, state: &State, plan: &Plan) {
     let mu = computed_mu(plan);
     match state.results.normalisation_factor().filter(|_| plan.normalisation.is_some()) {
         Some(factor) => {
-            let uncertainty = state.results.factor_uncertainty_words();
-            stated(ui, &format!("{:.1} MU{uncertainty} a fraction", factor.value * mu), factor);
-            let words = format!("= {mu:.1} × {:.4} (normalisation)", factor.value);
-            ui.weak(factor.worded(&words));
+            stated(ui, "", (factor.times(mu), 1, " MU"), " a fraction");
+            ui.weak(format!("= {mu:.1} × {}", factor.worded(4, "", " (normalisation)")));
         }
         None if plan.normalisation.is_some() => {
             ui.label(format!("{mu:.1} MU a fraction before normalisation"));

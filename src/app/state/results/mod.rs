@@ -321,9 +321,7 @@ impl State {
         Some(match self.results.normalisation_factor() {
             Some(factor) if factor.is_provisional() => format!("Not normalised yet: {to}"),
             Some(factor) => {
-                let uncertainty = self.results.factor_uncertainty_words();
-                let words = format!("monitor units × {:.4}{uncertainty}", factor.value);
-                format!("Normalised: {to}, {}", factor.worded(&words))
+                format!("Normalised: {to}, monitor units × {}", factor.worded(4, "", ""))
             }
             None => format!("Not normalised: {to}"),
         })

@@ -7,7 +7,7 @@ use crate::state::State;
 use crate::state::compare::Source;
 use analysis::{Side, beam_of_point, check_pair, is_computed};
 use case::Dose;
-use results::{DoseOfPlan, Node, ResultKey, Shown, Standing, percent_words};
+use results::{DoseOfPlan, Node, ResultKey, Shown, Standing};
 use std::sync::Arc;
 
 /// A dose with its standing relative to the case.
@@ -162,12 +162,6 @@ impl CaseResults {
     /// Why the current case has no such dose; the displayed dose is then of an earlier state.
     pub fn shown_failure(&self) -> Option<&str> {
         self.view.failure.as_deref()
-    }
-
-    /// ` ± 1.0 %` of the monitor units of a plan that is normalised to a Monte Carlo dose; else nothing.
-    pub fn factor_uncertainty_words(&self) -> String {
-        let percent = self.displayed().and_then(|node| node.latest()?.factor_uncertainty_percent);
-        percent.map_or(String::new(), |percent| format!(" {}", percent_words(percent)))
     }
 
     /// Whether A and B can be compared; `None` if one of them is missing.
