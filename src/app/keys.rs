@@ -1,6 +1,6 @@
 //! The keyboard map.
 
-use crate::command::{Command, Commands, DrawAction, MeasureAction, RegisterAction};
+use crate::command::{Command, Commands, DrawAction, MeasureAction, OptimiseAction, RegisterAction};
 use crate::state::display::{DoseDisplay, WINDOW_PRESETS};
 use crate::state::drawing::Tool;
 use crate::state::files::FileAction;
@@ -106,8 +106,11 @@ const SHORTCUTS: [Shortcut; 10] = [
     Shortcut {
         keys: &[plain(Key::Escape)],
         word: "Esc",
-        what: "put the measuring tool down",
-        command: |s| s.measures.tool.map(|_| Command::Measure(MeasureAction::Tool(None))),
+        what: "take back the optimisation that runs, else put the measuring tool down",
+        command: |s| match s.optimise.is_running() || s.optimise.drag().is_some() {
+            true => Some(Command::Optimise(OptimiseAction::TakeBack)),
+            false => s.measures.tool.map(|_| Command::Measure(MeasureAction::Tool(None))),
+        },
         over_menus: false,
     },
 ];

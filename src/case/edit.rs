@@ -134,6 +134,11 @@ impl History {
         Ok(())
     }
 
+    /// The gesture of the last step, which more of its edits would join.
+    pub fn gesture(&self) -> Option<u64> {
+        self.steps.gesture()
+    }
+
     /// Undoes the last step; `false` where the history is empty.
     pub fn undo(&mut self) -> bool {
         let spent = self.steps.undo().map(|undone| undone.case.spent_number);

@@ -1,7 +1,7 @@
 //! The fluence that a beam is asked for, before leaves are found that deliver it: a map of beamlets.
 
 use super::beam::{LeafBoundaryError, MlcAxis, check_leaf_boundaries};
-use super::bounds;
+use super::{Jaws, bounds};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -63,6 +63,12 @@ impl FluenceMap {
     pub fn reach_mm(&self) -> [[f64; 2]; 2] {
         let v = [self.rows_mm.first(), self.rows_mm.last()].map(|side| side.copied().unwrap_or_default());
         [[self.first_mm, self.first_mm + self.columns as f64 * self.step_mm], v]
+    }
+
+    /// Jaws round the whole map.
+    pub fn jaws(&self) -> Jaws {
+        let [u, v] = self.reach_mm();
+        if self.axis == MlcAxis::X { Jaws { x: u, y: v } } else { Jaws { x: v, y: u } }
     }
 
     /// The first fault of the map.

@@ -42,6 +42,11 @@ impl<T> Steps<T> {
         self.future.clear();
     }
 
+    /// The gesture of the last step.
+    pub fn gesture(&self) -> Option<u64> {
+        self.gesture
+    }
+
     /// Whether a change of this `gesture` belongs to the last step.
     pub fn goes_on(&self, gesture: Option<u64>) -> bool {
         gesture.is_some() && gesture == self.gesture

@@ -23,6 +23,7 @@ mod monte_carlo;
 mod network;
 mod normalisation;
 mod open;
+mod optimise;
 mod plans;
 mod references;
 mod refused_plans;

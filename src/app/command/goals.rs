@@ -17,6 +17,12 @@ pub enum GoalAction {
         /// A drag, whose changes undo together.
         gesture: Option<u64>,
     },
+    /// Drags the handle of a goal in the DVH; without an index the goal is born with the drag.
+    Drag {
+        index: Option<usize>,
+        goal: Goal,
+        gesture: u64,
+    },
     Remove(usize),
     /// Moves a goal before, or after, its neighbour in the order of priorities.
     Move {

@@ -4,6 +4,7 @@ mod aperture;
 mod draw;
 mod goals;
 mod measure;
+mod optimise;
 mod plans;
 mod register;
 
@@ -11,6 +12,7 @@ pub use aperture::ApertureAction;
 pub use draw::DrawAction;
 pub use goals::GoalAction;
 pub use measure::MeasureAction;
+pub use optimise::OptimiseAction;
 pub use plans::PlanAction;
 pub use register::RegisterAction;
 
@@ -145,6 +147,8 @@ pub enum Command {
     SaveReport(PathBuf),
     /// Changes the clinical goals.
     Goals(GoalAction),
+    /// Begins, ends or takes back the optimisation of the plan on show.
+    Optimise(OptimiseAction),
     /// Makes a dose of the case from A and B by their weights; 1 and 0 keep a copy of A.
     MakeDose([f64; 2]),
     /// A command of the aperture tools.

@@ -41,6 +41,7 @@ impl State {
                 *old = goal;
                 self.set_goals(goals, gesture);
             }
+            GoalAction::Drag { index, goal, gesture } => self.drag_goal(index, goal, gesture),
             GoalAction::Remove(index) => {
                 if index < goals.len() {
                     goals.remove(index);

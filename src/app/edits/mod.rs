@@ -8,6 +8,7 @@ mod draw;
 mod goals;
 mod machine_fit;
 mod measure;
+mod optimise;
 mod plans;
 mod register;
 

@@ -8,6 +8,7 @@ pub mod check;
 mod machine_fit;
 mod made_up;
 pub mod open;
+mod optimise;
 mod register;
 mod request;
 mod texture;
@@ -15,6 +16,7 @@ mod xray;
 
 pub use aperture::{Apertures, Fitted, hull_of};
 pub use machine_fit::MachineFitAnswer;
+pub use optimise::OptimiseAnswer;
 pub use register::RegisterAnswer;
 pub use xray::OpenedImage;
 
@@ -110,6 +112,8 @@ pub enum Answer {
     CheckModels(ModelsAsk, Result<Vec<MachineUse>, String>),
     /// A second check, with what is to be told of the remembered machines.
     Checked(Box<Checked>, Vec<String>),
+    /// A step of an optimisation.
+    Optimised(Box<OptimiseAnswer>),
     /// An answer for the Register workspace.
     Register(RegisterAnswer),
 }

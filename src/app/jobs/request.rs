@@ -20,6 +20,7 @@ impl Requests<'_> {
         let moving = self.ctx.dragged_id().is_some();
         self.state.results.leave_other_plan(self.state.plan);
         self.state.derive_standing();
+        self.follow_optimise();
         self.take_steps();
         self.request_results(moving);
     }

@@ -16,6 +16,7 @@ pub mod measure;
 pub mod network;
 mod notices;
 pub mod opening;
+pub mod optimise;
 pub mod plans;
 pub mod record;
 pub mod register;
@@ -44,6 +45,7 @@ use machine_files::MachineFiles;
 use machine_fit::MachineFit;
 use measure::Measures;
 use network::Network;
+use optimise::Optimise;
 use opening::{Folder, Origin, PatientQuestion, StrangeDose};
 use plans::PlanTools;
 use register::Register;
@@ -86,6 +88,7 @@ pub struct State {
     pub workspace: Workspace,
     pub compare: Compare,
     pub goal_editor: GoalEditor,
+    pub optimise: Optimise,
     pub window: WindowLevel,
     pub dose_display: DoseDisplay,
     pub dvh_display: DvhDisplay,
@@ -142,6 +145,7 @@ impl Default for State {
             workspace: Workspace::Plan,
             compare: Compare::default(),
             goal_editor: GoalEditor::default(),
+            optimise: Optimise::default(),
             window: WINDOW_PRESETS[1].1,
             dose_display: DoseDisplay::default(),
             dvh_display: DvhDisplay::default(),

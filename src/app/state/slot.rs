@@ -35,6 +35,8 @@ pub enum Slot {
     Xray(usize),
     /// Search for the pose.
     Search,
+    /// A step of the optimisation.
+    Optimise,
     /// A look at the machine files in use.
     MachineFiles,
     /// A machine fitted to measured data.
@@ -59,6 +61,7 @@ impl Slot {
             | Self::Memory
             | Self::Recent
             | Self::CheckModels
+            | Self::Optimise
             | Self::MachineFiles => false,
             _ => true,
         }

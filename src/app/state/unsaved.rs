@@ -29,6 +29,11 @@ impl Work {
             goals: case.goals.clone(),
         }
     }
+
+    /// With the maps of an optimisation that has not ended.
+    pub fn to_keep(state: &State) -> Self {
+        Self { plans: state.case_with_published().plans, ..Self::of(state) }
+    }
 }
 
 impl PartialEq for Work {

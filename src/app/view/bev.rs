@@ -56,7 +56,7 @@ impl BevPlane {
         ]
     }
 
-    fn rect_of(&self, part: &Jaws) -> Rect {
+    pub fn rect_of(&self, part: &Jaws) -> Rect {
         Rect::from_two_pos(self.screen(part.x[0], part.y[0]), self.screen(part.x[1], part.y[1]))
     }
 }
@@ -79,6 +79,9 @@ pub(super) fn show(
     respond(ui, response, state, scene, beam, &frame, events);
     let plane = BevPlane::of(state, beam, response.rect);
     background(ui, &painter, response, &plane, scene, &frame);
+    if let Some(map) = &beam.fluence {
+        super::fluence::draw(&painter, &plane, map);
+    }
     aperture(&painter, &plane, beam);
     handles::draw(ui, &painter, response, &plane, beam, drag::brushes(ui, scene));
     graticule(&painter, &plane);

@@ -8,6 +8,7 @@ mod compare;
 mod drag;
 mod draw;
 mod field;
+mod fluence;
 mod measure;
 mod navigate;
 mod overlay;

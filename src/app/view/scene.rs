@@ -5,7 +5,7 @@ use crate::state::display::{DoseDisplay, WashOf, WindowLevel};
 use crate::state::measure::Measures;
 use crate::state::results::Certainty;
 use crate::state::roi::Shape;
-use case::{Bank, Beam, Dose, Jaws, Mlc, Rgb, StructureKind, StructureSet};
+use case::{Bank, Beam, Dose, FluenceMap, Jaws, Mlc, Rgb, StructureKind, StructureSet};
 use geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume};
 use glam::DVec3;
 use std::sync::Arc;
@@ -86,6 +86,8 @@ pub struct BeamLayer {
     pub jaws: Jaws,
     pub mlc: Option<Mlc>,
     pub leaves_mm: Vec<Bank>,
+    /// In place of leaves.
+    pub fluence: Option<FluenceMap>,
     /// Whether its gantry is draggable.
     pub editable: bool,
 }
@@ -113,8 +115,16 @@ impl BeamLayer {
             jaws: start.jaws,
             mlc: beam.mlc.clone(),
             leaves_mm: start.leaves_mm.clone(),
+            fluence: beam.fluence.clone(),
             editable: beam.read_only.is_none(),
         })
+    }
+
+    /// With another map, where there is one.
+    #[must_use]
+    pub fn with_fluence(self, fluence: Option<FluenceMap>) -> Self {
+        let Some(map) = fluence else { return Self { fluence, ..self } };
+        Self { jaws: map.jaws(), mlc: None, leaves_mm: Vec::new(), fluence: Some(map), ..self }
     }
 
     /// The same beam at another of its control points.

@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::command::Command;
-use crate::state::Selection;
+use crate::state::{Selection, Workspace};
 use crate::state::files::FileAction;
 use crate::state::opening::Opening;
 use crate::state::results::Shown;
@@ -17,12 +17,29 @@ impl App {
         self.state.derive_standing();
     }
 
+    /// Undoes and redoes. A run of the optimisation is the last that was done: it is taken back first.
+    fn go_through_history(&mut self, command: &Command) {
+        let of_case = self.state.workspace != Workspace::Register;
+        match command {
+            Command::Undo if of_case && self.requests().take_back_run() => return,
+            Command::Undo => self.state.undo(),
+            Command::Redo => self.state.redo(),
+            Command::StepTo(done) => {
+                self.requests().take_back_run();
+                self.state.history.go_to(*done);
+            }
+            _ => {}
+        }
+        if of_case {
+            self.state.optimise.ghost.clear();
+            self.state.take_as_answered();
+        }
+    }
+
     fn carry_out(&mut self, command: Command) {
         let state = &mut self.state;
         match command {
-            Command::Undo => state.undo(),
-            Command::Redo => state.redo(),
-            Command::StepTo(done) => state.history.go_to(done),
+            Command::Undo | Command::Redo | Command::StepTo(_) => self.go_through_history(&command),
             Command::Edit { edit, gesture } => state.edit(edit, gesture),
             Command::AddPlan => state.add_plan(),
             Command::Plans(action) => state.change_plans(action),
@@ -71,6 +88,7 @@ impl App {
             Command::Contouring(action) => self.requests().contouring(action),
             Command::Register(action) => self.requests().register(action),
             Command::MachineFit(action) => self.requests().machine_fit(action),
+            Command::Optimise(action) => self.requests().optimise(action),
             Command::Measure(action) => state.measure(action),
             Command::ToggleMaximise(kind) => {
                 for view in &mut self.views {
@@ -90,6 +108,7 @@ impl App {
                     view.centre_mm = Some(mm);
                 }
             }
+            Command::Cancel(Slot::Optimise) => self.requests().stop_run(),
             Command::Cancel(slot) => {
                 if let Slot::Result(place) = slot {
                     state.results.cancelled(place);

@@ -84,6 +84,9 @@ impl App {
         for remark in case.remarks.iter().filter(|r| r.severity == Severity::Warning) {
             state.notices.add(NoticeKind::Warning, remark.with_files());
         }
+        if state.optimise.reset() {
+            self.worker.cancel(Slot::Optimise);
+        }
         state.results.reset(state.plan).into_iter().for_each(|slot| self.worker.cancel(slot));
         // Jobs of the previous case ran on while this one was read: their densities and images are volumes that are gone.
         self.worker.cache().empty();

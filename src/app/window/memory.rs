@@ -22,6 +22,9 @@ const AT_LEAST: Duration = Duration::from_secs(60);
 /// Shortest interval between autosaves: edits by key are faster than file writes.
 const AT_MOST: Duration = Duration::from_millis(500);
 
+/// Shortest interval between autosaves while an optimisation publishes maps.
+const PUBLISHED_AT_MOST: Duration = Duration::from_secs(2);
+
 /// Interval between two looks for work of windows that end while the first page is on show.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Shortest interval between two writings of computed doses.
@@ -164,7 +167,8 @@ impl App {
     /// Submits an autosave of unsaved work: at the end of each edit, and each minute.
     pub(super) fn keep_unsaved(&mut self, ctx: &egui::Context) {
         let Some(keeper) = self.memory.keeper.clone() else { return };
-        if !self.state.is_unsaved() {
+        let is_published = self.state.optimise.published.is_some();
+        if !self.state.is_unsaved() && !is_published {
             if self.memory.kept.take().is_some() {
                 self.memory.since = None;
                 self.memory.doses.clear();
@@ -176,12 +180,16 @@ impl App {
             }
             return;
         }
-        let now = Work::of(&self.state);
+        let now = Work::to_keep(&self.state);
         let changed = self.memory.kept.as_ref() != Some(&now);
         let time = self.memory.now();
         let age = self.memory.since.map_or(AT_LEAST, |since| time.saturating_duration_since(since));
         let at_rest = !ctx.input(|i| i.pointer.any_down());
-        let wait = if changed && at_rest { AT_MOST } else { AT_LEAST };
+        let wait = match changed && at_rest {
+            true if is_published => PUBLISHED_AT_MOST,
+            true => AT_MOST,
+            false => AT_LEAST,
+        };
         if let Some(left) = wait.checked_sub(age).filter(|left| !left.is_zero()) {
             ctx.request_repaint_after(left);
             return;
@@ -189,7 +197,7 @@ impl App {
         let Some(origin) = self.state.origin.clone() else { return };
         (self.memory.kept, self.memory.since) = (Some(now), Some(time));
         ctx.request_repaint_after(AT_LEAST);
-        let case = self.state.case().clone();
+        let case = self.state.case_with_published();
         let record = Record::of_unsaved(&self.state);
         let taken_up = self.memory.taken_up.clone();
         let task = Task::new("Keeping unsaved work against a crash", move |_| {

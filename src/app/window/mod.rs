@@ -302,6 +302,7 @@ impl eframe::App for App {
         }
         if ui.input(|i| i.pointer.any_released()) {
             self.state.gestures += 1;
+            self.state.optimise.drag = None;
             // Starts the jobs that wait for the end of a drag.
             self.ctx.request_repaint();
         }

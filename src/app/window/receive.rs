@@ -31,14 +31,21 @@ impl App {
 
     fn take(&mut self, report: Report<Slot, Answer>) {
         let Report { job, slot, name, superseded, event } = report;
-        let jobs = &mut self.state.jobs;
         if event.is_last() {
             self.saves = self.saves.saturating_sub(usize::from(matches!(slot, Slot::Save(_))));
+            if slot == Slot::Optimise && !superseded {
+                let why = match &event {
+                    JobEvent::Failed { message } => Some(message.clone()),
+                    _ => None,
+                };
+                self.requests().optimise_step_ended(why.as_deref());
+            }
             if slot == Slot::SecondCheck && !superseded {
                 self.state.second_check.running = None;
             }
-            jobs.live.retain(|j| j.id != job);
+            self.state.jobs.live.retain(|j| j.id != job);
         }
+        let jobs = &mut self.state.jobs;
         match event {
             // A job preempted by a preview starts again.
             JobEvent::Started if jobs.live.iter().any(|j| j.id == job) => {}
@@ -139,6 +146,7 @@ impl App {
             Answer::MachineFit(answer) => self.requests().take_machine_fit(*answer),
             Answer::CheckModels(ask, models) => self.take_check_models(&ask, models),
             Answer::Checked(checked, notes) => self.take_checked(checked, notes),
+            Answer::Optimised(answer) => self.requests().take_optimised(*answer),
             Answer::Register(answer) => self.requests().take_register(answer),
         }
     }

@@ -121,6 +121,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
                     selected,
                 )
                 .map(|layer| layer.at_point(beam, state.shown_point(beam)))
+                .map(|layer| layer.with_fluence(state.fluence_on_view(beam).cloned()))
             })
             .collect(),
         None => Vec::new(),

@@ -69,6 +69,13 @@ impl OptimiseQuery {
             && self.sampled().eq(other.sampled())
     }
 
+    /// Whether goals, prescription or beams differ: a plan that was optimised follows those.
+    pub fn asks_otherwise(&self, other: &Self) -> bool {
+        self.goals != other.goals
+            || self.plan.prescription_gy != other.plan.prescription_gy
+            || plan_without_maps(&self.plan) != plan_without_maps(&other.plan)
+    }
+
     fn sampled(&self) -> impl Iterator<Item = (u32, &str, u64, bool)> {
         let target = target_of(&self.plan, &self.case.structures).map(|s| s.number);
         let of = move |s: &'_ Structure| is_target(s) || Some(s.number) == target;

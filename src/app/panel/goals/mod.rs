@@ -2,8 +2,10 @@
 
 mod form;
 mod list;
+mod optimise;
 
 pub use list::show as list;
+pub use optimise::controls as optimise;
 
 use crate::command::{Command, Commands, GoalAction};
 use crate::panel::status_chip;
@@ -45,7 +47,7 @@ pub fn beside(ui: &mut Ui, state: &State, commands: &mut Commands) -> bool {
 
 /// The button that shows the scorecard where there is no room for it beside the table of metrics.
 pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let rows = state.scorecard();
+    let rows = state.scorecard_on_view();
     let text = if rows.is_empty() { "Goals".to_owned() } else { format!("Goals: {}", met_text(&rows)) };
     let on = state.goal_editor.in_place_of_metrics;
     let button = ui.add(Button::selectable(on, RichText::new(text).small()));
@@ -56,7 +58,7 @@ pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
-    let rows = state.scorecard();
+    let rows = state.scorecard_on_view();
     header(ui, state, &rows, instead, commands);
     ScrollArea::vertical().auto_shrink(false).id_salt("scorecard").show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 1.0;
@@ -64,9 +66,9 @@ fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
             let text = "No goals: add one, or load a template.";
             ui.add(Label::new(RichText::new(text).color(theme::of(ui).weak)).wrap());
         } else {
-            headings(ui);
+            headings(ui, state);
         }
-        let reservation = state.goal_reservation();
+        let reservation = state.reservation_on_view();
         for (n, row) in rows.iter().enumerate() {
             score(ui, state, row, n, reservation.as_deref(), commands);
         }
@@ -81,13 +83,14 @@ fn header(ui: &mut Ui, state: &State, rows: &[GoalRow], instead: bool, commands:
         ui.spacing_mut().item_spacing.x = 5.0;
         ui.label(RichText::new("Goals").strong().size(12.0).color(theme::of(ui).weak));
         if !rows.is_empty() {
-            let all = rows.iter().all(GoalRow::is_met) && state.goal_reservation().is_none();
+            let all = rows.iter().all(GoalRow::is_met) && state.reservation_on_view().is_none();
             let colour = if all { theme::of(ui).good } else { theme::of(ui).text };
             ui.label(RichText::new(met_text(rows)).small().strong().color(colour));
         }
-        if let Some(status) = state.results.dvh_status().filter(|_| !rows.is_empty()) {
+        if let Some(status) = state.curves_status().filter(|_| !rows.is_empty()) {
             status_chip(ui, status);
         }
+        optimise(ui, state, commands);
         buttons(ui, state, commands);
         if instead {
             let back = ui.add(Button::new(RichText::new("Metrics").small()));
@@ -151,9 +154,10 @@ fn columns(width: f32) -> [[f32; 2]; 7] {
     })
 }
 
-fn headings(ui: &mut Ui) {
+fn headings(ui: &mut Ui, state: &State) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW - 3.0), Sense::hover());
-    let words = ["", "structure", "metric", "limit", "value", "", "to the limit"];
+    let last = if state.is_optimised() { "weight, lock, share" } else { "to the limit" };
+    let words = ["", "structure", "metric", "limit", "value", "", last];
     for ([left, width], word) in columns(rect.width()).into_iter().zip(words) {
         cell(ui, rect, [left, width], |ui| {
             ui.add(Label::new(RichText::new(word).small().color(theme::of(ui).weak)).truncate());
@@ -227,6 +231,15 @@ fn score(
         ui.add(Label::new(text).truncate().selectable(false));
     });
     cell(ui, rect, distance, |ui| {
+        if state.is_turned_by_drag(row) {
+            let text = RichText::new("unmet by this drag").small().strong().color(theme::of(ui).error);
+            ui.add(Label::new(text).truncate().selectable(false));
+            return;
+        }
+        if state.is_optimised() {
+            optimise::weight(ui, state, row, commands);
+            return;
+        }
         let text = match answer {
             Ok(outcome) => outcome.told(goal),
             Err(why) => why.to_string(),
@@ -317,7 +330,9 @@ fn notes(ui: &mut Ui, state: &State, rows: &[GoalRow]) {
     if state.goals_are_usual() {
         text += " The usual goals of the target, until you change or add one.";
     }
-    if state.results.dvh_status() == Some(DoseStatus::Stale) {
+    if state.optimisers_dose().is_some() {
+        text += " The values are those of the optimiser's dose: they decide nothing.";
+    } else if state.results.dvh_status() == Some(DoseStatus::Stale) {
         text += " The values are of an earlier state.";
     }
     ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).weak)).wrap());

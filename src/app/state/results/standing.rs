@@ -42,6 +42,7 @@ impl State {
             self.note_dvhs(of);
         }
         self.note_gamma();
+        self.note_optimise();
         self.note_room();
         self.note_register();
     }

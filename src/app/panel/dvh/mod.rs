@@ -1,15 +1,18 @@
 //! Dose-volume histograms.
 
+mod handles;
+
 use super::plot::{GRID, mark_text, marks};
 use super::{goals, held, plot_line, status_chip};
 use crate::command::{Command, Commands};
 use crate::state::files::FileAction;
+use crate::state::optimise::OPTIMISERS_DOSE;
 use crate::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State, Workspace};
 use crate::theme;
 use analysis::{Dvh, Metric, value_at};
 use case::{DoseStatus, Structure};
 use egui::{Button, Color32, RichText, Ui};
-use egui_plot::{AxisHints, HPlacement, LineStyle, Plot, PlotPoint, VLine};
+use egui_plot::{AxisHints, HPlacement, LineStyle, Plot, PlotPoint, PlotResponse, VLine};
 
 /// Shows the DVHs of the visible structures, with the goals beside them.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -28,9 +31,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     let axes = Axes::new(state.dvh_display, state.reference());
     if goals_instead {
-        egui::CentralPanel::default()
-            .frame(egui::Frame::new())
-            .show(ui, |ui| plot(ui, state, &axes, &curves));
+        let plate = egui::CentralPanel::default().frame(egui::Frame::new());
+        plate.show(ui, |ui| plot_with_handles(ui, state, &axes, &curves, commands));
         return;
     }
     // The curves give way to the table, down to a third of the width.
@@ -41,13 +43,14 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.add_space(2.0);
         held(ui, |ui| table(ui, state, &curves, commands));
     });
-    egui::CentralPanel::default().frame(egui::Frame::new()).show(ui, |ui| plot(ui, state, &axes, &curves));
+    let plate = egui::CentralPanel::default().frame(egui::Frame::new());
+    plate.show(ui, |ui| plot_with_handles(ui, state, &axes, &curves, commands));
 }
 
 /// The visible structures that have a DVH, in the order of the tree.
 fn curves(state: &State) -> Vec<Curve<'_>> {
     let curve = |(structure, dvh)| Curve { structure, dvh, dashed: false };
-    state.shown_dvhs().into_iter().map(curve).collect()
+    state.curves_on_view().into_iter().map(curve).collect()
 }
 
 /// A structure with its DVH.
@@ -62,22 +65,28 @@ pub(super) struct Curve<'a> {
 fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.label(RichText::new("DVH").strong().size(12.0).color(theme::of(ui).weak));
-        if let Some(dose) = state.results.shown_dose() {
+        if state.optimisers_dose().is_some() {
+            ui.label(RichText::new(OPTIMISERS_DOSE).small().color(theme::of(ui).warning)).on_hover_text(
+                "Columns times fluence at sampled voxels, with the last difference to the true dose: the dose of the maps follows when \
+                 the optimisation rests",
+            );
+        } else if let Some(dose) = state.results.shown_dose() {
             // A long name leaves the row to the buttons.
             ui.scope(|ui| {
                 ui.set_max_width(0.25 * ui.available_width());
                 ui.add(egui::Label::new(RichText::new(&dose.label).small()).truncate());
             });
         }
-        if let Some(status) = state.results.dvh_status() {
+        if let Some(status) = state.curves_status() {
             // The caveats stand in every view; here there is no room for them.
             let chip = status_chip(ui, status);
-            let caveats = state.results.shown_dose().map(|d| d.caveats.as_slice()).unwrap_or_default();
+            let dose = state.results.shown_dose().filter(|_| state.optimisers_dose().is_none());
+            let caveats = dose.map(|d| d.caveats.as_slice()).unwrap_or_default();
             if !caveats.is_empty() {
                 chip.on_hover_text(caveats.join("\n"));
             }
         }
-        if state.results.shown_dose().is_some() {
+        if state.results.shown_dose().is_some() && state.optimisers_dose().is_none() {
             let save = ui.add(Button::new(RichText::new("CSV…").small()));
             if save.accessible_name("Save the DVHs as CSV").clicked() {
                 commands.push(Command::Pick(FileAction::SaveDvhs));
@@ -89,6 +98,7 @@ fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
         }
         if !wide && !state.goal_editor.in_place_of_metrics {
             goals::switch(ui, state, commands);
+            goals::optimise(ui, state, commands);
         }
         axes_choice(ui, state, commands);
     });
@@ -192,10 +202,32 @@ fn crosshair_gy(state: &State) -> Option<f64> {
 
 /// The curves, on a plate: they have the colours of the structures in the views.
 pub(super) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
-    theme::plate(ui, |ui| plot_here(ui, state, axes, curves));
+    theme::plate(ui, |ui| _ = plot_here(ui, state, axes, curves, &[]));
 }
 
-fn plot_here(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
+/// The curves with those of before the last drag, and the goals as handles.
+fn plot_with_handles(
+    ui: &mut Ui,
+    state: &State,
+    axes: &Axes,
+    curves: &[Curve<'_>],
+    commands: &mut Commands,
+) {
+    theme::plate(ui, |ui| {
+        let plot = plot_here(ui, state, axes, curves, &state.ghost_curves());
+        if !axes.display.differential {
+            handles::show(ui, state, axes, curves, &plot, commands);
+        }
+    });
+}
+
+fn plot_here(
+    ui: &mut Ui,
+    state: &State,
+    axes: &Axes,
+    curves: &[Curve<'_>],
+    ghosts: &[(&Structure, &Dvh)],
+) -> PlotResponse<Option<PlotPoint>> {
     let selected = match state.selection {
         Selection::Structure(number) => Some(number),
         _ => None,
@@ -250,6 +282,10 @@ fn plot_here(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
         let lines: Vec<_> = curves.iter().map(|curve| axes.points(curve.dvh)).collect();
         let widest = |axis: usize| lines.iter().flatten().map(|p| p[axis]).fold(0.0, f64::max);
         let axis_ends = [widest(0), widest(1)];
+        for (structure, dvh) in ghosts {
+            let line = plot_line(format!("{} before", structure.name), apart(&axes.points(dvh), axis_ends));
+            plot.line(line.color(theme::colour(structure.colour).gamma_multiply(0.4)).width(1.2));
+        }
         for (curve, points) in curves.iter().zip(&lines) {
             let strong = selected == Some(curve.structure.number);
             let line = plot_line(curve.structure.name.clone(), apart(points, axis_ends))
@@ -260,10 +296,14 @@ fn plot_here(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
         }
         plot.pointer_coordinate()
     });
-    let Some((at, pointer)) = response.inner.zip(response.response.hover_pos()) else { return };
-    if response.transform.frame().contains(pointer) && at.x >= 0.0 {
+    if let Some((at, pointer)) = response.inner.zip(response.response.hover_pos())
+        && response.transform.frame().contains(pointer)
+        && at.x >= 0.0
+        && state.optimise.drag().is_none()
+    {
         hover(ui, axes, curves, at, pointer);
     }
+    response
 }
 
 /// The points that lie apart on axes from 0 to their ends, and the last: three that are one on the screen have no direction in which

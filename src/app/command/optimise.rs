@@ -1,0 +1,11 @@
+//! Commands of the optimisation.
+
+/// One command of the optimisation of the plan on show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptimiseAction {
+    Start,
+    /// Ends the run; the plan gets the fluences found so far.
+    Stop,
+    /// Ends the run, and takes back the drag that began it.
+    TakeBack,
+}

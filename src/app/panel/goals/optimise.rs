@@ -1,0 +1,84 @@
+//! The optimisation beside the goals: its button, how far it is, and the weight of each goal.
+
+use crate::command::{Command, Commands, GoalAction, OptimiseAction, gesture};
+use crate::state::State;
+use crate::theme;
+use analysis::GoalRow;
+use case::Goal;
+use egui::{Button, Label, Rect, RichText, Sense, Slider, Ui, vec2};
+
+/// The button that begins or ends a run, and how far the run is.
+pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let mut push = |action| commands.push(Command::Optimise(action));
+    let Some(words) = state.optimise.progress_words() else {
+        let query = state.optimise_query();
+        let start = ui.add_enabled(query.is_ok(), Button::new(RichText::new("Optimise").small().strong()));
+        let start = start.on_hover_text("Finds fluence maps of the beams whose dose meets the goals best");
+        let why = query.err().map(|why| format!("Not yet: {why}")).unwrap_or_default();
+        if start.on_disabled_hover_text(why).clicked() {
+            push(OptimiseAction::Start);
+        }
+        return;
+    };
+    let stop = ui.add(Button::new(RichText::new("Stop").small())).accessible_name("Stop optimising");
+    if stop.on_hover_text("Ends the optimisation; the plan gets the fluences found so far").clicked() {
+        push(OptimiseAction::Stop);
+    }
+    let back = ui.add(Button::new(RichText::new("Take back").small()));
+    if back.on_hover_text("Ends the optimisation and leaves the plan as it was (Esc)").clicked() {
+        push(OptimiseAction::TakeBack);
+    }
+    match state.optimise.share_done() {
+        Some(done) => {
+            let text = RichText::new(&words).small();
+            let width = ui.available_width().clamp(60.0, 230.0);
+            ui.add(egui::ProgressBar::new(done).desired_width(width).desired_height(14.0).text(text));
+        }
+        None => _ = ui.add(Label::new(RichText::new(&words).small().color(theme::of(ui).weak)).truncate()),
+    }
+}
+
+/// Widths of the slider and of the lock.
+const SLIDER: f32 = 64.0;
+const LOCK: f32 = 34.0;
+
+/// Weight, lock and share of a goal, or why it is judged only.
+pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands) {
+    let GoalRow { index, goal, answer, .. } = row;
+    let share = state.goal_share(*index);
+    if let Some(Err(why)) = share {
+        let text = RichText::new(format!("judged only: {why}")).small().color(theme::of(ui).weak);
+        ui.add(Label::new(text).truncate()).on_hover_text(why);
+        return;
+    }
+    let mut set = |goal: Goal, gesture: Option<u64>| {
+        commands.push(Command::Goals(GoalAction::Set { index: *index, goal, gesture }));
+    };
+    let mut weight = goal.weight().clamp(*Goal::WEIGHTS.start(), *Goal::WEIGHTS.end());
+    ui.spacing_mut().slider_width = SLIDER;
+    let slider = Slider::new(&mut weight, Goal::WEIGHTS).logarithmic(true).show_value(false);
+    let slider = ui.add(slider).accessible_name(format!("Weight of {}", goal.short_text()));
+    if slider.changed() {
+        // Two digits are as fine as a hand sets it.
+        let scale = 10_f64.powf(weight.log10().floor() - 1.0);
+        set(goal.clone().with_weight(Some((weight / scale).round() * scale)), gesture(&slider));
+    }
+    slider.on_hover_text(format!("Weight {:.2}: a larger one counts more against the other goals", goal.weight()));
+    let value = answer.as_ref().ok().map(|outcome| (100.0 * outcome.value).round() / 100.0);
+    let is_kept = goal.kept().is_some();
+    let lock = Button::selectable(is_kept, RichText::new("lock").small()).min_size(vec2(LOCK, 0.0));
+    let lock = ui.add_enabled(is_kept || value.is_some(), lock);
+    let lock = lock.accessible_name(format!("Lock {}", goal.short_text())).on_hover_text(match goal.kept() {
+        Some(kept) => format!("May not get worse than {kept:.2} {}", goal.unit().symbol()),
+        None => "May not get worse than it is now".to_owned(),
+    });
+    if lock.clicked() {
+        set(goal.clone().with_kept(if is_kept { None } else { value }), None);
+    }
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width().max(10.0), 8.0), Sense::hover());
+    let Some(Ok(share)) = share else { return };
+    ui.painter().rect_filled(rect, 2.0, theme::of(ui).line);
+    let filled = Rect::from_min_size(rect.min, vec2(rect.width() * *share as f32, rect.height()));
+    ui.painter().rect_filled(filled, 2.0, theme::of(ui).accent);
+    response.on_hover_text(format!("{:.0} % of all that is minimised", 100.0 * share));
+}

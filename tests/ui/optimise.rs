@@ -1,0 +1,416 @@
+//! Live inverse planning: the button, handles on the DVH, weights and locks, and what a case that changes meanwhile gets.
+
+use crate::harness::{Window, folder, said, small_case, until, window};
+use beamsight::app::command::{Command, NewShape, OptimiseAction};
+use beamsight::app::state::roi::Shape;
+use beamsight::app::{App, Options};
+use beamsight::case::{Beam, DoseStatus, Edit, Goal, Jaws, Plan, Structure, StructureKind};
+use eframe::egui::{Key, Pos2, vec2};
+use egui_kittest::kittest::Queryable as _;
+use glam::DVec3;
+use std::sync::Arc;
+
+const GOALS: [&str; 3] =
+    ["PTV: D95% >= 95 %", "Cord: Dmax <= 1.2 Gy (priority 2)", "PTV: CI >= 0.5 (priority 3)"];
+
+/// Water with a target, an organ beside it and two beams, without maps.
+fn planned(name: &str) -> Window {
+    planned_with(small_case(name))
+}
+
+fn planned_with(options: Options) -> Window {
+    let mut w = window(options);
+    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+    let optimise = &mut w.state_mut().state.optimise;
+    (optimise.rows_mm, optimise.beamlet_mm) = (5.0, 10.0);
+    sphere(&mut w, "PTV", StructureKind::Ptv, DVec3::ZERO, 8.0);
+    sphere(&mut w, "Cord", StructureKind::Organ, DVec3::new(13.0, 0.0, 0.0), 5.0);
+    let mut plan = plan(w.state());
+    plan.machine = "generic-6mv".to_owned();
+    plan.prescription_gy = Some(2.0);
+    plan.beams[0].mu = 200.0;
+    plan.beams.push(Beam::fixed("Left", 2, 90.0, DVec3::ZERO, Jaws::symmetric(20.0, 20.0), 200.0));
+    edit(&mut w, Edit::SetPlan { plan: 0, value: plan });
+    edit(&mut w, Edit::SetGoals(GOALS.map(|words| words.parse().expect("a goal")).to_vec()));
+    until(&mut w, "dose", |app| app.is_settled() && status(app) == Some(DoseStatus::Final));
+    w
+}
+
+fn sphere(w: &mut Window, name: &str, kind: StructureKind, centre_mm: DVec3, radius_mm: f64) {
+    w.state_mut().command(Command::AddShape(NewShape::Sphere));
+    let case = w.state().state.case();
+    let index = case.structures.structures.len() - 1;
+    let value = Structure { name: name.to_owned(), kind, ..case.structures.structures[index].clone() };
+    let number = value.number;
+    edit(w, Edit::SetStructure { index, value });
+    let shape = Shape::Sphere { centre_mm, radius_mm };
+    w.state_mut().command(Command::Reshape { structure: number, shape, gesture: None });
+}
+
+fn edit(w: &mut Window, edit: Edit) {
+    w.state_mut().command(Command::Edit { edit, gesture: None });
+}
+
+fn plan(app: &App) -> Plan {
+    (**app.state.plan().expect("a plan")).clone()
+}
+
+fn status(app: &App) -> Option<DoseStatus> {
+    app.state.curves_status()
+}
+
+fn steps(app: &App) -> usize {
+    app.state.history.done()
+}
+
+/// Beams with maps.
+fn maps(app: &App) -> usize {
+    plan(app).beams.iter().filter(|beam| beam.fluence.is_some()).count()
+}
+
+/// The goals as they are shown beside the DVHs.
+fn show_goals(w: &mut Window) {
+    if w.query_by_label("Metrics").is_none() {
+        w.get_by_label_contains("Goals").click();
+        w.run_steps(3);
+    }
+}
+
+fn optimised(name: &str) -> Window {
+    let mut w = planned(name);
+    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    at_rest(&mut w);
+    w
+}
+
+/// Waits for the maps and their true dose.
+fn at_rest(w: &mut Window) {
+    w.run_steps(2);
+    until(w, "end of the optimisation", |app| !app.state.optimise.is_running() && app.is_settled());
+}
+
+/// Waits until the optimiser has published.
+fn published(w: &mut Window) {
+    until(w, "the optimiser's dose", |app| app.state.optimisers_dose().is_some());
+}
+
+/// Waits until a running optimisation has published, from the middle of its run.
+fn begun(w: &mut Window) {
+    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    until(w, "the optimiser's dose", |app| {
+        app.state.optimise.is_running() && app.state.optimisers_dose().is_some()
+    });
+}
+
+fn mean(app: &App, name: &str) -> f64 {
+    let curves = app.state.curves_on_view();
+    curves.iter().find(|(s, _)| s.name == name).expect("a curve").1.mean_gy()
+}
+
+fn middle(w: &Window, label: &str) -> Pos2 {
+    w.get_by_label(label).rect().center()
+}
+
+fn no_button(w: &mut Window, at: Pos2) {
+    w.drop_at(at);
+    w.run_steps(3);
+}
+
+#[test]
+fn optimise_gives_the_plan_maps_in_one_step_and_undo_takes_them_back() {
+    let mut w = planned("optimise_button");
+    let (before, done) = (plan(w.state()), steps(w.state()));
+    let curve = mean(w.state(), "Cord");
+    show_goals(&mut w);
+    w.get_by_label("Optimise").click();
+    published(&mut w);
+    // The optimiser's dose is a preview, says so, and decides nothing; the case is as it was.
+    let state = &w.state().state;
+    assert_eq!(status(w.state()), Some(DoseStatus::Preview));
+    assert_eq!(state.results.shown_status(), Some(DoseStatus::Final), "the dose of the case is no other");
+    assert!(state.reservation_on_view().expect("a word").contains("optimiser's dose"));
+    assert!(state.scorecard_on_view().iter().all(|row| row.is_undecided()));
+    assert_eq!(plan(w.state()), before);
+    assert!(w.query_all_by_label("optimiser's dose").count() >= 1);
+    at_rest(&mut w);
+    let state = &w.state().state;
+    assert_eq!((maps(w.state()), steps(w.state())), (2, done + 1));
+    assert_eq!(state.history.names().last(), Some(&"Optimise plan Test"));
+    assert!(state.optimisers_dose().is_none(), "the true dose of the maps is shown");
+    assert_eq!(status(w.state()), Some(DoseStatus::Partial));
+    let caveats = &state.results.shown_dose().expect("a dose").caveats;
+    assert!(caveats.iter().any(|c| c.contains("not deliverable")), "{caveats:?}");
+    let ptv = state.curves_on_view().into_iter().find(|(s, _)| s.name == "PTV").expect("PTV").1.clone();
+    assert!(ptv.dose_at_percent(95.0) > 1.8, "{}", ptv.dose_at_percent(95.0));
+    assert!(mean(w.state(), "Cord") < curve, "the organ is spared: {} of {curve}", mean(w.state(), "Cord"));
+    // Goals say their share, or why they are only judged.
+    assert!(state.goal_share(0).expect("an answer").is_ok());
+    assert!(state.goal_share(2).expect("an answer").as_ref().is_err_and(|why| why.contains("CI")));
+    assert!(w.query_all_by_label_contains("judged only").count() >= 1);
+    w.key_press_modifiers(eframe::egui::Modifiers::COMMAND, Key::Z);
+    at_rest(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), (before, done));
+    until(&mut w, "dose of before", |app| status(app) == Some(DoseStatus::Final));
+}
+
+#[test]
+fn the_optimisers_dose_is_that_of_its_maps() {
+    let mut w = planned("optimise_truth");
+    begun(&mut w);
+    let mut last = None;
+    until(&mut w, "the last answer", |app| {
+        if let Some(now) = app.state.optimisers_dose().filter(|now| now.is_at_rest) {
+            last = Some(now.dvhs.clone());
+        }
+        !app.state.optimise.is_running()
+    });
+    at_rest(&mut w);
+    let state = &w.state().state;
+    for (number, dvh) in last.expect("an answer at rest") {
+        let structure = state.case().structures.by_number(number).expect("a structure");
+        let truth = state.results.dvh(number).expect("a true DVH");
+        let off = (dvh.mean_gy() - truth.mean_gy()).abs();
+        assert!(off < 0.06, "{}: {} of {}", structure.name, dvh.mean_gy(), truth.mean_gy());
+    }
+}
+
+#[test]
+fn esc_takes_a_run_back_and_stop_keeps_what_it_found() {
+    let mut w = planned("optimise_esc");
+    let (before, done) = (plan(w.state()), steps(w.state()));
+    begun(&mut w);
+    w.key_press(Key::Escape);
+    at_rest(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), (before, done));
+    assert!(w.state().state.optimisers_dose().is_none());
+    assert_eq!(status(w.state()), Some(DoseStatus::Final));
+    begun(&mut w);
+    show_goals(&mut w);
+    w.get_by_label("Stop optimising").click();
+    at_rest(&mut w);
+    assert_eq!((maps(w.state()), steps(w.state())), (2, done + 1));
+}
+
+#[test]
+fn a_case_that_changes_meanwhile_never_gets_maps_of_another() {
+    let mut w = planned("optimise_edits");
+    // A beam that is deleted gets none, and the others get those without it.
+    begun(&mut w);
+    edit(&mut w, Edit::RemoveBeam { plan: 0, beam: 1 });
+    at_rest(&mut w);
+    let now = plan(w.state());
+    assert_eq!((now.beams.len(), maps(w.state())), (1, 1), "{}", said(&w));
+    let alone = w.state().state.optimise.latest().expect("an answer").beams.len();
+    assert_eq!(alone, 1, "the answer is of one beam");
+    w.state_mut().command(Command::Undo);
+    w.state_mut().command(Command::Undo);
+    at_rest(&mut w);
+    assert_eq!((plan(w.state()).beams.len(), maps(w.state())), (2, 0), "undone is undone");
+    // A structure that is renamed.
+    begun(&mut w);
+    let set = w.state().state.case().structures.clone();
+    let index = set.structures.iter().position(|s| s.name == "Cord").expect("an organ");
+    let value = Structure { name: "Spinal cord".to_owned(), ..set.structures[index].clone() };
+    edit(&mut w, Edit::SetStructure { index, value });
+    at_rest(&mut w);
+    assert_eq!(maps(w.state()), 2);
+    assert_eq!(w.state().state.goals()[1].structure, "Spinal cord");
+    w.state_mut().command(Command::Undo);
+    // Undo during a run takes the run back, and nothing else.
+    let before = (plan(w.state()), steps(w.state()));
+    begun(&mut w);
+    w.state_mut().command(Command::Undo);
+    at_rest(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), before);
+    // Another plan on show ends the run; the plan that it answers gets its maps, the other none.
+    let other = Plan { name: "Other".to_owned(), beams: vec![plan(w.state()).beams[0].clone()], ..plan(w.state()) };
+    edit(&mut w, Edit::AddPlan(other));
+    begun(&mut w);
+    w.state_mut().command(Command::ShowPlan(1));
+    at_rest(&mut w);
+    let of = |app: &App, at: usize| -> usize {
+        app.state.case().plans[at].beams.iter().filter(|beam| beam.fluence.is_some()).count()
+    };
+    assert_eq!((of(w.state(), 0), of(w.state(), 1)), (2, 0));
+    // Without a target there is nothing to optimise, and it says so.
+    w.state_mut().command(Command::ShowPlan(0));
+    begun(&mut w);
+    let set = w.state().state.case().structures.clone();
+    let index = set.structures.iter().position(|s| s.name == "PTV").expect("a target");
+    w.state_mut().command(Command::RemoveStructure { number: set.structures[index].number, sure: true });
+    at_rest(&mut w);
+    assert!(said(&w).contains("there is no target"), "{}", said(&w));
+}
+
+#[test]
+fn a_handle_is_dragged_the_plan_follows_and_one_undo_takes_both_back() {
+    let mut w = optimised("optimise_handle");
+    show_goals(&mut w);
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    let (before, done) = (plan(w.state()), steps(w.state()));
+    let cord = mean(w.state(), "Cord");
+    let name = "Handle Cord: Dmax <= 1.2 Gy";
+    let from = middle(&w, name);
+    w.hover_at(from);
+    w.run_steps(2);
+    w.drag_at(from);
+    w.run_steps(2);
+    for part in 1..=5 {
+        w.hover_at(from - vec2(8.0 * part as f32, 0.0));
+        w.run_steps(2);
+    }
+    let limit = w.state().state.goals()[1].limit();
+    assert!(limit < 1.15, "the limit follows the handle: {limit}");
+    assert_eq!(steps(w.state()), done + 1, "a drag is one step");
+    // While it lasts the optimiser's dose follows, the curve of before stays as a ghost, and goals that turn say so.
+    published(&mut w);
+    assert_eq!(status(w.state()), Some(DoseStatus::Preview));
+    let ghosts = w.state().state.ghost_curves();
+    let ghost = ghosts.iter().find(|(s, _)| s.name == "Cord").expect("a ghost").1.mean_gy();
+    assert!((ghost - cord).abs() < 1e-9);
+    let at = from - vec2(40.0, 0.0);
+    no_button(&mut w, at);
+    at_rest(&mut w);
+    assert_eq!(steps(w.state()), done + 1, "its maps are in the same step");
+    assert_ne!(plan(w.state()), before, "other maps");
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    assert!(mean(w.state(), "Cord") < cord, "{} of {cord}", mean(w.state(), "Cord"));
+    w.state_mut().command(Command::Undo);
+    at_rest(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), (before.clone(), done));
+    assert_eq!(w.state().state.goals()[1].limit(), 1.2);
+    // Esc while it is dragged brings limit and maps back.
+    let from = middle(&w, name);
+    w.hover_at(from);
+    w.run_steps(2);
+    w.drag_at(from);
+    w.run_steps(2);
+    w.hover_at(from - vec2(30.0, 0.0));
+    w.run_steps(2);
+    assert!(w.state().state.goals()[1].limit() < 1.2);
+    w.key_press(Key::Escape);
+    w.run_steps(2);
+    w.hover_at(from - vec2(35.0, 0.0));
+    w.run_steps(2);
+    no_button(&mut w, from - vec2(35.0, 0.0));
+    at_rest(&mut w);
+    assert_eq!(w.state().state.goals()[1].limit(), 1.2);
+    assert_eq!((plan(w.state()), steps(w.state())), (before, done));
+}
+
+#[test]
+fn a_goal_is_born_where_a_curve_is_taken() {
+    let mut w = optimised("optimise_born");
+    show_goals(&mut w);
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    // Between two handles of known places lies the plane of the plot.
+    let [low, high] = ["Handle Cord: Dmax <= 1.2 Gy", "Handle PTV: D95% >= 95 %"].map(|name| middle(&w, name));
+    let per_gy = (high.x - low.x) / (0.95 * 2.0 - 1.2);
+    let per_percent = (high.y - low.y) / 95.0;
+    let curves = w.state().state.curves_on_view();
+    let cord = curves.iter().find(|(s, _)| s.name == "Cord").expect("a curve").1;
+    let gy = cord.dose_at_percent(50.0);
+    let from = Pos2::new(low.x + per_gy * (gy as f32 - 1.2), low.y + per_percent * 50.0);
+    let done = steps(w.state());
+    w.hover_at(from);
+    w.run_steps(2);
+    w.drag_at(from);
+    w.run_steps(2);
+    for part in 1..=4 {
+        w.hover_at(from - vec2(6.0 * part as f32, 0.0));
+        w.run_steps(2);
+    }
+    let goals = w.state().state.goals();
+    assert_eq!(goals.len(), 4, "{goals:?}");
+    assert!(goals[3].to_string().starts_with("Cord: D5"), "{}", goals[3]);
+    assert!((goals[3].limit() - gy).abs() < 0.5 && goals[3].limit() < gy, "{} of {gy}", goals[3].limit());
+    no_button(&mut w, from - vec2(24.0, 0.0));
+    at_rest(&mut w);
+    assert_eq!(steps(w.state()), done + 1);
+    w.state_mut().command(Command::Undo);
+    w.run_steps(2);
+    assert_eq!(w.state().state.goals().len(), 3);
+}
+
+#[test]
+fn a_lock_keeps_a_goal_and_weights_are_kept_with_the_goals() {
+    let mut w = optimised("optimise_lock");
+    show_goals(&mut w);
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    let cord = |app: &App| -> f64 {
+        let curves = app.state.curves_on_view();
+        curves.iter().find(|(s, _)| s.name == "Cord").expect("a curve").1.max_gy()
+    };
+    w.get_by_label("Lock Cord: Dmax <= 1.2 Gy").click();
+    at_rest(&mut w);
+    let kept = w.state().state.goals()[1].kept().expect("a kept value");
+    // The target asks for more; the locked organ does not get it.
+    let mut goals = w.state().state.goals();
+    goals[0] = goals[0].clone().with_limit(110.0).with_weight(Some(30.0));
+    edit(&mut w, Edit::SetGoals(goals.clone()));
+    at_rest(&mut w);
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    let locked = cord(w.state());
+    assert!(locked < kept + 0.08, "{locked} for {kept}");
+    goals[1] = goals[1].clone().with_kept(None);
+    edit(&mut w, Edit::SetGoals(goals));
+    at_rest(&mut w);
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    assert!(cord(w.state()) > locked + 0.05, "{} without the lock, {locked} with it", cord(w.state()));
+    let read: Goal = w.state().state.goals()[0].to_string().parse().expect("a goal");
+    assert_eq!(read.weight(), 30.0);
+}
+
+#[test]
+fn a_turned_beam_of_an_optimised_plan_is_optimised_again_and_columns_of_others_stay() {
+    let mut w = optimised("optimise_gantry");
+    let (before, done) = (plan(w.state()), steps(w.state()));
+    w.state_mut().command(Command::Gantry { beam: 1, gantry_deg: 120.0, gesture: None });
+    w.run_steps(2);
+    assert!(w.state().state.optimise.is_running(), "the plan follows its beams");
+    at_rest(&mut w);
+    let after = plan(w.state());
+    assert_eq!(after.beams[1].control_points[0].gantry_deg, 120.0);
+    assert_ne!(after.beams[1].fluence, before.beams[1].fluence);
+    w.state_mut().command(Command::Undo);
+    w.state_mut().command(Command::Undo);
+    at_rest(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), (before, done), "undone, and not optimised again");
+}
+
+#[test]
+fn maps_of_a_run_that_is_killed_are_in_the_recovery() {
+    let state = folder("optimise_killed_state");
+    std::fs::remove_dir_all(&state).expect("an empty folder");
+    std::fs::create_dir_all(&state).expect("a folder");
+    let mut w = planned_with(Options { state_folder: Some(state.clone()), ..small_case("optimise_killed") });
+    begun(&mut w);
+    until(&mut w, "maps in the autosave", |_| {
+        let files = std::fs::read_dir(state.join("unsaved")).into_iter().flatten().flatten();
+        let mut texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+        texts.any(|text| text.contains("\"fluence\":{"))
+    });
+    assert_eq!(maps(w.state()), 0, "the case has none yet");
+}
+
+#[test]
+fn a_picture_of_each_state() {
+    let _ = Arc::new(());
+    let mut w = optimised("optimise_picture");
+    show_goals(&mut w);
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    let save = |w: &mut Window, name: &str| {
+        let picture = w.render().expect("a picture");
+        picture.save(folder("optimise_picture").join(name)).expect("saved");
+    };
+    save(&mut w, "rest.png");
+    let from = middle(&w, "Handle Cord: Dmax <= 1.2 Gy");
+    w.hover_at(from);
+    w.run_steps(2);
+    w.drag_at(from);
+    w.run_steps(2);
+    w.hover_at(from - vec2(40.0, 0.0));
+    w.run_steps(2);
+    published(&mut w);
+    save(&mut w, "drag.png");
+}
