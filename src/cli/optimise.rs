@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "MM", default_value_t = 5.0, value_parser = words::within(1.0, 20.0))]
     beamlets: f64,
 
-    /// Spacing of the voxels that objectives are asked of, mm
+    /// Spacing of the grid on which beamlets are computed, mm; between its voxels their doses are linear
     #[arg(long, value_name = "MM", default_value_t = 5.0, value_parser = words::grid)]
     rows: f64,
 

@@ -24,12 +24,14 @@ pub fn beamlet_doses(
     device: &Compute,
     control: &JobControl,
 ) -> Result<BeamletDoses, DoseError> {
-    answer(
+    let doses = answer(
         device,
         |card| cuda::influence::beamlet_doses(request, card, control),
         no_form("the influence of beamlets"),
         || cpu::influence::beamlet_doses(request, control),
-    )
+    )?;
+    tracing::debug!("influence of {} beamlets, ms: {:?}", request.beamlets.len(), doses.receipt.phases_ms);
+    Ok(doses)
 }
 
 /// The influence matrix where its products are fastest: on the card that it was made for, else on the CPU.

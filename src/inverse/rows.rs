@@ -2,7 +2,6 @@
 
 use engine::Random;
 use geometry::{Grid, Mask};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -51,32 +50,46 @@ pub struct Sampled<'a> {
 }
 
 impl Rows {
-    /// Samples structures on a grid. `distance_mm` has the distance of each voxel to the targets. Equal inputs give equal rows.
+    /// Samples structures on a grid. `distance_mm` tells the distance of a voxel to the targets. Equal inputs give equal rows.
     ///
     /// # Errors
     /// [`RowsError`] for a target or structure without any voxel; shells of distances may have none.
-    pub fn of(grid: &Arc<Grid>, structures: &[Sampled<'_>], distance_mm: &[f32]) -> Result<Self, RowsError> {
-        let mut chosen: Vec<(String, BTreeMap<usize, f64>)> = Vec::new();
+    pub fn of(
+        grid: &Arc<Grid>,
+        structures: &[Sampled<'_>],
+        distance_mm: &dyn Fn(usize) -> f32,
+    ) -> Result<Self, RowsError> {
+        let mut chosen: Vec<(String, Vec<(usize, f64)>)> = Vec::new();
+        // Shells share the mask of the body.
+        let mut last: Option<(&Mask, Vec<(usize, f64)>)> = None;
         for (n, structure) in structures.iter().enumerate() {
-            let mut volumes = volumes(grid, structure.mask);
-            if let Some([from, to]) = structure.beyond_target_mm {
-                volumes.retain(|voxel, _| (from..to).contains(&f64::from(distance_mm[*voxel])));
-            } else if volumes.is_empty() {
-                return Err(RowsError::Empty(structure.name.clone()));
-            }
+            let whole = match last.take().filter(|(mask, _)| std::ptr::eq(*mask, structure.mask)) {
+                Some((_, whole)) => whole,
+                None => volumes(grid, structure.mask),
+            };
+            let mut volumes: Vec<(usize, f64)> = match structure.beyond_target_mm {
+                Some([from, to]) => {
+                    let lies_in = |voxel: usize| (from..to).contains(&f64::from(distance_mm(voxel)));
+                    whole.iter().copied().filter(|(voxel, _)| lies_in(*voxel)).collect()
+                }
+                None if whole.is_empty() => return Err(RowsError::Empty(structure.name.clone())),
+                None => whole.clone(),
+            };
+            last = Some((structure.mask, whole));
             thin_out(&mut volumes, structure.most, n as u64);
             if !volumes.is_empty() {
                 chosen.push((structure.name.clone(), volumes));
             }
         }
-        let mut voxels: Vec<usize> = chosen.iter().flat_map(|(_, of)| of.keys().copied()).collect();
+        let mut voxels: Vec<usize> =
+            chosen.iter().flat_map(|(_, of)| of.iter().map(|(voxel, _)| *voxel)).collect();
         voxels.sort_unstable();
         voxels.dedup();
-        let row = |voxel: &usize| voxels.binary_search(voxel).unwrap_or_default() as u32;
-        let set = |(name, of): (String, BTreeMap<usize, f64>)| RowSet {
+        let row = |voxel: usize| voxels.binary_search(&voxel).unwrap_or_default() as u32;
+        let set = |(name, of): (String, Vec<(usize, f64)>)| RowSet {
             name,
-            rows: of.keys().map(row).collect(),
-            cm3: of.values().map(|cm3| *cm3 as f32).collect(),
+            rows: of.iter().map(|(voxel, _)| row(*voxel)).collect(),
+            cm3: of.iter().map(|(_, cm3)| *cm3 as f32).collect(),
         };
         let sets = chosen.into_iter().map(set).collect();
         Ok(Self { grid: Arc::clone(grid), voxels, sets })
@@ -87,31 +100,33 @@ impl Rows {
     }
 }
 
-/// Volume of a mask, on a grid of its own, in each voxel of another grid, cm3: each voxel of the mask counts where its centre lies.
-fn volumes(grid: &Grid, mask: &Mask) -> BTreeMap<usize, f64> {
+/// Volume of a mask, on a grid of its own, in each voxel of another grid that has any, cm3, ascending: each voxel of the mask counts
+/// where its centre lies.
+fn volumes(grid: &Grid, mask: &Mask) -> Vec<(usize, f64)> {
     let own = mask.grid();
-    let mut volumes = BTreeMap::new();
+    let mut volumes = vec![0.0_f64; grid.len()];
     for (voxel, coverage) in mask.iter() {
         let [i, j, k] = own.voxel_of(voxel);
         if let Some([x, y, z]) = grid.voxel_at(own.centre_mm(i, j, k)) {
-            *volumes.entry(grid.index(x, y, z)).or_insert(0.0) += f64::from(coverage) * own.voxel_cm3(k);
+            volumes[grid.index(x, y, z)] += f64::from(coverage) * own.voxel_cm3(k);
         }
     }
-    volumes
+    volumes.into_iter().enumerate().filter(|(_, cm3)| *cm3 > 0.0).collect()
 }
 
 /// Keeps at most so many voxels; the volumes of those that stay grow to the whole.
-fn thin_out(volumes: &mut BTreeMap<usize, f64>, most: usize, seed: u64) {
+fn thin_out(volumes: &mut Vec<(usize, f64)>, most: usize, seed: u64) {
     if volumes.len() <= most {
         return;
     }
-    let whole: f64 = volumes.values().sum();
+    let sum = |volumes: &[(usize, f64)]| volumes.iter().map(|(_, cm3)| cm3).sum::<f64>();
+    let whole = sum(volumes);
     let mut random = Random::new(seed);
-    let mut order: Vec<(u64, usize)> = volumes.keys().map(|voxel| (random.bits(), *voxel)).collect();
-    order.sort_unstable();
-    order[most..].iter().for_each(|(_, voxel)| {
-        volumes.remove(voxel);
-    });
-    let kept: f64 = volumes.values().sum();
-    volumes.values_mut().for_each(|cm3| *cm3 *= whole / kept);
+    let mut order: Vec<(u64, (usize, f64))> = volumes.iter().map(|of| (random.bits(), *of)).collect();
+    order.sort_unstable_by_key(|(bits, of)| (*bits, of.0));
+    order.truncate(most);
+    *volumes = order.into_iter().map(|(_, of)| of).collect();
+    volumes.sort_unstable_by_key(|(voxel, _)| *voxel);
+    let kept = sum(volumes);
+    volumes.iter_mut().for_each(|(_, cm3)| *cm3 *= whole / kept);
 }

@@ -20,6 +20,9 @@ const FALL_OFF_PER_MM: f64 = 0.05;
 const FAR_PART: f64 = 0.25;
 const FALL_OFF_WEIGHT: f64 = 0.1;
 
+/// Voxels of a target that become rows at most.
+const TARGET_ROWS: usize = 6000;
+
 /// Voxels of a shell that become rows at most.
 const SHELL_ROWS: usize = 3000;
 
@@ -27,7 +30,7 @@ const SHELL_ROWS: usize = 3000;
 pub struct Region<'a> {
     pub name: String,
     pub mask: &'a Mask,
-    /// Beamlets are those that see a target, and all its voxels are rows.
+    /// Beamlets are those that see a target.
     pub is_target: bool,
     /// Voxels that become rows at most, where it is no target.
     pub most_rows: usize,
@@ -43,8 +46,10 @@ pub struct Inputs<'a> {
     pub body: Option<&'a Mask>,
     /// Structures that objectives name, and those whose dose is followed.
     pub regions: Vec<Region<'a>>,
-    /// Spacing of the rows, mm.
+    /// Spacing of the dose grid, mm: that of the true dose, whose voxels are sampled.
     pub grid_mm: f64,
+    /// Spacing of the grid on which beamlets are computed, mm; their doses are linear between its voxels.
+    pub columns_mm: f64,
     /// Width of a beamlet along the leaves' travel, mm.
     pub beamlet_mm: f64,
     pub dose_to: DoseTo,
@@ -59,7 +64,10 @@ pub(super) type Field = (Arc<Machine>, Beamlets);
 pub(super) struct Setup {
     pub plan: Plan,
     pub patient: Arc<Patient>,
+    /// Of the true dose.
     pub grid: Arc<Grid>,
+    /// Of the beamlets.
+    pub coarse: Arc<Grid>,
     pub rows: Rows,
     /// Names of the targets.
     pub targets: Vec<String>,
@@ -71,7 +79,9 @@ pub(super) struct Setup {
 impl Setup {
     pub fn of(inputs: &Inputs<'_>) -> Result<Self, OptimiseError> {
         let image = inputs.patient.mass_density_g_cm3.grid();
-        let grid = Arc::new(dose_grid(image, inputs.corners_mm, inputs.grid_mm)?);
+        let [grid, coarse] = [inputs.grid_mm, inputs.columns_mm.max(inputs.grid_mm)]
+            .map(|mm| dose_grid(image, inputs.corners_mm, mm).map(Arc::new));
+        let (grid, coarse) = (grid?, coarse?);
         let targets = || inputs.regions.iter().filter(|region| region.is_target);
         let target_mm: Vec<DVec3> = targets().flat_map(|region| centres(region.mask)).collect();
         if target_mm.is_empty() {
@@ -80,8 +90,9 @@ impl Setup {
         Ok(Self {
             plan: inputs.plan.clone(),
             patient: Arc::clone(&inputs.patient),
-            rows: rows(inputs, &grid, &target_mm)?,
+            rows: rows(inputs, &grid, &coarse, &target_mm)?,
             grid,
+            coarse,
             targets: targets().map(|region| region.name.clone()).collect(),
             fields: fields(inputs, &target_mm)?,
             dose_to: inputs.dose_to,
@@ -93,13 +104,19 @@ impl Setup {
         self.fields.iter().map(|(_, beamlets)| beamlets.active.len()).sum()
     }
 
-    /// The request for the dose of a beam on the rows' grid.
-    pub fn request(&self, machine: &Arc<Machine>, beam: &Beam, quality: Quality) -> DoseRequest {
+    /// The request for the dose of a beam on a grid.
+    pub fn request(
+        &self,
+        machine: &Arc<Machine>,
+        beam: &Beam,
+        grid: &Arc<Grid>,
+        quality: Quality,
+    ) -> DoseRequest {
         DoseRequest {
             patient: Arc::clone(&self.patient),
             machine: Arc::clone(machine),
             beam: beam.clone(),
-            grid: Arc::clone(&self.grid),
+            grid: Arc::clone(grid),
             quality,
             dose_to: self.dose_to,
         }
@@ -112,7 +129,7 @@ impl Setup {
             && self.dose_to == other.dose_to
             && self.plan.fractions == other.plan.fractions
             && self.plan.position == other.plan.position
-            && *self.grid == *other.grid
+            && (&*self.grid, &*self.coarse) == (&*other.grid, &*other.coarse)
             && self.rows.voxels == other.rows.voxels
             && own.active == before.active
             && blank(&own.beam) == blank(&before.beam)
@@ -197,21 +214,30 @@ fn shell_name(shell: &[f64]) -> String {
 }
 
 /// The regions' rows and those of shells round the targets, which keep the dose outside low.
-fn rows(inputs: &Inputs<'_>, grid: &Arc<Grid>, target_mm: &[DVec3]) -> Result<Rows, OptimiseError> {
+fn rows(
+    inputs: &Inputs<'_>,
+    grid: &Arc<Grid>,
+    coarse: &Grid,
+    target_mm: &[DVec3],
+) -> Result<Rows, OptimiseError> {
     let mut sampled: Vec<Sampled<'_>> = Vec::new();
     for Region { name, mask, is_target, most_rows } in &inputs.regions {
-        let most = if *is_target { usize::MAX } else { *most_rows };
+        let most = if *is_target { TARGET_ROWS } else { *most_rows };
         sampled.push(Sampled { name: name.clone(), mask, most, beyond_target_mm: None });
     }
     let mut distance_mm = Vec::new();
     if let Some(mask) = inputs.body {
-        distance_mm = distances(grid, target_mm);
+        distance_mm = distances(coarse, target_mm);
         for shell in SHELLS_MM.windows(2) {
             let beyond_target_mm = Some([shell[0], shell[1]]);
             sampled.push(Sampled { name: shell_name(shell), mask, most: SHELL_ROWS, beyond_target_mm });
         }
     }
-    Ok(Rows::of(grid, &sampled, &distance_mm)?)
+    let of_voxel = |voxel: usize| {
+        let at = coarse.voxel_at(grid.centre_of_mm(voxel));
+        at.map_or(f32::INFINITY, |[i, j, k]| distance_mm[coarse.index(i, j, k)])
+    };
+    Ok(Rows::of(grid, &sampled, &of_voxel)?)
 }
 
 /// Voxel centres of a mask that are covered at least half.

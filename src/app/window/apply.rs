@@ -2,11 +2,11 @@
 
 use super::App;
 use crate::command::Command;
-use crate::state::{Selection, Workspace};
 use crate::state::files::FileAction;
 use crate::state::opening::Opening;
 use crate::state::results::Shown;
 use crate::state::slot::Slot;
+use crate::state::{Selection, Workspace};
 use crate::view::ViewState;
 
 impl App {

@@ -15,7 +15,7 @@ pub struct OptimiseQuery {
     pub(super) goals: Vec<Goal>,
     pub(super) settings: Settings,
     pub(super) densities: Densities,
-    /// Spacing of the sampled voxels, mm.
+    /// Spacing of the grid on which beamlets are computed, mm.
     pub(super) rows_mm: f64,
     /// Width of a beamlet along the leaves' travel, mm.
     pub(super) beamlet_mm: f64,
@@ -61,7 +61,7 @@ impl OptimiseQuery {
 
     /// Whether rows and fields are the same: other goals are answered from the same columns.
     pub fn has_rows_of(&self, other: &Self) -> bool {
-        let settings = |s: &Settings| (s.dose_to, s.device, s.machine_changes);
+        let settings = |s: &Settings| (s.dose_to, s.device, s.machine_changes, s.grid_mm);
         self.densities == other.densities
             && settings(&self.settings) == settings(&other.settings)
             && (self.rows_mm, self.beamlet_mm) == (other.rows_mm, other.beamlet_mm)

@@ -202,7 +202,13 @@ fn draw(ui: &Ui, state: &State, row: &GoalRow, (at, place): (Pos2, Place), told:
     };
     let painter = ui.painter();
     if row.goal.kept().is_some() {
-        painter.rect(Rect::from_center_size(at, Vec2::splat(1.5 * HALF)), 1.0, colour, edge, egui::StrokeKind::Middle);
+        painter.rect(
+            Rect::from_center_size(at, Vec2::splat(1.5 * HALF)),
+            1.0,
+            colour,
+            edge,
+            egui::StrokeKind::Middle,
+        );
     } else {
         let towards = match (place.is_volume, row.goal.bound) {
             (false, Bound::AtMost) => vec2(-1.0, 0.0),

@@ -206,13 +206,7 @@ pub(super) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]
 }
 
 /// The curves with those of before the last drag, and the goals as handles.
-fn plot_with_handles(
-    ui: &mut Ui,
-    state: &State,
-    axes: &Axes,
-    curves: &[Curve<'_>],
-    commands: &mut Commands,
-) {
+fn plot_with_handles(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>], commands: &mut Commands) {
     theme::plate(ui, |ui| {
         let plot = plot_here(ui, state, axes, curves, &state.ghost_curves());
         if !axes.display.differential {

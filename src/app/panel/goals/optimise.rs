@@ -63,7 +63,10 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
         let scale = 10_f64.powf(weight.log10().floor() - 1.0);
         set(goal.clone().with_weight(Some((weight / scale).round() * scale)), gesture(&slider));
     }
-    slider.on_hover_text(format!("Weight {:.2}: a larger one counts more against the other goals", goal.weight()));
+    slider.on_hover_text(format!(
+        "Weight {:.2}: a larger one counts more against the other goals",
+        goal.weight()
+    ));
     let value = answer.as_ref().ok().map(|outcome| (100.0 * outcome.value).round() / 100.0);
     let is_kept = goal.kept().is_some();
     let lock = Button::selectable(is_kept, RichText::new("lock").small()).min_size(vec2(LOCK, 0.0));
