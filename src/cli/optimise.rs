@@ -41,9 +41,9 @@ pub struct Args {
     #[arg(long, value_name = "MM", default_value_t = 5.0, value_parser = words::within(1.0, 20.0))]
     beamlets: f64,
 
-    /// Spacing of the grid on which beamlets are computed, mm; between its voxels their doses are linear
-    #[arg(long, value_name = "MM", default_value_t = 5.0, value_parser = words::grid)]
-    rows: f64,
+    /// Spacing of the voxels that objectives are asked of, mm; left out: that of the dose grid
+    #[arg(long, value_name = "MM", value_parser = words::grid)]
+    rows: Option<f64>,
 
     /// Plan to write, with maps (.toml)
     #[arg(long, value_name = "FILE")]

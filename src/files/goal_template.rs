@@ -15,12 +15,13 @@ macro_rules! asset {
 }
 
 /// Name and text of each template that comes with the program.
-const SHIPPED: [(&str, &str); 5] = [
+const SHIPPED: [(&str, &str); 6] = [
     asset!("icru-target"),
     asset!("quantec-thorax"),
     asset!("quantec-head-neck"),
     asset!("quantec-pelvis"),
     asset!("rtog-0617-lung"),
+    asset!("tg119-c-shape"),
 ];
 
 /// Most goals of a template.

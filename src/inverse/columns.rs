@@ -7,9 +7,6 @@ use case::Beam;
 use engine::cccs::{DoseError, DoseRequest};
 use engine::influence::{InfluenceRequest, Matrix, beamlet_doses};
 use engine::{Compute, JobControl};
-use geometry::Grid;
-use glam::DVec3;
-use rayon::prelude::*;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -41,8 +38,7 @@ pub enum ColumnError {
 const MOST_BYTES: usize = 4 << 30;
 
 impl BeamColumns {
-    /// The columns of a beam. The request has the patient, machine, quality and the grid on which beamlets are computed; its beam is
-    /// replaced.
+    /// The columns of a beam. The request has the patient, machine, grid and quality; its beam is replaced.
     ///
     /// # Errors
     /// [`ColumnError`].
@@ -54,75 +50,14 @@ impl BeamColumns {
         device: &Compute,
         control: &JobControl,
     ) -> Result<Self, ColumnError> {
-        let between = Between::new(rows, &request.grid);
         let beam = Beam { mu: UNIT_MU * f64::from(fractions), ..beamlets.beam.clone() };
         let request = InfluenceRequest {
             dose: DoseRequest { beam, ..request.clone() },
             beamlets: beamlets.active.clone().into(),
-            voxels: Arc::clone(&between.voxels),
+            voxels: rows.voxels.clone().into(),
         };
-        let coarse = beamlet_doses(&request, device, control)?.gy;
-        let count = rows.voxels.len();
-        if request.dose.grid == rows.grid {
-            return Ok(Self { gy: Arc::new(coarse) });
-        }
-        let mut gy = vec![0.0_f32; count * beamlets.active.len()];
-        let columns = gy.par_chunks_mut(count.max(1)).zip(coarse.par_chunks(between.voxels.len().max(1)));
-        columns.for_each(|(column, coarse)| {
-            for (gy, corners) in column.iter_mut().zip(&between.corners) {
-                *gy = corners.iter().map(|(voxel, share)| share * coarse[*voxel as usize]).sum();
-            }
-        });
-        Ok(Self { gy: Arc::new(gy) })
+        Ok(Self { gy: Arc::new(beamlet_doses(&request, device, control)?.gy) })
     }
-}
-
-/// Rows as points between the voxels of a coarser grid, trilinear.
-struct Between {
-    /// Voxels of the coarse grid that any row lies beside, ascending.
-    voxels: Arc<[usize]>,
-    /// Of each row the eight round it, by their place among those, with their shares.
-    corners: Vec<[(u32, f32); 8]>,
-}
-
-impl Between {
-    fn new(rows: &Rows, coarse: &Grid) -> Self {
-        if *rows.grid == *coarse {
-            return Self { voxels: rows.voxels.clone().into(), corners: Vec::new() };
-        }
-        let corners_of = |voxel: &usize| cell_round(coarse, rows.grid.centre_of_mm(*voxel));
-        let cells: Vec<[(usize, f32); 8]> = rows.voxels.par_iter().map(corners_of).collect();
-        let mut voxels: Vec<usize> = cells.iter().flatten().map(|(voxel, _)| *voxel).collect();
-        voxels.sort_unstable();
-        voxels.dedup();
-        let place = |voxel: usize| voxels.binary_search(&voxel).unwrap_or_default() as u32;
-        let corners = cells.par_iter().map(|cell| cell.map(|(voxel, share)| (place(voxel), share)));
-        let corners = corners.collect();
-        Self { voxels: voxels.into(), corners }
-    }
-}
-
-/// The eight voxels of an even grid round a point (patient LPS, mm) and their shares; at the rim and beyond, those of the rim.
-fn cell_round(grid: &Grid, at_mm: DVec3) -> [(usize, f32); 8] {
-    let local = grid.local_from_patient(at_mm);
-    let [x, y] = grid.spacing_xy_mm();
-    let spacing_mm = [x, y, grid.even_plane_spacing_mm().unwrap_or(x)];
-    let size = grid.size();
-    let low_and_part: [(usize, f32); 3] = std::array::from_fn(|a| {
-        let place = (local[a] / spacing_mm[a]).clamp(0.0, size[a].saturating_sub(1) as f64);
-        let low = (place as usize).min(size[a].saturating_sub(2));
-        (low, (place - low as f64) as f32)
-    });
-    std::array::from_fn(|corner| {
-        let mut share = 1.0;
-        let at: [usize; 3] = std::array::from_fn(|a| {
-            let (low, part) = low_and_part[a];
-            let is_high = corner >> a & 1 == 1;
-            share *= if is_high { part } else { 1.0 - part };
-            (low + usize::from(is_high)).min(size[a] - 1)
-        });
-        (grid.index(at[0], at[1], at[2]), share)
-    })
 }
 
 fn refused(rows: usize, beamlets: usize) -> ColumnError {
@@ -179,28 +114,6 @@ impl Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RowSet;
-
-    /// A linear dose is exact between the voxels of the coarse grid.
-    #[test]
-    fn rows_between_voxels_are_exact_in_a_linear_dose() {
-        let grid = |first: f64, mm: f64, n: usize| {
-            Arc::new(Grid::axis_aligned(DVec3::splat(first), DVec3::splat(mm), [n, n + 1, n + 2]).unwrap())
-        };
-        let (coarse, fine) = (grid(-10.0, 5.0, 5), grid(-9.0, 2.0, 8));
-        let dose = |at: DVec3| at.dot(DVec3::new(0.3, -0.2, 0.5)) + 20.0;
-        let voxels: Vec<usize> = (0..fine.len()).step_by(7).collect();
-        let sets: Vec<RowSet> = Vec::new();
-        let rows = Rows { grid: Arc::clone(&fine), voxels, sets };
-        let between = Between::new(&rows, &coarse);
-        for (voxel, corners) in rows.voxels.iter().zip(&between.corners) {
-            let of = |(n, share): &(u32, f32)| {
-                f64::from(*share) * dose(coarse.centre_of_mm(between.voxels[*n as usize]))
-            };
-            let (got, want) = (corners.iter().map(of).sum::<f64>(), dose(fine.centre_of_mm(*voxel)));
-            assert!((got - want).abs() < 1e-5, "{voxel}: {got} for {want}");
-        }
-    }
 
     /// The transposed product is that of the matrix: <A x, w> = <x, A^T w>.
     #[test]

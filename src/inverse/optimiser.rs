@@ -201,7 +201,7 @@ impl Optimiser {
     pub fn advance(&mut self, control: &JobControl, watch: &mut Watch<'_>) -> Result<(), OptimiseError> {
         if let Some(next) = self.made.iter().position(Option::is_none) {
             let (machine, beamlets) = &self.setup.fields[next];
-            let request = self.setup.request(machine, &beamlets.beam, &self.setup.coarse, Quality::Fast);
+            let request = self.setup.request(machine, &beamlets.beam, Quality::Fast);
             let fractions = self.setup.plan.fractions;
             let device = &self.setup.device;
             let columns = BeamColumns::of(&request, beamlets, &self.setup.rows, fractions, device, control)?;
@@ -314,7 +314,7 @@ impl Optimiser {
         for ((machine, beamlets), own) in setup.by_field(&self.fluences) {
             let mut beam = beamlets.with(own);
             beam.mu = UNIT_MU;
-            let request = setup.request(machine, &beam, &setup.grid, Quality::Standard);
+            let request = setup.request(machine, &beam, Quality::Standard);
             let dose = beam_dose(&request, &setup.device, control)?.gy;
             let times = setup.plan.fractions as f32;
             let voxels = setup.rows.voxels.iter();

@@ -20,6 +20,9 @@ const FALL_OFF_PER_MM: f64 = 0.05;
 const FAR_PART: f64 = 0.25;
 const FALL_OFF_WEIGHT: f64 = 0.1;
 
+/// Spacing of the grid on which distances to the targets are computed, mm at least.
+const DISTANCE_MM: f64 = 5.0;
+
 /// Voxels of a target that become rows at most.
 const TARGET_ROWS: usize = 6000;
 
@@ -46,10 +49,9 @@ pub struct Inputs<'a> {
     pub body: Option<&'a Mask>,
     /// Structures that objectives name, and those whose dose is followed.
     pub regions: Vec<Region<'a>>,
-    /// Spacing of the dose grid, mm: that of the true dose, whose voxels are sampled.
+    /// Spacing of the dose grid whose voxels are sampled, mm: that on which the plan is judged, else penumbras differ from those of
+    /// the true dose.
     pub grid_mm: f64,
-    /// Spacing of the grid on which beamlets are computed, mm; their doses are linear between its voxels.
-    pub columns_mm: f64,
     /// Width of a beamlet along the leaves' travel, mm.
     pub beamlet_mm: f64,
     pub dose_to: DoseTo,
@@ -64,10 +66,7 @@ pub(super) type Field = (Arc<Machine>, Beamlets);
 pub(super) struct Setup {
     pub plan: Plan,
     pub patient: Arc<Patient>,
-    /// Of the true dose.
     pub grid: Arc<Grid>,
-    /// Of the beamlets.
-    pub coarse: Arc<Grid>,
     pub rows: Rows,
     /// Names of the targets.
     pub targets: Vec<String>,
@@ -79,9 +78,8 @@ pub(super) struct Setup {
 impl Setup {
     pub fn of(inputs: &Inputs<'_>) -> Result<Self, OptimiseError> {
         let image = inputs.patient.mass_density_g_cm3.grid();
-        let [grid, coarse] = [inputs.grid_mm, inputs.columns_mm.max(inputs.grid_mm)]
-            .map(|mm| dose_grid(image, inputs.corners_mm, mm).map(Arc::new));
-        let (grid, coarse) = (grid?, coarse?);
+        let grid = Arc::new(dose_grid(image, inputs.corners_mm, inputs.grid_mm)?);
+        let coarse = dose_grid(image, inputs.corners_mm, inputs.grid_mm.max(DISTANCE_MM))?;
         let targets = || inputs.regions.iter().filter(|region| region.is_target);
         let target_mm: Vec<DVec3> = targets().flat_map(|region| centres(region.mask)).collect();
         if target_mm.is_empty() {
@@ -92,7 +90,6 @@ impl Setup {
             patient: Arc::clone(&inputs.patient),
             rows: rows(inputs, &grid, &coarse, &target_mm)?,
             grid,
-            coarse,
             targets: targets().map(|region| region.name.clone()).collect(),
             fields: fields(inputs, &target_mm)?,
             dose_to: inputs.dose_to,
@@ -104,19 +101,13 @@ impl Setup {
         self.fields.iter().map(|(_, beamlets)| beamlets.active.len()).sum()
     }
 
-    /// The request for the dose of a beam on a grid.
-    pub fn request(
-        &self,
-        machine: &Arc<Machine>,
-        beam: &Beam,
-        grid: &Arc<Grid>,
-        quality: Quality,
-    ) -> DoseRequest {
+    /// The request for the dose of a beam on the rows' grid.
+    pub fn request(&self, machine: &Arc<Machine>, beam: &Beam, quality: Quality) -> DoseRequest {
         DoseRequest {
             patient: Arc::clone(&self.patient),
             machine: Arc::clone(machine),
             beam: beam.clone(),
-            grid: Arc::clone(grid),
+            grid: Arc::clone(&self.grid),
             quality,
             dose_to: self.dose_to,
         }
@@ -129,7 +120,7 @@ impl Setup {
             && self.dose_to == other.dose_to
             && self.plan.fractions == other.plan.fractions
             && self.plan.position == other.plan.position
-            && (&*self.grid, &*self.coarse) == (&*other.grid, &*other.coarse)
+            && *self.grid == *other.grid
             && self.rows.voxels == other.rows.voxels
             && own.active == before.active
             && blank(&own.beam) == blank(&before.beam)

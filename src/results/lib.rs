@@ -43,8 +43,7 @@ pub use machine::MachineOf;
 pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs};
 pub use node::{Node, Standing};
 pub use optimise::{
-    BEAMLET_MM, LiveOptimiser, OptimiseJob, OptimiseQuery, OptimisedPlan, Optimum, ROWS_MM, Step,
-    optimise_plan,
+    BEAMLET_MM, LiveOptimiser, OptimiseJob, OptimiseQuery, OptimisedPlan, Optimum, Step, optimise_plan,
 };
 pub use patient::{Densities, MaskOf};
 pub use plan_dose::{DoseOfPlan, Summed};

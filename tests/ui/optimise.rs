@@ -22,7 +22,7 @@ fn planned_with(options: Options) -> Window {
     let mut w = window(options);
     until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
     let optimise = &mut w.state_mut().state.optimise;
-    (optimise.rows_mm, optimise.beamlet_mm) = (5.0, 10.0);
+    (optimise.rows_mm, optimise.beamlet_mm) = (Some(5.0), 10.0);
     sphere(&mut w, "PTV", StructureKind::Ptv, DVec3::ZERO, 8.0);
     sphere(&mut w, "Cord", StructureKind::Organ, DVec3::new(13.0, 0.0, 0.0), 5.0);
     let mut plan = plan(w.state());

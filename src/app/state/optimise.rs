@@ -4,7 +4,7 @@ use super::State;
 use super::results::DISPLAYED;
 use analysis::{Dvh, GoalRow, Unanswered, is_computed, scorecard};
 use case::{Beam, Case, DoseStatus, FluenceMap, Plan, Structure, StructureKind};
-use results::{BEAMLET_MM, DvhOf, LiveOptimiser, OptimiseQuery, Optimum, ROWS_MM};
+use results::{BEAMLET_MM, DvhOf, LiveOptimiser, OptimiseQuery, Optimum};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ pub type OptimiserPlace = Arc<Mutex<Option<LiveOptimiser>>>;
 #[derive(Debug)]
 pub struct Optimise {
     /// Spacing of the voxels that objectives are asked of, mm.
-    pub rows_mm: f64,
+    pub rows_mm: Option<f64>,
     /// Width of a beamlet along the leaves' travel, mm.
     pub beamlet_mm: f64,
     pub(crate) place: OptimiserPlace,
@@ -46,7 +46,7 @@ pub struct Optimise {
 impl Default for Optimise {
     fn default() -> Self {
         Self {
-            rows_mm: ROWS_MM,
+            rows_mm: None,
             beamlet_mm: BEAMLET_MM,
             place: OptimiserPlace::default(),
             run: None,
@@ -148,7 +148,7 @@ impl State {
     }
 
     pub(crate) fn optimise_query_of(&self, plan: usize) -> Result<OptimiseQuery, String> {
-        let sizes = [self.optimise.rows_mm, self.optimise.beamlet_mm];
+        let sizes = (self.optimise.rows_mm, self.optimise.beamlet_mm);
         OptimiseQuery::of(self.case(), plan, self.goals(), &self.results.settings, sizes)
     }
 

@@ -14,8 +14,8 @@ use std::time::Instant;
 /// The case that is optimised where none is named, and what is asked of it: TG-119's C-shape, its core less strictly.
 const CASE: &str = "demo:tg119";
 const GOALS: [&str; 3] = ["PTV: D95% >= 50 Gy", "PTV: D10% <= 55 Gy", "Core: D10% <= 25 Gy"];
-/// Spacing of the rows and width of the beamlets, mm.
-const SAMPLED_MM: [f64; 2] = [5.0, 5.0];
+/// Width of the beamlets, mm.
+const BEAMLET_MM: f64 = 5.0;
 /// A drag lowers the last goal's limit by this part at a time, and turns the first beam by so much, degrees.
 const DRAG_PART: f64 = 0.01;
 const TURN_DEG: f64 = 2.0;
@@ -48,7 +48,7 @@ struct Run {
 
 impl Run {
     fn query(&self) -> Result<OptimiseQuery, Failure> {
-        let query = OptimiseQuery::of(&self.case, 0, self.goals.clone(), &self.settings, SAMPLED_MM);
+        let query = OptimiseQuery::of(&self.case, 0, self.goals.clone(), &self.settings, (None, BEAMLET_MM));
         query.map_err(Failure::Words)
     }
 

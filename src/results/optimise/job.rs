@@ -19,8 +19,8 @@ pub struct OptimiseJob<'a> {
     pub plan: &'a Plan,
     pub goals: &'a [Goal],
     pub settings: &'a Settings,
-    /// Spacing of the grid on which beamlets are computed, mm.
-    pub rows_mm: f64,
+    /// Spacing of the sampled voxels, mm; `None`: that of the dose grid.
+    pub rows_mm: Option<f64>,
     /// Width of a beamlet along the leaves' travel, mm.
     pub beamlet_mm: f64,
 }
@@ -52,7 +52,8 @@ pub fn optimise_plan(
     }
     let ready = graph.full(&densities, control)?;
     let image = ready.patient().mass_density_g_cm3.grid();
-    let grid = dose_grid(image, ready.corners_mm(), settings.grid_mm).map_err(Failure::here)?;
+    let grid_mm = job.rows_mm.unwrap_or(settings.grid_mm);
+    let grid = dose_grid(image, ready.corners_mm(), grid_mm).map_err(Failure::here)?;
     let asked = Asked::of((case, plan, goals), false, &grid, &graph, control)?;
     let inputs = Inputs {
         plan,
@@ -60,8 +61,7 @@ pub fn optimise_plan(
         corners_mm: ready.corners_mm(),
         body: ready.body().map(|mask| &**mask),
         regions: asked.regions(ORGAN_ROWS),
-        grid_mm: settings.grid_mm,
-        columns_mm: job.rows_mm,
+        grid_mm,
         beamlet_mm: job.beamlet_mm,
         dose_to: settings.dose_to,
         device: settings.device.resolve().map_err(Failure::here)?,

@@ -121,7 +121,7 @@ impl LiveOptimiser {
         }
         let ready = graph.full(&query.densities, control)?;
         let image = ready.patient().mass_density_g_cm3.grid();
-        let grid = dose_grid(image, ready.corners_mm(), query.settings.grid_mm).map_err(Failure::here)?;
+        let grid = dose_grid(image, ready.corners_mm(), query.grid_mm()).map_err(Failure::here)?;
         let asked = Asked::of((&query.case, &query.plan, &query.goals), true, &grid, graph, control)?;
         let before = before.map(|own| Before { optimiser: &own.optimiser, is_same_run: own.run == run });
         let mut plan = Plan::clone(&query.plan);
@@ -138,8 +138,7 @@ impl LiveOptimiser {
             corners_mm: ready.corners_mm(),
             body: ready.body().map(|mask| &**mask),
             regions: asked.regions(most_rows),
-            grid_mm: query.settings.grid_mm,
-            columns_mm: query.rows_mm,
+            grid_mm: query.grid_mm(),
             beamlet_mm: query.beamlet_mm,
             dose_to: query.settings.dose_to,
             device: query.settings.device.resolve().map_err(Failure::here)?,

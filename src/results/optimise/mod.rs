@@ -11,9 +11,6 @@ pub use query::OptimiseQuery;
 
 use case::{Structure, StructureKind};
 
-/// Spacing of the grid on which beamlets are computed, mm, unless chosen.
-pub const ROWS_MM: f64 = 5.0;
-
 /// Width of a beamlet along the leaves' travel, mm, unless chosen.
 pub const BEAMLET_MM: f64 = 5.0;
 

@@ -15,8 +15,8 @@ pub struct OptimiseQuery {
     pub(super) goals: Vec<Goal>,
     pub(super) settings: Settings,
     pub(super) densities: Densities,
-    /// Spacing of the grid on which beamlets are computed, mm.
-    pub(super) rows_mm: f64,
+    /// Spacing of the sampled voxels, mm; `None`: that of the dose grid.
+    pub(super) rows_mm: Option<f64>,
     /// Width of a beamlet along the leaves' travel, mm.
     pub(super) beamlet_mm: f64,
 }
@@ -31,7 +31,7 @@ impl OptimiseQuery {
         plan: usize,
         goals: Vec<Goal>,
         settings: &Settings,
-        [rows_mm, beamlet_mm]: [f64; 2],
+        (rows_mm, beamlet_mm): (Option<f64>, f64),
     ) -> Result<Self, String> {
         let densities = Densities::of(case, settings).ok_or("the case has no CT")?;
         let plan = case.plans.get(plan).ok_or("the case has no plan")?;
@@ -49,6 +49,10 @@ impl OptimiseQuery {
         let case = Case { doses: Vec::new(), ..case.clone() };
         let plan = Arc::clone(plan);
         Ok(Self { case, plan, goals, settings: settings.clone(), densities, rows_mm, beamlet_mm })
+    }
+
+    pub(super) fn grid_mm(&self) -> f64 {
+        self.rows_mm.unwrap_or(self.settings.grid_mm)
     }
 
     pub fn plan(&self) -> &Arc<Plan> {
