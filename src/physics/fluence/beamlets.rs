@@ -173,15 +173,25 @@ impl BeamletFluence {
                 on_source(source, point, distance_mm, mm * plane_mm / self.optics.sad_mm, plane_mm)
                     / source.sigma_mm
             };
-            let jaws = line.jaws_mm.map(|mm| on(mm, line.jaw_distance_mm));
-            let through = |side: &[f64; 2]| {
-                let [low, high] = side.map(|mm| on(mm, self.leaf_distance_mm));
-                let mass = |low: f64, high: f64| (cumulative(high) - cumulative(low)).max(0.0);
-                line.jaw_transmission * mass(low, high)
-                    + (1.0 - line.jaw_transmission) * mass(low.max(jaws[0]), high.min(jaws[1]))
+            let [low, high] = line.jaws_mm.map(|mm| on(mm, line.jaw_distance_mm));
+            // Part of the source below a side of a span, and of that what the jaws leave open.
+            let below = |side_mm: f64| {
+                let at = on(side_mm, self.leaf_distance_mm);
+                let whole = cumulative(at);
+                let within = at.clamp(low, high.max(low));
+                [whole, if within == at { whole } else { cumulative(within) }]
             };
             shares.clear();
-            shares.extend(line.sides_mm.iter().map(through));
+            let mut before: Option<(f64, [f64; 2])> = None;
+            for side in &line.sides_mm {
+                // Spans lie beside each other: the low side is the high one of the last.
+                let first =
+                    before.filter(|(mm, _)| *mm == side[0]).map_or_else(|| below(side[0]), |(_, at)| at);
+                let last = below(side[1]);
+                let [whole, within] = [0, 1].map(|n| (last[n] - first[n]).max(0.0));
+                shares.push(line.jaw_transmission * whole + (1.0 - line.jaw_transmission) * within);
+                before = Some((side[1], last));
+            }
         }
         self.scale * source.share * self.optics.nearer_source(source, distance_mm)
     }

@@ -251,52 +251,68 @@ impl LocalShares {
         let stencils =
             ORDERS.map(|order| Stencil::new(&padded.lattice, order, beam, lattice_from_kernel, tilts));
         let kernel_from_lattice = lattice_from_kernel.transpose();
-        let shares_of = |(voxel, terma): (&u32, &[f32; CHANNELS])| {
-            let (from, place) = padded.of(*voxel as usize);
-            let at = DVec3::from([0, 1, 2].map(|a| place[a] as f64 * padded.lattice.spacing_mm[a]));
-            let ray = kernel_from_lattice * (at - source_mm);
+        let mut number_of = vec![u32::MAX; density.len()];
+        let mut rays = Vec::with_capacity(lit.voxels.len());
+        for (n, voxel) in lit.voxels.iter().enumerate() {
+            let (at, place) = padded.of(*voxel as usize);
+            number_of[at] = n as u32;
+            let at_mm = DVec3::from([0, 1, 2].map(|a| place[a] as f64 * padded.lattice.spacing_mm[a]));
+            let ray = kernel_from_lattice * (at_mm - source_mm);
             let tilt =
                 if ray.z > 0.0 { tilts.at([ray.x / ray.z, ray.y / ray.z].map(|t| t as f32)) } else { 0 };
-            let primary = density[from] * (terma[0] + terma[1]);
-            let mut shares: Vec<Share> = Vec::new();
+            rays.push((place, tilt));
+        }
+        // Sampled voxels are few beside the lit ones: each looks for those within reach.
+        let shares_of = |(row, to): (usize, &usize)| {
+            let mut shares: Vec<(u32, Share)> = Vec::new();
             for (order, stencil) in ORDERS.iter().zip(&stencils) {
-                let layer = tilt * padded.lattice.size[order[2]] + place[order[2]];
-                let powers = &stencil.table[layer * stencil.offsets.len()..][..stencil.offsets.len()];
-                let inside = |to: &[i32; 3]| {
-                    (0..3).all(|n| {
-                        let at = place[order[n]] as i32 + to[n];
-                        (0..padded.lattice.size[order[n]] as i32).contains(&at)
-                    })
-                };
-                let index = |to: &[i32; 3]| {
-                    let by: i32 = (0..3).map(|n| to[n] * padded.steps[order[n]] as i32).sum();
-                    from.wrapping_add_signed(by as isize)
-                };
-                for (offset, powers) in stencil.offsets.iter().zip(powers) {
-                    if !inside(&offset.to) {
+                let steps = order.map(|a| padded.steps[a] as i32);
+                let by = |offset: &[i32; 3]| (0..3).map(|n| offset[n] * steps[n]).sum::<i32>() as isize;
+                for (n, offset) in stencil.offsets.iter().enumerate() {
+                    let Some(from) = to.checked_add_signed(-by(&offset.to)) else { continue };
+                    let Some(number) = number_of.get(from).copied().filter(|n| *n != u32::MAX) else {
+                        continue;
+                    };
+                    // The path stays in the lattice where both its ends do, and an index beyond a side is one of the padding or of the
+                    // next row: the place tells.
+                    let (place, tilt) = rays[number as usize];
+                    let inside = (0..3).all(|axis| {
+                        let at = place[order[axis]] as i32 + offset.to[axis];
+                        (0..padded.lattice.size[order[axis]] as i32).contains(&at)
+                    });
+                    if !inside {
                         continue;
                     }
-                    let to = index(&offset.to);
-                    if sampled[to] < 0 {
-                        continue;
-                    }
-                    let along = offset.path.iter().map(|(at, part)| part * density[index(at)]);
+                    let layer = tilt * padded.lattice.size[order[2]] + place[order[2]];
+                    let [a, b, c] = stencil.table[layer * stencil.offsets.len() + n].of_density;
+                    let along =
+                        offset.path.iter().map(|(at, part)| part * density[from.wrapping_add_signed(by(at))]);
                     let mean = along.sum::<f32>().min(DENSEST);
-                    let [a, b, c] = powers.of_density;
-                    let share = density[to] * primary * (a + mean * (b + mean * c));
-                    shares.push(Share { number: sampled[to] as u32, share });
+                    let terma = &lit.terma[number as usize];
+                    let primary = density[from] * (terma[0] + terma[1]);
+                    let share = density[*to] * primary * (a + mean * (b + mean * c));
+                    shares.push((number, Share { number: row as u32, share }));
                 }
             }
             shares
         };
-        let all: Vec<Vec<Share>> = lit.voxels.par_iter().zip(&lit.terma).map(shares_of).collect();
-        let mut first = Vec::with_capacity(all.len() + 1);
-        first.push(0);
-        let mut so_far = 0;
-        first.extend(all.iter().map(|shares| {
-            so_far += shares.len() as u32;
-            so_far
-        }));
-        Self { first, shares: all.concat() }
+        let mut to = vec![usize::MAX; sampled.iter().filter(|row| **row >= 0).count()];
+        for (at, row) in sampled.iter().enumerate().filter(|(_, row)| **row >= 0) {
+            to[row.unsigned_abs() as usize] = at;
+        }
+        let all: Vec<Vec<(u32, Share)>> = to.par_iter().enumerate().map(shares_of).collect();
+        let mut first = vec![0_u32; lit.voxels.len() + 1];
+        all.iter().flatten().for_each(|(number, _)| first[*number as usize + 1] += 1);
+        for n in 1..first.len() {
+            first[n] += first[n - 1];
+        }
+        let mut next = first.clone();
+        let mut shares = vec![Share::default(); first.last().copied().unwrap_or(0) as usize];
+        for (number, share) in all.iter().flatten() {
+            let at = &mut next[*number as usize];
+            shares[*at as usize] = *share;
+            *at += 1;
+        }
+        Self { first, shares }
     }
 }
