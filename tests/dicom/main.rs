@@ -5,10 +5,10 @@ mod attributes;
 mod bad_input;
 #[path = "../common/mod.rs"]
 mod common;
+mod contours;
 mod ct;
 mod doors;
 mod export;
-mod images;
 mod imaging;
 mod patients;
 mod peers;

@@ -96,32 +96,6 @@ fn a_missing_jaw_is_as_open_as_the_leaves_are() {
 }
 
 #[test]
-fn contradictory_plans_are_refused_by_name() {
-    let mut pointless = arc();
-    pointless.remove_element(tags::CONTROL_POINT_SEQUENCE);
-    for (beams, words) in [
-        (vec![pointless], "no control points"),
-        (vec![arc(), arc()], "two of its beams"),
-        (vec![], "no external beams"),
-    ] {
-        let error = read(beams).unwrap_err().to_string();
-        assert!(error.contains(words) && error.contains("rp.dcm"), "'{words}' in '{error}'");
-    }
-}
-
-#[test]
-fn a_plan_for_another_position_than_the_ct_is_not_computed() {
-    let folder = Folder::new("position");
-    let mut ct = slice(1, 0.0, 0);
-    set(&mut ct, tags::PATIENT_POSITION, VR::CS, "FFS");
-    folder.put("ct", &ct);
-    folder.put("rp", &plan(vec![fixed("1", &[])]));
-    let case = open(&folder).unwrap();
-    assert!(case.plans[0].beams[0].read_only.as_deref().unwrap().contains("FFS"));
-    assert_eq!(said(&case.remarks, "HFS, the CT shows FFS").files, ["rp"]);
-}
-
-#[test]
 fn dose_planes_ascend_whatever_the_file_does() {
     let folder = Folder::new("dose");
     // Uneven offsets; the same as z coordinates; descending; and in no order at all.
@@ -148,45 +122,6 @@ fn dose_planes_ascend_whatever_the_file_does() {
 }
 
 #[test]
-fn doses_that_are_no_dose_in_gy_are_refused_by_name() {
-    let folder = Folder::new("no-dose");
-    let base = || dose(16, &[0.0, 2.0]);
-    let with = |tag, vr, text: &str| {
-        let mut o = base();
-        set(&mut o, tag, vr, text);
-        o
-    };
-    let without = |tag| {
-        let mut o = base();
-        o.remove_element(tag);
-        o
-    };
-    for (object, words) in [
-        (with(tags::DOSE_UNITS, VR::CS, "RELATIVE"), "relative"),
-        (with(tags::DOSE_TYPE, VR::CS, "ERROR"), "error of a dose"),
-        (with(tags::DOSE_GRID_SCALING, VR::DS, "0"), "DoseGridScaling is 0"),
-        (with(tags::GRID_FRAME_OFFSET_VECTOR, VR::DS, "0\\1\\2"), "2 frames and 3 offsets"),
-        (with(tags::GRID_FRAME_OFFSET_VECTOR, VR::DS, "0\\0"), "do not ascend"),
-        (with(tags::GRID_FRAME_OFFSET_VECTOR, VR::DS, "9\\11"), "neither 0 nor"),
-        (with(tags::PIXEL_SPACING, VR::DS, "0\\1"), "PixelSpacing is 0"),
-        (with(tags::NUMBER_OF_FRAMES, VR::IS, "3"), "3 frames"),
-        (without(tags::DOSE_GRID_SCALING), "DoseGridScaling"),
-        (without(tags::DOSE_UNITS), "DoseUnits"),
-        (without(tags::GRID_FRAME_OFFSET_VECTOR), "offsets"),
-        (without(tags::PIXEL_DATA), "PixelData"),
-    ] {
-        let error = read_dose(&folder.put("rd.dcm", &object)).unwrap_err().to_string();
-        assert!(error.contains(words) && error.contains("rd.dcm"), "'{words}' in '{error}'");
-    }
-    // In a case such doses are left out with a remark, and the rest opens.
-    folder.put("rd.dcm", &with(tags::DOSE_UNITS, VR::CS, "RELATIVE"));
-    folder.put("ct", &slice(1, 0.0, 0));
-    let case = open(&folder).unwrap();
-    assert!(case.ct.is_some() && case.doses.is_empty());
-    assert_eq!(said(&case.remarks, "relative").severity, Severity::Warning);
-}
-
-#[test]
 fn odd_doses_are_read_and_remarked() {
     let folder = Folder::new("odd-dose");
     let mut planar = dose(16, &[0.0]);
@@ -208,25 +143,6 @@ fn odd_doses_are_read_and_remarked() {
     set_u16(&mut planar, tags::PIXEL_REPRESENTATION, 1);
     let (_, remarks) = read_dose(&folder.put("rd", &planar)).unwrap();
     said(&remarks, "negative");
-}
-
-#[test]
-fn another_frame_of_reference_is_never_overlaid() {
-    let folder = Folder::new("frames");
-    folder.put("ct", &slice(1, 0.0, 0));
-    for (name, mut object) in [("rp", plan(vec![fixed("1", &[])])), ("rd", dose(16, &[0.0, 2.0]))] {
-        set(&mut object, tags::FRAME_OF_REFERENCE_UID, VR::UI, "1.2.3.999");
-        folder.put(name, &object);
-    }
-    let case = open(&folder).unwrap();
-    assert!(case.plans.is_empty() && case.doses.is_empty());
-    let left_out: Vec<&str> = case
-        .remarks
-        .iter()
-        .filter(|r| r.message.contains("another frame of reference"))
-        .flat_map(|r| r.files.iter().map(String::as_str))
-        .collect();
-    assert_eq!(left_out, ["rp", "rd"]);
 }
 
 #[test]
