@@ -21,11 +21,9 @@ mu = 100.0
 jaws_mm = { x = [-50.0, 50.0], y = [-50.0, 50.0] }
 "#;
 
-fn plan_in(folder: &Path, change: [&str; 2]) -> PathBuf {
+fn plan_in(folder: &Path) -> PathBuf {
     let path = folder.join("plan.toml");
-    let text = PLAN.replace(change[0], change[1]);
-    assert!(change[0].is_empty() || text != PLAN);
-    fs::write(&path, text).unwrap();
+    fs::write(&path, PLAN).unwrap();
     path
 }
 
@@ -44,7 +42,7 @@ fn dose_of(words: &[&str], out: &Path) -> serde_json::Value {
 #[test]
 fn a_normalised_plan_gives_what_it_asks_for_in_every_format() {
     let folder = scratch("dose");
-    let plan = plan_in(&folder, ["", ""]);
+    let plan = plan_in(&folder);
     let volume_file = folder.join("dose.mha");
     let figures = dose(&plan, &volume_file);
     let d95 = figures["figures"]["target"]["d95_gy"].as_f64().unwrap();
@@ -190,44 +188,6 @@ fn a_written_plan_says_what_was_computed() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-#[test]
-fn plans_that_cannot_be_computed_are_refused() {
-    let folder = scratch("dose-refused");
-    for (change, words) in [
-        (["mu = 100.0", "mu = "], &["plan.toml", "line 10"][..]),
-        (["mu = 100.0", "meterset = 1"], &["plan.toml", "unknown field", "README.md"]),
-        (["mu = 100.0", "mu = -5"], &["plan.toml", "mu = -5"]),
-        (
-            ["name = \"AP\"\nmachine", "position = \"FFS\"\nname = \"AP\"\nmachine"],
-            &["FFS", "HFS", "contradict"],
-        ),
-        (["[0.0, -50.0, 0.0]", "[0.0, -50.0, 500.0]"], &["0.0,-50.0,500.0", "outside the CT", "AP"]),
-        (["point-6mv", "linac-7"], &["linac-7", "generic-6mv"]),
-        (["structure = \"PTV\"", "structure = \"GTV\""], &["GTV", "BODY, PTV"]),
-    ] {
-        let plan = plan_in(&folder, change);
-        refused(&["dose", "demo:water", "--plan", text(&plan), "--grid", "20", "--quality", "fast"], words);
-    }
-    // Monte Carlo refuses before any history: no photons to transport, and a spectrum that the kernels do not
-    // cover.
-    let machine = folder.join("hard.toml");
-    let point = include_str!("../../assets/machines/point-6mv.toml");
-    fs::write(&machine, point.replace("5.875", "25.0")).unwrap();
-    let hard = ["point-6mv", text(&machine)];
-    for (change, words) in [
-        (["mu = 100.0", "mu = 0.0"], &["AP", "no beam has monitor units"][..]),
-        (hard, &["25 MeV", "0.05 to 20 MeV"]),
-    ] {
-        let plan = plan_in(&folder, change);
-        let out = folder.join("refused.mha");
-        let how = ["--grid", "20", "--engine", "mccs", "--histories", "1e4", "--out", text(&out)];
-        refused(&[&["dose", "demo:water", "--plan", text(&plan)][..], &how].concat(), words);
-        assert!(!out.exists(), "a dose was written");
-    }
-    refused(&["dose", "demo:water", "--plan", "nosuch.toml"], &["nosuch.toml"]);
-    fs::remove_dir_all(folder).unwrap();
-}
-
 /// Water, aluminium, lung and water from face to face of the image, air in front and behind.
 #[test]
 fn the_body_of_a_stack_is_found_chosen_or_none() {
@@ -272,7 +232,7 @@ fn the_body_of_a_stack_is_found_chosen_or_none() {
 #[test]
 fn a_dose_by_histories() {
     let folder = scratch("histories");
-    let plan = plan_in(&folder, ["", ""]);
+    let plan = plan_in(&folder);
     let run = |seed: &str, name: &str| {
         let [out, sigma] = ["dose", "sigma"].map(|what| folder.join(format!("{name}-{what}.mha")));
         let words = [
