@@ -269,8 +269,8 @@ constexpr unsigned TOGETHER = 32;
 
 // Parts of the doses of sampled voxels (x) that beamlets of one beam give, TOGETHER beamlets to each y.
 extern "C" __global__ void __launch_bounds__(256)
-influence_doses(const unsigned rows, const unsigned beamlets, const float* __restrict__ gy,
-                const float* __restrict__ fluences, float* __restrict__ parts)
+influence_doses(const unsigned rows, const unsigned beamlets, const unsigned first_beamlet, const unsigned first_part,
+                const float* __restrict__ gy, const float* __restrict__ fluences, float* __restrict__ parts)
 {
     unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) {
@@ -280,9 +280,9 @@ influence_doses(const unsigned rows, const unsigned beamlets, const float* __res
     float sum = 0.0f;
 #pragma unroll 8
     for (unsigned n = first; n < end; ++n) {
-        sum = fmaf(fluences[n], gy[(size_t)n * rows + row], sum);
+        sum = fmaf(fluences[first_beamlet + n], gy[(size_t)n * rows + row], sum);
     }
-    parts[(size_t)blockIdx.y * rows + row] = sum;
+    parts[(size_t)(first_part + blockIdx.y) * rows + row] = sum;
 }
 
 // Adds all parts up, in their order.
@@ -302,8 +302,8 @@ influence_sum(const unsigned rows, const unsigned parts, const float* __restrict
 
 // Products of the columns of a beam (a block each) with a gradient by dose.
 extern "C" __global__ void __launch_bounds__(256)
-influence_transposed(const unsigned rows, const float* __restrict__ gy, const float* __restrict__ by_dose,
-                     float* __restrict__ products)
+influence_transposed(const unsigned rows, const unsigned first_beamlet, const float* __restrict__ gy,
+                     const float* __restrict__ by_dose, float* __restrict__ products)
 {
     __shared__ float sums[256];
     const float* column = gy + (size_t)blockIdx.x * rows;
@@ -319,6 +319,6 @@ influence_transposed(const unsigned rows, const float* __restrict__ gy, const fl
         }
     }
     if (threadIdx.x == 0) {
-        products[blockIdx.x] = sums[0];
+        products[first_beamlet + blockIdx.x] = sums[0];
     }
 }

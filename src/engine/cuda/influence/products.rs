@@ -58,31 +58,32 @@ impl CardMatrix {
     /// # Errors
     /// [`CudaError`].
     pub fn doses(&self, fluences: &[f64], offset_gy: &[f32]) -> Result<Vec<f32>, CudaError> {
-        let single: Vec<f32> = fluences.iter().map(|fluence| *fluence as f32).collect();
+        let beamlets: usize = self.beams.iter().map(|beam| beam.beamlets).sum();
+        let mut single: Vec<f32> = fluences.iter().map(|fluence| *fluence as f32).collect();
+        single.resize(beamlets, 0.0);
         let mut card = self.device.lock();
-        let doses = card.upload(offset_gy)?;
-        let mut from = single.as_slice();
-        for beam in &self.beams {
-            let (own, rest) = from.split_at_checked(beam.beamlets).unwrap_or((from, &[]));
-            from = rest;
-            let parts = beam.beamlets.div_ceil(TOGETHER);
-            if parts == 0 || own.iter().all(|fluence| *fluence == 0.0) {
-                continue;
-            }
-            let (own, of_parts) = (card.upload(own)?, card.alloc::<f32>(parts * self.rows)?);
+        let (doses, fluences) = (card.upload(offset_gy)?, card.upload(&single)?);
+        let parts: usize = self.beams.iter().map(|beam| beam.beamlets.div_ceil(TOGETHER)).sum();
+        let of_parts = card.alloc::<f32>(parts * self.rows)?;
+        let (mut first, mut part) = (0, 0);
+        for beam in self.beams.iter().filter(|beam| beam.beamlets > 0) {
             let args = [
                 Arg::int(self.rows),
                 Arg::int(beam.beamlets),
+                Arg::int(first),
+                Arg::int(part),
                 Arg::from(&beam.gy),
-                Arg::from(&own),
+                Arg::from(&fluences),
                 Arg::from(&of_parts),
             ];
-            let shape = Shape::covering([self.rows, parts, 1], [THREADS, 1, 1]);
+            let own = beam.beamlets.div_ceil(TOGETHER);
+            let shape = Shape::covering([self.rows, own, 1], [THREADS, 1, 1]);
             card.launch("influence", "influence_doses", shape, &args)?;
-            let args = [Arg::int(self.rows), Arg::int(parts), Arg::from(&of_parts), Arg::from(&doses)];
-            let shape = Shape::covering([self.rows, 1, 1], [THREADS, 1, 1]);
-            card.launch("influence", "influence_sum", shape, &args)?;
+            (first, part) = (first + beam.beamlets, part + own);
         }
+        let args = [Arg::int(self.rows), Arg::int(parts), Arg::from(&of_parts), Arg::from(&doses)];
+        let shape = Shape::covering([self.rows, 1, 1], [THREADS, 1, 1]);
+        card.launch("influence", "influence_sum", shape, &args)?;
         card.download(&doses)
     }
 
@@ -93,18 +94,21 @@ impl CardMatrix {
     pub fn transposed(&self, by_dose: &[f32]) -> Result<Vec<f64>, CudaError> {
         let mut card = self.device.lock();
         let by_dose = card.upload(by_dose)?;
-        let mut of_beams = Vec::with_capacity(self.beams.len());
+        let beamlets = self.beams.iter().map(|beam| beam.beamlets).sum();
+        let products: Buffer<f32> = card.alloc(beamlets)?;
+        let mut first = 0;
         for beam in self.beams.iter().filter(|beam| beam.beamlets > 0) {
-            let products: Buffer<f32> = card.alloc(beam.beamlets)?;
-            let args = [Arg::int(self.rows), Arg::from(&beam.gy), Arg::from(&by_dose), Arg::from(&products)];
+            let args = [
+                Arg::int(self.rows),
+                Arg::int(first),
+                Arg::from(&beam.gy),
+                Arg::from(&by_dose),
+                Arg::from(&products),
+            ];
             let shape = Shape { blocks: [beam.beamlets as u32, 1, 1], threads: [THREADS, 1, 1] };
             card.launch("influence", "influence_transposed", shape, &args)?;
-            of_beams.push(products);
+            first += beam.beamlets;
         }
-        let mut all = Vec::new();
-        for products in &of_beams {
-            all.extend(card.download(products)?.into_iter().map(f64::from));
-        }
-        Ok(all)
+        Ok(card.download(&products)?.into_iter().map(f64::from).collect())
     }
 }
