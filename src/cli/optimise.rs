@@ -11,7 +11,7 @@ use case::Structure;
 use engine::{DeviceChoice, JobControl};
 use files::{plan_toml, replace_file, stop_in_order};
 use inverse::{Progress, write_matrix};
-use results::{OptimiseJob, optimise_plan};
+use results::{BEAMLET_MM, OptimiseJob, optimise_plan};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub struct Args {
     goals: Option<String>,
 
     /// Width of a beamlet along the leaves' travel, mm
-    #[arg(long, value_name = "MM", default_value_t = 5.0, value_parser = words::within(1.0, 20.0))]
+    #[arg(long, value_name = "MM", default_value_t = BEAMLET_MM, value_parser = words::within(1.0, 20.0))]
     beamlets: f64,
 
     /// Spacing of the voxels that objectives are asked of, mm; left out: that of the dose grid

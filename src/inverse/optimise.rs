@@ -103,7 +103,7 @@ pub fn optimise(
         doses_gy,
         objective: optimiser.objective,
         evaluations: optimiser.evaluations,
-        moved_percent: optimiser.moved_percent,
+        moved_percent: optimiser.moved_percent.unwrap_or(100.0),
         stopped,
     })
 }

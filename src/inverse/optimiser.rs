@@ -86,7 +86,7 @@ pub struct Optimiser {
     pub(super) offset_gy: Vec<f32>,
     pub(super) objective: f64,
     pub(super) evaluations: u64,
-    pub(super) moved_percent: f64,
+    pub(super) moved_percent: Option<f64>,
     phase: Phase,
     pass: usize,
     /// The points that are asked for are met and the true dose rests: the last solution follows.
@@ -118,7 +118,7 @@ impl Optimiser {
             offset_gy: vec![0.0; setup.rows.voxels.len()],
             objective: f64::INFINITY,
             evaluations: 0,
-            moved_percent: 100.0,
+            moved_percent: None,
             phase: Phase::Solve,
             pass: 0,
             ends: false,
@@ -144,7 +144,8 @@ impl Optimiser {
         [self.made.iter().flatten().count(), self.made.len()]
     }
 
-    pub fn moved_percent(&self) -> f64 {
+    /// The last move of the true dose in the targets, percent of the reference dose; `None` before it was looked at.
+    pub fn moved_percent(&self) -> Option<f64> {
         self.moved_percent
     }
 
@@ -226,7 +227,7 @@ impl Optimiser {
                 self.pass += 1;
                 self.ends = self.pass >= MOST_PASSES || (moved < AT_REST && met);
                 self.phase = Phase::Solve;
-                watch(Progress::TrueDose { moved_percent: self.moved_percent }, &|| self.snapshot());
+                watch(Progress::TrueDose { moved_percent: 100.0 * moved }, &|| self.snapshot());
             }
             Phase::Rest => {}
         }
@@ -326,7 +327,7 @@ impl Optimiser {
             offset.iter().zip(&self.offset_gy).map(|(new, old)| (new - old).abs()).collect();
         let part = setup.mean_of_targets(&moved) / self.reference_gy;
         self.offset_gy = offset;
-        self.moved_percent = 100.0 * part;
+        self.moved_percent = Some(100.0 * part);
         Ok(part)
     }
 

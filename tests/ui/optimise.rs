@@ -2,13 +2,13 @@
 
 use crate::harness::{Window, folder, said, small_case, until, window};
 use beamsight::app::command::{Command, NewShape, OptimiseAction};
+use beamsight::app::state::results::Settings;
 use beamsight::app::state::roi::Shape;
 use beamsight::app::{App, Options};
 use beamsight::case::{Beam, DoseStatus, Edit, Goal, Jaws, Plan, Structure, StructureKind};
 use eframe::egui::{Key, Pos2, vec2};
 use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;
-use std::sync::Arc;
 
 const GOALS: [&str; 3] =
     ["PTV: D95% >= 95 %", "Cord: Dmax <= 1.2 Gy (priority 2)", "PTV: CI >= 0.5 (priority 3)"];
@@ -156,6 +156,9 @@ fn optimise_gives_the_plan_maps_in_one_step_and_undo_takes_them_back() {
 #[test]
 fn the_optimisers_dose_is_that_of_its_maps() {
     let mut w = planned("optimise_truth");
+    // The rows' grid, on which the optimiser holds itself to the true dose.
+    let settings = Settings { grid_mm: 5.0, ..w.state().state.results.settings.clone() };
+    w.state_mut().command(Command::Compute(settings));
     begun(&mut w);
     let mut last = None;
     until(&mut w, "the last answer", |app| {
@@ -170,7 +173,7 @@ fn the_optimisers_dose_is_that_of_its_maps() {
         let structure = state.case().structures.by_number(number).expect("a structure");
         let truth = state.results.dvh(number).expect("a true DVH");
         let off = (dvh.mean_gy() - truth.mean_gy()).abs();
-        assert!(off < 0.06, "{}: {} of {}", structure.name, dvh.mean_gy(), truth.mean_gy());
+        assert!(off < 0.05, "{}: {} of {}", structure.name, dvh.mean_gy(), truth.mean_gy());
     }
 }
 
@@ -325,7 +328,8 @@ fn a_goal_is_born_where_a_curve_is_taken() {
     let goals = w.state().state.goals();
     assert_eq!(goals.len(), 4, "{goals:?}");
     assert!(goals[3].to_string().starts_with("Cord: D5"), "{}", goals[3]);
-    assert!((goals[3].limit() - gy).abs() < 0.5 && goals[3].limit() < gy, "{} of {gy}", goals[3].limit());
+    let want = gy - 24.0 / f64::from(per_gy);
+    assert!((goals[3].limit() - want).abs() < 0.1, "{} for {want}", goals[3].limit());
     no_button(&mut w, from - vec2(24.0, 0.0));
     at_rest(&mut w);
     assert_eq!(steps(w.state()), done + 1);
@@ -336,14 +340,15 @@ fn a_goal_is_born_where_a_curve_is_taken() {
 
 #[test]
 fn a_lock_keeps_a_goal_and_weights_are_kept_with_the_goals() {
-    let mut w = optimised("optimise_lock");
+    let mut w = planned("optimise_lock");
+    let goals = ["PTV: D95% >= 95 %", "Cord: Dmean <= 0.5 Gy"].map(|words| words.parse().expect("a goal"));
+    edit(&mut w, Edit::SetGoals(goals.to_vec()));
+    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    at_rest(&mut w);
     show_goals(&mut w);
     until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
-    let cord = |app: &App| -> f64 {
-        let curves = app.state.curves_on_view();
-        curves.iter().find(|(s, _)| s.name == "Cord").expect("a curve").1.max_gy()
-    };
-    w.get_by_label("Lock Cord: Dmax <= 1.2 Gy").click();
+    let cord = |app: &App| mean(app, "Cord");
+    w.get_by_label("Lock Cord: Dmean <= 0.5 Gy").click();
     at_rest(&mut w);
     let kept = w.state().state.goals()[1].kept().expect("a kept value");
     // The target asks for more; the locked organ does not get it.
@@ -353,12 +358,12 @@ fn a_lock_keeps_a_goal_and_weights_are_kept_with_the_goals() {
     at_rest(&mut w);
     until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
     let locked = cord(w.state());
-    assert!(locked < kept + 0.08, "{locked} for {kept}");
+    assert!(locked < kept + 0.02, "{locked} for {kept}");
     goals[1] = goals[1].clone().with_kept(None);
     edit(&mut w, Edit::SetGoals(goals));
     at_rest(&mut w);
     until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
-    assert!(cord(w.state()) > locked + 0.05, "{} without the lock, {locked} with it", cord(w.state()));
+    assert!(cord(w.state()) > locked + 0.01, "{} without the lock, {locked} with it", cord(w.state()));
     let read: Goal = w.state().state.goals()[0].to_string().parse().expect("a goal");
     assert_eq!(read.weight(), 30.0);
 }
@@ -397,7 +402,6 @@ fn maps_of_a_run_that_is_killed_are_in_the_recovery() {
 
 #[test]
 fn a_picture_of_each_state() {
-    let _ = Arc::new(());
     let mut w = optimised("optimise_picture");
     show_goals(&mut w);
     until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));

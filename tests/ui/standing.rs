@@ -2,13 +2,15 @@
 //! final is the one that the command line computes for the current case.
 
 use crate::harness::{Window, said, small_case, until, window};
-use beamsight::analysis::Engine;
+use beamsight::analysis::{Engine, GoalRow};
 use beamsight::app::App;
-use beamsight::app::command::Command;
+use beamsight::app::command::{Command, OptimiseAction};
 use beamsight::app::state::Selection;
 use beamsight::app::state::results::Shown;
 use beamsight::app::state::roi::Shape;
-use beamsight::case::{Beam, DoseStatus, Edit, Jaws, Normalisation, Plan, Radiation, Structure};
+use beamsight::case::{
+    Beam, DoseStatus, Edit, Jaws, Normalisation, Plan, Radiation, Structure, StructureKind,
+};
 use beamsight::engine::JobControl;
 use beamsight::engine::cccs::DoseTo;
 use beamsight::geometry::Volume;
@@ -478,4 +480,43 @@ fn the_worker_is_asked_in_the_frame_of_the_edit() {
         assert!(frames < 10, "the key turns the gantry");
     }
     assert!(w.state().jobs_asked() > asked, "asked at the end of the frame that changed the beam");
+}
+
+/// Three doses are never mixed up: that of the case, the optimiser's, and that of the maps.
+#[test]
+fn the_optimisers_dose_is_a_preview_and_that_of_maps_is_partial() {
+    let mut w = normalised("standing_optimise");
+    let plan = Plan { machine: "generic-6mv".to_owned(), prescription_gy: Some(2.0), ..plan(&w) };
+    edit(&mut w, Edit::SetPlan { plan: 0, value: plan });
+    let (index, ptv) = structure(&w, "PTV").expect("a target");
+    let value = Structure { kind: StructureKind::Ptv, ..ptv };
+    edit(&mut w, Edit::SetStructure { index, value });
+    until(&mut w, "dose", is_final);
+    let optimise = &mut w.state_mut().state.optimise;
+    (optimise.rows_mm, optimise.beamlet_mm) = (5.0, 10.0);
+    command(&mut w, Command::Optimise(OptimiseAction::Start));
+    let (mut checked, mut previews, mut partial) = (Vec::new(), 0, false);
+    until(&mut w, "maps with their dose", |app| {
+        let state = &app.state;
+        check(app, &mut checked, "while it is optimised");
+        if state.optimisers_dose().is_some() {
+            previews += 1;
+            assert_eq!(state.curves_status(), Some(DoseStatus::Preview));
+            assert!(state.reservation_on_view().is_some_and(|words| words.contains("optimiser's dose")));
+            assert!(state.scorecard_on_view().iter().all(GoalRow::is_undecided));
+        } else {
+            assert_eq!(state.curves_status(), state.results.dvh_status());
+        }
+        // What leaves the window, as a report, is of the dose of the case.
+        let case = state.shown_dvhs().iter().map(|(_, dvh)| dvh.mean_gy()).sum::<f64>();
+        let own = state.case().structures.structures.iter();
+        let own = own.filter_map(|s| Some(state.results.dvh(s.number)?.mean_gy())).sum::<f64>();
+        assert_eq!(case, own);
+        let has_maps = state.plan().is_some_and(|plan| plan.beams.iter().all(|b| b.fluence.is_some()));
+        let status = state.results.shown_status();
+        assert!(!(has_maps && status == Some(DoseStatus::Final)), "a dose of maps is never final");
+        partial = has_maps && status == Some(DoseStatus::Partial) && app.is_settled();
+        partial
+    });
+    assert!(partial && previews > 0 && !checked.is_empty(), "{previews} previews");
 }

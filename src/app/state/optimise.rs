@@ -100,20 +100,6 @@ impl Optimise {
         self.latest.as_ref().map(|(_, latest)| &**latest)
     }
 
-    /// How far a run is, in words.
-    pub fn progress_words(&self) -> Option<String> {
-        let run = self.run.as_ref()?;
-        let latest = self.latest.as_ref().filter(|(of, _)| *of == run.number).map(|(_, latest)| latest);
-        Some(match (latest, self.columns) {
-            (Some(now), None) => format!(
-                "{} evaluations, objective {:.4}, true dose moved {:.2} %",
-                now.evaluations, now.objective, now.moved_percent
-            ),
-            (_, Some([done, of])) => format!("influence of beamlets: {done} of {of} beams"),
-            (None, None) => "begins".to_owned(),
-        })
-    }
-
     /// Share of the columns that is there, while they are made.
     pub fn share_done(&self) -> Option<f32> {
         let [done, of] = self.columns?;
@@ -150,6 +136,31 @@ impl State {
     pub(crate) fn optimise_query_of(&self, plan: usize) -> Result<OptimiseQuery, String> {
         let sizes = (self.optimise.rows_mm, self.optimise.beamlet_mm);
         OptimiseQuery::of(self.case(), plan, self.goals(), &self.results.settings, sizes)
+    }
+
+    /// How far the run is, or where the last one that the plan has the maps of came to rest, in words.
+    pub fn optimum_words(&self) -> Option<String> {
+        let optimise = &self.optimise;
+        let words = |now: &Optimum| {
+            let Optimum { evaluations, objective, moved_percent, .. } = now;
+            let moved = match moved_percent {
+                Some(percent) => format!("true dose moved {percent:.2} %"),
+                None => "true dose not yet looked at".to_owned(),
+            };
+            format!("{evaluations} evaluations, objective {objective:.4}, {moved}")
+        };
+        let Some(run) = &optimise.run else {
+            let applied = optimise.applied.as_ref().zip(self.plan());
+            let has_maps = applied.is_some_and(|(applied, plan)| Arc::ptr_eq(applied, plan));
+            let end =
+                |now: &Optimum| if now.is_at_rest { "at rest" } else { "stopped before it came to rest" };
+            return optimise.latest().filter(|_| has_maps).map(|now| format!("{}: {}", end(now), words(now)));
+        };
+        Some(match (optimise.latest.as_ref().filter(|(of, _)| *of == run.number), optimise.columns) {
+            (Some((_, now)), None) => words(now),
+            (_, Some([done, of])) => format!("influence of beamlets: {done} of {of} beams"),
+            (None, None) => "begins".to_owned(),
+        })
     }
 
     /// Whether the plan on show is one that fluence maps are found for: goals then show weights and shares.

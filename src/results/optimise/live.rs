@@ -29,8 +29,8 @@ pub struct Optimum {
     pub by_goal: Vec<Result<f64, String>>,
     pub objective: f64,
     pub evaluations: u64,
-    /// The last move of the true dose in the targets, percent of the reference dose.
-    pub moved_percent: f64,
+    /// The last move of the true dose in the targets, percent of the reference dose, once it was looked at.
+    pub moved_percent: Option<f64>,
     pub is_at_rest: bool,
 }
 
@@ -196,7 +196,7 @@ fn optimum(
     asked: &Asked,
     rows: &inverse::Rows,
     now: Snapshot,
-    moved_percent: f64,
+    moved_percent: Option<f64>,
 ) -> Optimum {
     let dvhs = asked.structures.iter().filter_map(|(structure, ..)| {
         let dvh = Optimiser::dvh(rows.set(&structure.name)?, &now.doses_gy)?;

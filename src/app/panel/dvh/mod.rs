@@ -12,7 +12,7 @@ use crate::theme;
 use analysis::{Dvh, Metric, value_at};
 use case::{DoseStatus, Structure};
 use egui::{Button, Color32, RichText, Ui};
-use egui_plot::{AxisHints, HPlacement, LineStyle, Plot, PlotPoint, PlotResponse, VLine};
+use egui_plot::{AxisHints, HPlacement, LineStyle, Plot, PlotBounds, PlotPoint, PlotResponse, VLine};
 
 /// Shows the DVHs of the visible structures, with the goals beside them.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -232,7 +232,7 @@ fn plot_here(
     let x_unit = axes.dose_unit.clone();
     // Marks closer together than their numbers are wide would lose them.
     let doses_marked = f64::from(ui.available_width() / MARK_POINTS).clamp(2.0, 8.0);
-    let plot = Plot::new(id)
+    let plot = Plot::new(id.clone())
         .allow_scroll(false)
         .allow_drag(false)
         .allow_zoom(false)
@@ -260,7 +260,14 @@ fn plot_here(
         .y_grid_spacer(|input| marks(input.bounds, 6.0))
         .grid_color(GRID)
         .label_formatter(|_| None);
+    // While a limit is dragged the axes stand still: what is under the pointer stays there.
+    let still: Option<[[f64; 2]; 2]> = ui.data(|d| d.get_temp(egui::Id::unique(&id)));
+    let still = still.filter(|_| state.optimise.drag().is_some());
     let response = plot.show(ui, |plot| {
+        match still {
+            Some([low, high]) => plot.set_plot_bounds(PlotBounds::from_min_max(low, high)),
+            None => plot.set_auto_bounds(true),
+        }
         if let Some(reference) = axes.reference {
             plot.vline(VLine::new("100 %", reference).color(theme::IMAGE.line).width(1.0));
         }
@@ -290,6 +297,8 @@ fn plot_here(
         }
         plot.pointer_coordinate()
     });
+    let bounds = response.transform.bounds();
+    ui.data_mut(|d| d.insert_temp(egui::Id::unique(&id), [bounds.min(), bounds.max()]));
     if let Some((at, pointer)) = response.inner.zip(response.response.hover_pos())
         && response.transform.frame().contains(pointer)
         && at.x >= 0.0

@@ -60,6 +60,7 @@ pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
     let rows = state.scorecard_on_view();
     header(ui, state, &rows, instead, commands);
+    optimise::progress(ui, state);
     ScrollArea::vertical().auto_shrink(false).id_salt("scorecard").show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 1.0;
         if rows.is_empty() {
@@ -90,7 +91,7 @@ fn header(ui: &mut Ui, state: &State, rows: &[GoalRow], instead: bool, commands:
         if let Some(status) = state.curves_status().filter(|_| !rows.is_empty()) {
             status_chip(ui, status);
         }
-        optimise(ui, state, commands);
+        optimise::controls(ui, state, commands);
         buttons(ui, state, commands);
         if instead {
             let back = ui.add(Button::new(RichText::new("Metrics").small()));

@@ -5,12 +5,12 @@ use crate::state::State;
 use crate::theme;
 use analysis::GoalRow;
 use case::Goal;
-use egui::{Button, Label, Rect, RichText, Sense, Slider, Ui, vec2};
+use egui::{Button, Label, Rect, RichText, Slider, Ui, pos2, vec2};
 
 /// The button that begins or ends a run, and how far the run is.
 pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let mut push = |action| commands.push(Command::Optimise(action));
-    let Some(words) = state.optimise.progress_words() else {
+    if !state.optimise.is_running() {
         let query = state.optimise_query();
         let start = ui.add_enabled(query.is_ok(), Button::new(RichText::new("Optimise").small().strong()));
         let start = start.on_hover_text("Finds fluence maps of the beams whose dose meets the goals best");
@@ -19,7 +19,7 @@ pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
             push(OptimiseAction::Start);
         }
         return;
-    };
+    }
     let stop = ui.add(Button::new(RichText::new("Stop").small())).accessible_name("Stop optimising");
     if stop.on_hover_text("Ends the optimisation; the plan gets the fluences found so far").clicked() {
         push(OptimiseAction::Stop);
@@ -28,19 +28,25 @@ pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if back.on_hover_text("Ends the optimisation and leaves the plan as it was (Esc)").clicked() {
         push(OptimiseAction::TakeBack);
     }
+}
+
+/// How far a run is, or where the last one came to rest, on a line of its own.
+pub fn progress(ui: &mut Ui, state: &State) {
+    let Some(words) = state.optimum_words() else { return };
+    let text = RichText::new(&words).small();
     match state.optimise.share_done() {
         Some(done) => {
-            let text = RichText::new(&words).small();
-            let width = ui.available_width().clamp(60.0, 230.0);
+            let width = ui.available_width().clamp(60.0, 330.0);
             ui.add(egui::ProgressBar::new(done).desired_width(width).desired_height(14.0).text(text));
         }
-        None => _ = ui.add(Label::new(RichText::new(&words).small().color(theme::of(ui).weak)).truncate()),
+        None => _ = ui.add(Label::new(text.color(theme::of(ui).weak)).truncate()),
     }
 }
 
-/// Widths of the slider and of the lock.
-const SLIDER: f32 = 64.0;
+/// Widths of the slider, of the lock and of the share.
+const SLIDER: [f32; 2] = [22.0, 70.0];
 const LOCK: f32 = 34.0;
+const SHARE: f32 = 34.0;
 
 /// Weight, lock and share of a goal, or why it is judged only.
 pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands) {
@@ -55,7 +61,8 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
         commands.push(Command::Goals(GoalAction::Set { index: *index, goal, gesture }));
     };
     let mut weight = goal.weight().clamp(*Goal::WEIGHTS.start(), *Goal::WEIGHTS.end());
-    ui.spacing_mut().slider_width = SLIDER;
+    ui.set_clip_rect(ui.clip_rect().intersect(ui.max_rect().expand(1.0)));
+    ui.spacing_mut().slider_width = (ui.available_width() - LOCK - SHARE).clamp(SLIDER[0], SLIDER[1]);
     let slider = Slider::new(&mut weight, Goal::WEIGHTS).logarithmic(true).show_value(false);
     let slider = ui.add(slider).accessible_name(format!("Weight of {}", goal.short_text()));
     if slider.changed() {
@@ -78,10 +85,14 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
     if lock.clicked() {
         set(goal.clone().with_kept(if is_kept { None } else { value }), None);
     }
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width().max(10.0), 8.0), Sense::hover());
     let Some(Ok(share)) = share else { return };
-    ui.painter().rect_filled(rect, 2.0, theme::of(ui).line);
-    let filled = Rect::from_min_size(rect.min, vec2(rect.width() * *share as f32, rect.height()));
-    ui.painter().rect_filled(filled, 2.0, theme::of(ui).accent);
-    response.on_hover_text(format!("{:.0} % of all that is minimised", 100.0 * share));
+    let percent = format!("{:.0} %", 100.0 * share);
+    let text = RichText::new(&percent).small().color(theme::of(ui).weak);
+    let text = ui.add(Label::new(text).truncate().selectable(false));
+    text.on_hover_text(format!("{percent} of all that is minimised: the bar below"));
+    let row = ui.max_rect();
+    let bar = Rect::from_min_max(pos2(row.left(), row.bottom() - 2.0), row.right_bottom());
+    ui.painter().rect_filled(bar, 0.0, theme::of(ui).line);
+    let filled = Rect::from_min_size(bar.min, vec2(bar.width() * *share as f32, bar.height()));
+    ui.painter().rect_filled(filled, 0.0, theme::of(ui).accent);
 }
