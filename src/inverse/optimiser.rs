@@ -12,7 +12,7 @@ use super::tails::move_tails;
 use analysis::{Dvh, UNIT_MU};
 use case::{FluenceMap, Plan};
 use engine::JobControl;
-use engine::cccs::{Quality, beam_dose};
+use engine::cccs::Quality;
 use std::sync::Arc;
 
 /// Evaluations between two looks at the true dose: the first time, then each time, and in the end.
@@ -66,6 +66,8 @@ pub type Watch<'a> = dyn FnMut(Progress, &dyn Fn() -> Option<Snapshot>) -> bool 
 enum Phase {
     Solve,
     Correct,
+    /// A look at the dose that the plan is judged by.
+    Judge,
     Rest,
 }
 
@@ -84,6 +86,9 @@ pub struct Optimiser {
     pub(super) reference_gy: f64,
     pub(super) fluences: Vec<f64>,
     pub(super) offset_gy: Vec<f32>,
+    /// Gy of each row: the dose that the plan is judged by less that of the rows' grid, when it was last looked at.
+    finer_gy: Vec<f32>,
+    is_judged: bool,
     pub(super) objective: f64,
     pub(super) evaluations: u64,
     pub(super) moved_percent: Option<f64>,
@@ -116,6 +121,8 @@ impl Optimiser {
             reference_gy,
             fluences: Vec::new(),
             offset_gy: vec![0.0; setup.rows.voxels.len()],
+            finer_gy: vec![0.0; setup.rows.voxels.len()],
+            is_judged: setup.judged.is_none(),
             objective: f64::INFINITY,
             evaluations: 0,
             moved_percent: None,
@@ -184,6 +191,7 @@ impl Optimiser {
             self.pass = 1;
         }
         (self.phase, self.ends) = (Phase::Solve, false);
+        self.is_judged = self.setup.judged.is_none();
         Ok(())
     }
 
@@ -192,6 +200,7 @@ impl Optimiser {
         self.setup.plan = plan.clone();
         self.fluences.clear();
         (self.phase, self.pass, self.ends) = (Phase::Solve, 0, false);
+        self.is_judged = self.setup.judged.is_none();
     }
 
     /// The next step: columns of a beam, a bounded number of evaluations, or a look at the true dose. Where `watch` ends an evaluation,
@@ -229,6 +238,12 @@ impl Optimiser {
                 self.phase = Phase::Solve;
                 watch(Progress::TrueDose { moved_percent: 100.0 * moved }, &|| self.snapshot());
             }
+            Phase::Judge => {
+                self.judge(control)?;
+                (self.is_judged, self.phase) = (true, Phase::Solve);
+                let moved_percent = self.moved_percent.unwrap_or_default();
+                watch(Progress::TrueDose { moved_percent }, &|| self.snapshot());
+            }
             Phase::Rest => {}
         }
         Ok(())
@@ -260,7 +275,11 @@ impl Optimiser {
         self.evaluations += solved.evaluations;
         (self.fluences, self.objective) = (solved.fluences, solved.objective);
         if solved.stop != Stop::Asked {
-            self.phase = if self.ends { Phase::Rest } else { Phase::Correct };
+            self.phase = match (self.ends, self.is_judged) {
+                (false, _) => Phase::Correct,
+                (true, false) => Phase::Judge,
+                (true, true) => Phase::Rest,
+            };
         }
         Ok(())
     }
@@ -311,24 +330,31 @@ impl Optimiser {
     /// Takes the true dose of the maps less the columns' as the offset; how far it moved, part of the reference dose.
     fn correct(&mut self, control: &JobControl) -> Result<f64, OptimiseError> {
         let setup = &self.setup;
-        let mut truth = vec![0.0_f32; self.columns.rows()];
-        for ((machine, beamlets), own) in setup.by_field(&self.fluences) {
-            let mut beam = beamlets.with(own);
-            beam.mu = UNIT_MU;
-            let request = setup.request(machine, &beam, Quality::Standard);
-            let dose = beam_dose(&request, &setup.device, control)?.gy;
-            let times = setup.plan.fractions as f32;
-            let voxels = setup.rows.voxels.iter();
-            truth.iter_mut().zip(voxels).for_each(|(sum, voxel)| *sum += times * dose.data()[*voxel]);
-        }
+        let mut truth = setup.true_dose(&self.fluences, (&setup.grid, Quality::Standard), control)?;
+        truth.iter_mut().zip(&self.finer_gy).for_each(|(gy, finer)| *gy += finer);
+        Ok(self.take_truth(&truth))
+    }
+
+    /// As [`Self::correct`], by the dose that the plan is judged by; later looks at the rows' grid keep the difference.
+    fn judge(&mut self, control: &JobControl) -> Result<(), OptimiseError> {
+        let setup = &self.setup;
+        let Some((grid, quality)) = &setup.judged else { return Ok(()) };
+        let coarse = setup.true_dose(&self.fluences, (&setup.grid, Quality::Standard), control)?;
+        let truth = setup.true_dose(&self.fluences, (grid, *quality), control)?;
+        self.finer_gy = truth.iter().zip(&coarse).map(|(truth, coarse)| truth - coarse).collect();
+        self.take_truth(&truth);
+        Ok(())
+    }
+
+    fn take_truth(&mut self, truth: &[f32]) -> f64 {
         let computed = self.columns.doses(&self.fluences, &vec![0.0; self.columns.rows()]);
         let offset: Vec<f32> = truth.iter().zip(&computed).map(|(truth, dose)| truth - dose).collect();
         let moved: Vec<f32> =
             offset.iter().zip(&self.offset_gy).map(|(new, old)| (new - old).abs()).collect();
-        let part = setup.mean_of_targets(&moved) / self.reference_gy;
+        let part = self.setup.mean_of_targets(&moved) / self.reference_gy;
         self.offset_gy = offset;
         self.moved_percent = Some(100.0 * part);
-        Ok(part)
+        part
     }
 
     /// The plan with the maps that fluences of all active beamlets make.

@@ -4,9 +4,10 @@ use super::OptimiseError;
 use super::beamlets::Beamlets;
 use super::objective::Objective;
 use super::rows::{Rows, Sampled};
+use analysis::{UNIT_MU, value_at};
 use case::{Beam, Plan};
-use engine::Compute;
-use engine::cccs::{DoseRequest, DoseTo, Quality, dose_grid};
+use engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid};
+use engine::{Compute, JobControl};
 use geometry::{Grid, Mask};
 use glam::DVec3;
 use physics::{Machine, Patient};
@@ -55,6 +56,8 @@ pub struct Inputs<'a> {
     /// Width of a beamlet along the leaves' travel, mm.
     pub beamlet_mm: f64,
     pub dose_to: DoseTo,
+    /// Spacing (mm) and quality of the dose that the plan is judged by in the end; `None`: that of the rows' grid.
+    pub judged: Option<(f64, Quality)>,
     pub device: Compute,
 }
 
@@ -72,6 +75,8 @@ pub(super) struct Setup {
     pub targets: Vec<String>,
     pub fields: Vec<Field>,
     pub dose_to: DoseTo,
+    /// The grid and quality of the dose that the plan is judged by, where they are not the rows'.
+    pub judged: Option<(Arc<Grid>, Quality)>,
     pub device: Compute,
 }
 
@@ -93,6 +98,10 @@ impl Setup {
             targets: targets().map(|region| region.name.clone()).collect(),
             fields: fields(inputs, &target_mm)?,
             dose_to: inputs.dose_to,
+            judged: match inputs.judged {
+                Some((mm, quality)) => Some((Arc::new(dose_grid(image, inputs.corners_mm, mm)?), quality)),
+                None => None,
+            },
             device: inputs.device.clone(),
         })
     }
@@ -111,6 +120,29 @@ impl Setup {
             quality,
             dose_to: self.dose_to,
         }
+    }
+
+    /// The true dose of fluences at the rows, Gy, computed on a grid.
+    pub fn true_dose(
+        &self,
+        fluences: &[f64],
+        (grid, quality): (&Arc<Grid>, Quality),
+        control: &JobControl,
+    ) -> Result<Vec<f32>, DoseError> {
+        let mut truth = vec![0.0_f32; self.rows.voxels.len()];
+        let times = self.plan.fractions as f32;
+        for ((machine, beamlets), own) in self.by_field(fluences) {
+            let mut beam = beamlets.with(own);
+            beam.mu = UNIT_MU;
+            let request = DoseRequest { grid: Arc::clone(grid), ..self.request(machine, &beam, quality) };
+            let dose = beam_dose(&request, &self.device, control)?.gy;
+            let at = |voxel: &usize| match Arc::ptr_eq(grid, &self.grid) {
+                true => dose.data()[*voxel],
+                false => value_at(&dose, self.grid.centre_of_mm(*voxel)).unwrap_or_default() as f32,
+            };
+            truth.iter_mut().zip(&self.rows.voxels).for_each(|(sum, voxel)| *sum += times * at(voxel));
+        }
+        Ok(truth)
     }
 
     /// Whether the columns of a field are those of a field of another setup.

@@ -64,6 +64,7 @@ pub fn optimise_plan(
         grid_mm,
         beamlet_mm: job.beamlet_mm,
         dose_to: settings.dose_to,
+        judged: None,
         device: settings.device.resolve().map_err(Failure::here)?,
     };
     let answer =

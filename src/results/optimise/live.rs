@@ -141,6 +141,7 @@ impl LiveOptimiser {
             grid_mm: query.grid_mm(),
             beamlet_mm: query.beamlet_mm,
             dose_to: query.settings.dose_to,
+            judged: Some((query.settings.grid_mm, query.settings.quality)),
             device: query.settings.device.resolve().map_err(Failure::here)?,
         };
         let before = before.map(|before| before.optimiser);

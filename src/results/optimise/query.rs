@@ -65,7 +65,7 @@ impl OptimiseQuery {
 
     /// Whether rows and fields are the same: other goals are answered from the same columns.
     pub fn has_rows_of(&self, other: &Self) -> bool {
-        let settings = |s: &Settings| (s.dose_to, s.device, s.machine_changes, s.grid_mm);
+        let settings = |s: &Settings| (s.dose_to, s.device, s.machine_changes, s.grid_mm, s.quality);
         self.densities == other.densities
             && settings(&self.settings) == settings(&other.settings)
             && (self.rows_mm, self.beamlet_mm) == (other.rows_mm, other.beamlet_mm)

@@ -140,9 +140,10 @@ fn buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 /// Left ends and widths of the columns: priority, structure, metric, limit, value, verdict, distance.
-fn columns(width: f32) -> [[f32; 2]; 7] {
-    // The structure has what is left, and never less than a name needs.
-    let (priority, metric, verdict) = (14.0, 58.0, 52.0);
+fn columns(width: f32, is_optimised: bool) -> [[f32; 2]; 7] {
+    // The structure has what is left, and never less than a name needs. Weights take the room of the verdict's word.
+    let verdict = if is_optimised && width < WITH_WORDS { 18.0 } else { 52.0 };
+    let (priority, metric) = (14.0, 58.0);
     let (limit, value) = (70.0, 62.0);
     let rest = (width - priority - metric - limit - value - verdict).max(0.0);
     let structure = (0.4 * rest).clamp(76.0, 170.0);
@@ -155,11 +156,14 @@ fn columns(width: f32) -> [[f32; 2]; 7] {
     })
 }
 
+/// Width of the rows from which on verdicts have words beside weights.
+const WITH_WORDS: f32 = 470.0;
+
 fn headings(ui: &mut Ui, state: &State) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW - 3.0), Sense::hover());
     let last = if state.is_optimised() { "weight, lock, share" } else { "to the limit" };
     let words = ["", "structure", "metric", "limit", "value", "", last];
-    for ([left, width], word) in columns(rect.width()).into_iter().zip(words) {
+    for ([left, width], word) in columns(rect.width(), state.is_optimised()).into_iter().zip(words) {
         cell(ui, rect, [left, width], |ui| {
             ui.add(Label::new(RichText::new(word).small().color(theme::of(ui).weak)).truncate());
         });
@@ -201,7 +205,9 @@ fn score(
     };
     ui.painter().rect_filled(rect, CornerRadius::same(2), fill);
     let structure = state.case().structures.referenced(goal.number, &goal.structure).ok();
-    let [priority, name, metric, limit, value, verdict, distance] = columns(rect.width());
+    let is_optimised = state.is_optimised();
+    let [priority, name, metric, limit, value, verdict, distance] = columns(rect.width(), is_optimised);
+    let with_word = verdict[1] > 30.0;
     let small = |text: String| Label::new(RichText::new(text).small()).truncate().selectable(false);
     let weak = theme::of(ui).weak;
     let weak =
@@ -228,7 +234,9 @@ fn score(
         ui.add(Label::new(text).truncate().selectable(false));
     });
     cell(ui, rect, verdict, |ui| {
-        let text = verdict_text(ui, answer, reservation.is_some());
+        let (sign, word, colour) = verdict_parts(ui, answer, reservation.is_some());
+        let text = if with_word { format!("{sign} {word}") } else { sign.to_owned() };
+        let text = RichText::new(text).small().strong().color(colour);
         ui.add(Label::new(text).truncate().selectable(false));
     });
     cell(ui, rect, distance, |ui| {
@@ -237,7 +245,7 @@ fn score(
             ui.add(Label::new(text).truncate().selectable(false));
             return;
         }
-        if state.is_optimised() {
+        if is_optimised {
             optimise::weight(ui, state, row, commands);
             return;
         }
@@ -267,8 +275,17 @@ fn value_text(outcome: &Outcome, goal: &Goal) -> String {
 
 /// The verdict in a sign, a word and a colour; a dose that is not final gets no green, and one that is not whole no verdict.
 pub fn verdict_text(ui: &Ui, answer: &Result<Outcome, Unanswered>, reserved: bool) -> RichText {
+    let (sign, word, colour) = verdict_parts(ui, answer, reserved);
+    RichText::new(format!("{sign} {word}")).small().strong().color(colour)
+}
+
+fn verdict_parts(
+    ui: &Ui,
+    answer: &Result<Outcome, Unanswered>,
+    reserved: bool,
+) -> (&'static str, &'static str, Color32) {
     let colours = theme::of(ui);
-    let (sign, word, colour) = match answer {
+    match answer {
         Ok(outcome) => match &outcome.verdict {
             Verdict::Pass if reserved => ("+", "pass", colours.warning),
             Verdict::Pass => ("+", "pass", colours.good),
@@ -277,8 +294,7 @@ pub fn verdict_text(ui: &Ui, answer: &Result<Outcome, Unanswered>, reserved: boo
             Verdict::Undecided(_) => ("?", "undecided", colours.warning),
         },
         Err(why) => ("?", why.short(), colours.warning),
-    };
-    RichText::new(format!("{sign} {word}")).small().strong().color(colour)
+    }
 }
 
 /// All that is known of a goal.

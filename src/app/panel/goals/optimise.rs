@@ -62,7 +62,9 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
     };
     let mut weight = goal.weight().clamp(*Goal::WEIGHTS.start(), *Goal::WEIGHTS.end());
     ui.set_clip_rect(ui.clip_rect().intersect(ui.max_rect().expand(1.0)));
-    ui.spacing_mut().slider_width = (ui.available_width() - LOCK - SHARE).clamp(SLIDER[0], SLIDER[1]);
+    let says_share = ui.available_width() > SLIDER[1] + LOCK + SHARE;
+    let others = LOCK + if says_share { SHARE } else { 8.0 };
+    ui.spacing_mut().slider_width = (ui.available_width() - others).clamp(SLIDER[0], SLIDER[1]);
     let slider = Slider::new(&mut weight, Goal::WEIGHTS).logarithmic(true).show_value(false);
     let slider = ui.add(slider).accessible_name(format!("Weight of {}", goal.short_text()));
     if slider.changed() {
@@ -87,9 +89,11 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
     }
     let Some(Ok(share)) = share else { return };
     let percent = format!("{:.0} %", 100.0 * share);
-    let text = RichText::new(&percent).small().color(theme::of(ui).weak);
-    let text = ui.add(Label::new(text).truncate().selectable(false));
-    text.on_hover_text(format!("{percent} of all that is minimised: the bar below"));
+    if says_share {
+        let text = RichText::new(&percent).small().color(theme::of(ui).weak);
+        let text = ui.add(Label::new(text).truncate().selectable(false));
+        text.on_hover_text(format!("{percent} of all that is minimised: the bar below"));
+    }
     let row = ui.max_rect();
     let bar = Rect::from_min_max(pos2(row.left(), row.bottom() - 2.0), row.right_bottom());
     ui.painter().rect_filled(bar, 0.0, theme::of(ui).line);
