@@ -85,8 +85,10 @@ impl Gradient for &Scaled<'_> {
     }
 }
 
-/// Goes from `start` towards the least. `least_gain` is the part of the objective that 20 evaluations must gain. `watch` hears the
-/// objective, the evaluations and on demand the fluences after each iteration and says whether to go on. Equal inputs give equal answers.
+/// Hears the objective, the evaluations and on demand the fluences after each iteration; says whether to go on.
+pub type Each<'a> = dyn FnMut(f64, u64, &dyn Fn() -> Vec<f64>) -> bool + 'a;
+
+/// Goes from `start` towards the least. `least_gain` is the part of the objective that 20 evaluations must gain. Equal inputs give equal answers.
 ///
 /// # Errors
 /// The solver's words where it cannot begin.
@@ -95,7 +97,7 @@ pub fn solve(
     start: &[f64],
     most_evaluations: u64,
     least_gain: f64,
-    watch: &mut dyn FnMut(f64, u64, &dyn Fn() -> Vec<f64>) -> bool,
+    watch: &mut Each<'_>,
 ) -> Result<Solved, String> {
     let curvatures = problem.curvatures();
     let largest = curvatures.iter().copied().fold(f64::MIN_POSITIVE, f64::max);

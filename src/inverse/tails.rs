@@ -7,6 +7,10 @@ use super::rows::Rows;
 const HANDLE_STEP: f64 = 0.7;
 const HANDLE_MET: f64 = 0.002;
 
+/// The dose of a tail stays so near to that of its point, part of the reference dose: a point that cannot be met would else take ever
+/// more from all others.
+const HANDLE_REACH: f64 = 0.2;
+
 /// Moves the dose of each tail towards where the point that is asked for lies on the DVH; whether all points are met.
 pub(super) fn move_tails(
     objectives: &mut [Objective],
@@ -24,8 +28,8 @@ pub(super) fn move_tails(
         let off = gy - at;
         // A point with room to spare is met; its tail is loosened all the same, in favour of what is not.
         met &= if matches!(objective.aim, Aim::TailMax { .. }) { off > -near } else { off < near };
-        let limit = 2.0 * reference_gy;
-        objective.gy = (objective.gy + HANDLE_STEP * off).clamp(0.0, limit);
+        let reach = HANDLE_REACH * reference_gy;
+        objective.gy = (objective.gy + HANDLE_STEP * off).clamp((gy - reach).max(0.0), gy + reach);
     }
     met
 }
@@ -43,4 +47,35 @@ fn dose_at(doses: &[f32], rows: &[u32], shares: &[f64], percent: f64) -> f64 {
         }
     }
     order.last().map_or(0.0, |(gy, _)| f64::from(*gy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::RowSet;
+    use geometry::Grid;
+    use glam::DVec3;
+    use std::sync::Arc;
+
+    /// A point that the doses never meet moves its tail, and no further than within reach.
+    #[test]
+    fn a_point_that_is_never_met_does_not_run_away() {
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [10, 1, 1]).expect("a grid");
+        let sets = vec![RowSet { name: "S".to_owned(), rows: (0..10).collect(), cm3: vec![1.0; 10] }];
+        let rows = Rows { grid: Arc::new(grid), voxels: (0..10).collect(), sets };
+        let doses: Vec<f32> = (0..10).map(|n| 30.0 + n as f32).collect();
+        let asked = Some([15.0, 20.0]);
+        let aim = Aim::TailMax { volume: 15.0 };
+        let mut objectives = [Objective { structure: "S".to_owned(), aim, gy: 20.0, weight: 1.0, asked }];
+        let mut seen = Vec::new();
+        for _ in 0..8 {
+            assert!(!move_tails(&mut objectives, &rows, &doses, 50.0));
+            seen.push(objectives[0].gy);
+        }
+        // The second hottest of ten has 38 Gy: 18 too many.
+        assert_eq!(seen[7], 10.0, "{seen:?}");
+        let met: Vec<f32> = doses.iter().map(|gy| gy - 18.0).collect();
+        assert!(move_tails(&mut objectives, &rows, &met, 50.0));
+        assert_eq!(objectives[0].gy, 10.0, "a point that is met leaves its tail");
+    }
 }

@@ -226,7 +226,8 @@ fn a_case_that_changes_meanwhile_never_gets_maps_of_another() {
     at_rest(&mut w);
     assert_eq!((plan(w.state()), steps(w.state())), before);
     // Another plan on show ends the run; the plan that it answers gets its maps, the other none.
-    let other = Plan { name: "Other".to_owned(), beams: vec![plan(w.state()).beams[0].clone()], ..plan(w.state()) };
+    let other =
+        Plan { name: "Other".to_owned(), beams: vec![plan(w.state()).beams[0].clone()], ..plan(w.state()) };
     edit(&mut w, Edit::AddPlan(other));
     begun(&mut w);
     w.state_mut().command(Command::ShowPlan(1));
@@ -307,7 +308,8 @@ fn a_goal_is_born_where_a_curve_is_taken() {
     show_goals(&mut w);
     until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
     // Between two handles of known places lies the plane of the plot.
-    let [low, high] = ["Handle Cord: Dmax <= 1.2 Gy", "Handle PTV: D95% >= 95 %"].map(|name| middle(&w, name));
+    let [low, high] =
+        ["Handle Cord: Dmax <= 1.2 Gy", "Handle PTV: D95% >= 95 %"].map(|name| middle(&w, name));
     let per_gy = (high.x - low.x) / (0.95 * 2.0 - 1.2);
     let per_percent = (high.y - low.y) / 95.0;
     let curves = w.state().state.curves_on_view();

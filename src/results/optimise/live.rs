@@ -45,6 +45,9 @@ pub enum Step {
     Optimum(Box<Optimum>),
 }
 
+/// Hears of the answers on the way, which it may ask for, and says whether to go on.
+pub type Publish<'a> = dyn FnMut(&dyn Fn() -> Option<Step>) -> bool + 'a;
+
 /// An optimiser with the query that it answers.
 #[derive(Debug)]
 pub struct LiveOptimiser {
@@ -73,7 +76,7 @@ impl LiveOptimiser {
         (query, run): (&OptimiseQuery, u64),
         graph: &Graph,
         control: &JobControl,
-        publish: &mut dyn FnMut(&dyn Fn() -> Option<Step>) -> bool,
+        publish: &mut Publish<'_>,
     ) -> Result<Step, Failure> {
         match place {
             Some(own) if own.query.has_rows_of(query) => own.take_goals(query, run, graph, control)?,
