@@ -272,8 +272,14 @@ fn a_handle_is_dragged_the_plan_follows_and_one_undo_takes_both_back() {
     let ghosts = w.state().state.ghost_curves();
     let ghost = ghosts.iter().find(|(s, _)| s.name == "Cord").expect("a ghost").1.mean_gy();
     assert!((ghost - cord).abs() < 1e-9);
+    until(&mut w, "a goal that the drag turns", |app| {
+        let state = &app.state;
+        state.scorecard_on_view().iter().any(|row| state.is_turned_by_drag(row))
+    });
+    assert!(w.query_all_by_label("unmet by this drag").count() >= 1);
     let at = from - vec2(40.0, 0.0);
     no_button(&mut w, at);
+    assert_eq!(w.query_all_by_label("unmet by this drag").count(), 0, "while it lasts");
     at_rest(&mut w);
     assert_eq!(steps(w.state()), done + 1, "its maps are in the same step");
     assert_ne!(plan(w.state()), before, "other maps");
@@ -364,6 +370,20 @@ fn a_lock_keeps_a_goal_and_weights_are_kept_with_the_goals() {
     at_rest(&mut w);
     until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
     assert!(cord(w.state()) > locked + 0.01, "{} without the lock, {locked} with it", cord(w.state()));
+    // A slider's drag is one step, with the maps that answer it.
+    let done = steps(w.state());
+    let rect = w.get_by_label("Weight of Cord: Dmean <= 0.5 Gy").rect();
+    let at = |part: f32| Pos2::new(rect.left() + part * rect.width(), rect.center().y);
+    w.hover_at(at(0.5));
+    w.run_steps(2);
+    w.drag_at(at(0.5));
+    w.run_steps(2);
+    w.hover_at(at(0.9));
+    w.run_steps(2);
+    no_button(&mut w, at(0.9));
+    at_rest(&mut w);
+    assert!(w.state().state.goals()[1].weight() > 5.0, "{}", w.state().state.goals()[1]);
+    assert_eq!(steps(w.state()), done + 1);
     let read: Goal = w.state().state.goals()[0].to_string().parse().expect("a goal");
     assert_eq!(read.weight(), 30.0);
 }
@@ -375,7 +395,11 @@ fn a_turned_beam_of_an_optimised_plan_is_optimised_again_and_columns_of_others_s
     w.state_mut().command(Command::Gantry { beam: 1, gantry_deg: 120.0, gesture: None });
     w.run_steps(2);
     assert!(w.state().state.optimise.is_running(), "the plan follows its beams");
-    at_rest(&mut w);
+    until(&mut w, "end of the optimisation", |app| {
+        // Of two beams the first has its columns already.
+        assert_ne!(app.state.optimise.share_done(), Some(0.5));
+        !app.state.optimise.is_running() && app.is_settled()
+    });
     let after = plan(w.state());
     assert_eq!(after.beams[1].control_points[0].gantry_deg, 120.0);
     assert_ne!(after.beams[1].fluence, before.beams[1].fluence);
