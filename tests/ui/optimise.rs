@@ -422,6 +422,15 @@ fn maps_of_a_run_that_is_killed_are_in_the_recovery() {
         texts.any(|text| text.contains("\"fluence\":{"))
     });
     assert_eq!(maps(w.state()), 0, "the case has none yet");
+    // Dropped without closing, as after a kill.
+    drop(w);
+    let mut again = window(Options { state_folder: Some(state), ..Options::default() });
+    until(&mut again, "offer", |app| !app.state.recoverable.is_empty());
+    again.get_by_label("Recover cube.mha").click();
+    until(&mut again, "case", |app| app.state.is_loaded() && app.is_settled());
+    assert_eq!(maps(again.state()), 2);
+    assert_eq!(again.state().state.goals().len(), 3);
+    until(&mut again, "dose of the maps", |app| status(app) == Some(DoseStatus::Partial));
 }
 
 #[test]
