@@ -493,7 +493,7 @@ fn the_optimisers_dose_is_a_preview_and_that_of_maps_is_partial() {
     edit(&mut w, Edit::SetStructure { index, value });
     until(&mut w, "dose", is_final);
     let optimise = &mut w.state_mut().state.optimise;
-    (optimise.rows_mm, optimise.beamlet_mm) = (5.0, 10.0);
+    (optimise.rows_mm, optimise.beamlet_mm) = (Some(5.0), 10.0);
     command(&mut w, Command::Optimise(OptimiseAction::Start));
     let (mut checked, mut previews, mut partial) = (Vec::new(), 0, false);
     until(&mut w, "maps with their dose", |app| {
