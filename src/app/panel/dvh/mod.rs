@@ -94,7 +94,8 @@ fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
         }
         if let Some(gy) = crosshair_gy(state) {
             let text = RichText::new(format!("crosshair {gy:.2} Gy")).small().color(theme::of(ui).crosshair);
-            ui.add(egui::Label::new(text)).on_hover_text("Dose at the crosshair: the dashed line");
+            let label = egui::Label::new(text).truncate();
+            ui.add(label).on_hover_text("Dose at the crosshair: the dashed line");
         }
         if !wide && !state.goal_editor.in_place_of_metrics {
             goals::switch(ui, state, commands);

@@ -61,7 +61,9 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
         commands.push(Command::Goals(GoalAction::Set { index: *index, goal, gesture }));
     };
     let mut weight = goal.weight().clamp(*Goal::WEIGHTS.start(), *Goal::WEIGHTS.end());
-    ui.set_clip_rect(ui.clip_rect().intersect(ui.max_rect().expand(1.0)));
+    // As it is laid out: what is added may be higher.
+    let row = ui.max_rect();
+    ui.set_clip_rect(ui.clip_rect().intersect(row.expand(1.0)));
     let says_share = ui.available_width() > SLIDER[1] + LOCK + SHARE;
     let others = LOCK + if says_share { SHARE } else { 8.0 };
     ui.spacing_mut().slider_width = (ui.available_width() - others).clamp(SLIDER[0], SLIDER[1]);
@@ -94,7 +96,6 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
         let text = ui.add(Label::new(text).truncate().selectable(false));
         text.on_hover_text(format!("{percent} of all that is minimised: the bar below"));
     }
-    let row = ui.max_rect();
     let bar = Rect::from_min_max(pos2(row.left(), row.bottom() - 2.0), row.right_bottom());
     ui.painter().rect_filled(bar, 0.0, theme::of(ui).line);
     let filled = Rect::from_min_size(bar.min, vec2(bar.width() * *share as f32, bar.height()));
