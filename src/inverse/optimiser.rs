@@ -275,6 +275,8 @@ impl Optimiser {
         self.evaluations += solved.evaluations;
         (self.fluences, self.objective) = (solved.fluences, solved.objective);
         if solved.stop != Stop::Asked {
+            // The last solution may leave a point that was met on the way.
+            self.ends = self.ends && (self.pass >= MOST_PASSES || self.meets_points());
             self.phase = match (self.ends, self.is_judged) {
                 (false, _) => Phase::Correct,
                 (true, false) => Phase::Judge,
@@ -282,6 +284,12 @@ impl Optimiser {
             };
         }
         Ok(())
+    }
+
+    /// Whether the points that are asked for lie where they are asked.
+    fn meets_points(&self) -> bool {
+        let mut objectives = self.objectives.clone();
+        move_tails(&mut objectives, &self.setup.rows, &self.doses_gy(), self.reference_gy)
     }
 
     /// The answer so far; `None` before all columns are there.
