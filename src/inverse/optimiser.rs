@@ -27,7 +27,7 @@ const AT_REST: f64 = 0.001;
 /// Weight of the squared steps between neighbours of a map: large steps cost monitor units and gain little.
 const SMOOTHNESS: f64 = 1e-4;
 
-/// What an optimisation tells while it runs.
+/// Progress of an optimisation while it runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress {
     /// Columns of so many beams are there, of so many.

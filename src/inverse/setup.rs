@@ -1,4 +1,4 @@
-//! What a plan is optimised from, and the rows and fields that follow from it.
+//! Inputs of an optimisation, and the rows and fields that follow from them.
 
 use super::OptimiseError;
 use super::beamlets::Beamlets;
@@ -24,9 +24,6 @@ const FALL_OFF_WEIGHT: f64 = 0.1;
 /// Spacing of the grid on which distances to the targets are computed, mm at least.
 const DISTANCE_MM: f64 = 5.0;
 
-/// Voxels of a target that become rows at most.
-const TARGET_ROWS: usize = 6000;
-
 /// Voxels of a shell that become rows at most.
 const SHELL_ROWS: usize = 3000;
 
@@ -34,13 +31,13 @@ const SHELL_ROWS: usize = 3000;
 pub struct Region<'a> {
     pub name: String,
     pub mask: &'a Mask,
-    /// Beamlets are those that see a target.
+    /// Beamlets are those that see a target, and all its voxels are rows: the optimum would leave others cold.
     pub is_target: bool,
     /// Voxels that become rows at most, where it is no target.
     pub most_rows: usize,
 }
 
-/// What a plan is optimised from.
+/// Inputs of an optimisation.
 pub struct Inputs<'a> {
     /// Its computed beams get maps; monitor units and maps of before are where it starts.
     pub plan: &'a Plan,
@@ -245,7 +242,7 @@ fn rows(
 ) -> Result<Rows, OptimiseError> {
     let mut sampled: Vec<Sampled<'_>> = Vec::new();
     for Region { name, mask, is_target, most_rows } in &inputs.regions {
-        let most = if *is_target { TARGET_ROWS } else { *most_rows };
+        let most = if *is_target { usize::MAX } else { *most_rows };
         sampled.push(Sampled { name: name.clone(), mask, most, beyond_target_mm: None });
     }
     let mut distance_mm = Vec::new();

@@ -34,7 +34,7 @@ pub trait Visitor {
 pub struct Columns {
     /// The samples inside the dose grid.
     pub within: Range<usize>,
-    /// Of each of those the column before it and the weight of the next.
+    /// Columns before each of those, and the weight of the next.
     pub cells: Vec<(u32, f32)>,
 }
 
@@ -59,7 +59,7 @@ pub struct DoseRow {
     pub gy: Vec<f32>,
     /// The squares of half-widths; empty: 0.
     pub half_gy2: Vec<f32>,
-    /// Of the dose's columns.
+    /// Doses of the columns.
     pub values: Vec<f32>,
     pub changes_sq: Vec<f32>,
 }

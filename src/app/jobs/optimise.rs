@@ -17,7 +17,7 @@ const LEAST_ITERATIONS: usize = 8;
 /// Answers on the way are published so often at most.
 const PUBLISH_EVERY: Duration = Duration::from_millis(120);
 
-/// What a step of a run has come to.
+/// Outcome of a step of a run.
 #[derive(Debug)]
 pub struct OptimiseAnswer {
     pub run: u64,

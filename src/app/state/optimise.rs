@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a DVH of the optimiser is called wherever it is shown.
+/// Name of a DVH of the optimiser wherever it is shown.
 pub const OPTIMISERS_DOSE: &str = "optimiser's dose";
 
 /// The optimiser between two of its steps, and for the worker during one.
@@ -32,7 +32,7 @@ pub struct Optimise {
     pub(crate) latest: Option<(u64, Arc<Optimum>)>,
     /// The plan that has the maps of the last answer.
     pub(crate) applied: Option<Arc<Plan>>,
-    /// What the fluences of the case answer, or are taken to: a plan that was optimised follows other goals and turned beams.
+    /// Inputs that the fluences of the case answer, or are taken to: a plan that was optimised follows other goals and turned beams.
     pub(crate) answered: Option<OptimiseQuery>,
     /// The optimiser's dose, where the DVHs show it.
     pub(crate) on_view: Option<Arc<Optimum>>,
@@ -125,10 +125,10 @@ impl Optimise {
 }
 
 impl State {
-    /// What the plan on show would be optimised from.
+    /// Inputs that the plan on show would be optimised from.
     ///
     /// # Errors
-    /// What is missing, in words for the user.
+    /// Inputs that are missing, in words for the user.
     pub fn optimise_query(&self) -> Result<OptimiseQuery, String> {
         self.optimise_query_of(self.plan)
     }
@@ -174,7 +174,7 @@ impl State {
         self.optimise.on_view.as_deref()
     }
 
-    /// Of a goal, by its place, the share of all that is minimised, or why it is judged only.
+    /// Share of a goal, by its place, in all that is minimised, or why it is judged only.
     pub fn goal_share(&self, index: usize) -> Option<&Result<f64, String>> {
         let (_, latest) = self.optimise.latest.as_ref()?;
         let goals = latest.query.goals();
@@ -270,7 +270,7 @@ impl State {
         })
     }
 
-    /// What is to be said beside every verdict of [`Self::scorecard_on_view`].
+    /// Caveat beside every verdict of [`Self::scorecard_on_view`].
     pub fn reservation_on_view(&self) -> Option<String> {
         match self.optimisers_dose() {
             Some(_) => Some(format!("{}, {OPTIMISERS_DOSE}", DoseStatus::Preview.word().to_uppercase())),

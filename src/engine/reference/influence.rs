@@ -1,8 +1,7 @@
 //! The influence of beamlets by its definition: the dose of one beamlet after another.
 
-use crate::jobs::cccs::{DoseError, DoseRequest};
+use crate::jobs::cccs::{BeamDose, DoseError, DoseRequest};
 use crate::jobs::influence::InfluenceRequest;
-use crate::{JobControl, cpu};
 
 /// The request for the dose of a map that has `value` of each beamlet asked for.
 pub fn with_values(request: &InfluenceRequest, value: impl Fn(usize) -> f32) -> DoseRequest {
@@ -14,12 +13,12 @@ pub fn with_values(request: &InfluenceRequest, value: impl Fn(usize) -> f32) -> 
     dose
 }
 
-/// The dose of a map at the sampled voxels, Gy.
+/// The dose of a map at the sampled voxels, Gy, by the form of the dose that is given.
 pub fn at_voxels(
     request: &InfluenceRequest,
     value: impl Fn(usize) -> f32,
-    control: &JobControl,
+    dose: impl FnOnce(&DoseRequest) -> Result<BeamDose, DoseError>,
 ) -> Result<Vec<f64>, DoseError> {
-    let dose = cpu::cccs::beam_dose(&with_values(request, value), control)?.gy;
+    let dose = dose(&with_values(request, value))?.gy;
     Ok(request.voxels.iter().map(|voxel| f64::from(dose.data()[*voxel])).collect())
 }

@@ -5,14 +5,14 @@ use crate::cccs::{DoseError, DoseRequest, DoseTo, Quality};
 use crate::influence::{InfluenceRequest, Matrix, beamlet_doses};
 use crate::phantom::patient;
 use crate::reference::influence::at_voxels;
-use crate::{Compute, DeviceError, JobControl};
+use crate::{Compute, DeviceError, JobControl, cpu};
 use case::{Beam, FluenceMap, Jaws, MlcAxis};
 use geometry::Grid;
 use glam::DVec3;
 use physics::{Machine, Material};
 use std::sync::Arc;
 
-/// Of the greatest dose of a column, and of the map, percent.
+/// Difference allowed, percent of the greatest dose of a column, and of the map.
 const TOLERANCE: f64 = 0.1;
 
 pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
@@ -53,14 +53,15 @@ fn compared(
             repeats,
         }
     };
+    let dose = |map: &DoseRequest| cpu::cccs::beam_dose(map, control);
     let mut rows = Vec::new();
     for n in [0, 7, 18, request.beamlets.len() - 1] {
         let own = request.beamlets[n];
-        let want = at_voxels(request, |beamlet| f32::from(u8::from(beamlet == own)), control)?;
+        let want = at_voxels(request, |beamlet| f32::from(u8::from(beamlet == own)), dose)?;
         rows.push(row(format!("beamlet {own}"), &got[n * count..(n + 1) * count], &want));
     }
     let value = |beamlet: usize| 0.1 + (beamlet * 7 % 11) as f32 / 10.0;
-    let want = at_voxels(request, value, control)?;
+    let want = at_voxels(request, value, dose)?;
     let matrix = Matrix::new(count, vec![Arc::new(got)], device, None);
     let fluences: Vec<f64> = request.beamlets.iter().map(|beamlet| f64::from(value(*beamlet))).collect();
     rows.push(row("modulated map".to_owned(), &matrix.doses(&fluences, &vec![0.0; count]), &want));

@@ -222,11 +222,89 @@ impl Fluence {
 }
 
 impl Optics {
-    /// What brings fluence and electrons of the reference field to 1 on its axis.
+    /// Factors that bring fluence and electrons of the reference field to 1 on its axis.
     pub(super) fn scales(&self, machine: &Machine) -> [f64; 2] {
         let reference = machine.reference_opening();
         let [focal, scattered] = self.open(&[reference], [0.0, 0.0], self.sad_mm, 0.0);
         let electrons = self.electrons(&[reference], [0.0, 0.0]).max(f64::MIN_POSITIVE);
         [1.0 / (focal + scattered), 1.0 / electrons]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exposures;
+    use case::Jaws;
+    use glam::DVec3;
+    use std::sync::Arc;
+
+    fn fluence_of(machine: &Machine, beam: &Beam) -> Fluence {
+        Fluence::new(machine, beam, &exposures(beam, 2.0)[0]).expect("fluence")
+    }
+
+    /// Products of profiles are the pictures of maps of single beamlets: focal, extra-focal and electrons.
+    #[test]
+    fn beamlets_of_profiles_are_those_of_pictures() {
+        let machine = Arc::unwrap_or_clone(Machine::resolve("generic-6mv").expect("shipped"));
+        for axis in [MlcAxis::X, MlcAxis::Y] {
+            let jaws = Jaws { x: [-22.0, 31.0], y: [-25.0, 12.0] };
+            let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, jaws, 100.0);
+            let rows_mm = vec![-25.0, -15.0, -5.0, 0.0, 10.0];
+            let mut map = FluenceMap {
+                axis,
+                rows_mm,
+                first_mm: -12.0,
+                step_mm: 6.0,
+                columns: 4,
+                values: vec![0.0; 16],
+            };
+            map.values.fill(1.0);
+            beam.fluence = Some(map.clone());
+            let sums = fluence_of(&machine, &beam);
+            let with_map = beam.clone();
+            let exposure = &exposures(&with_map, 2.0)[0];
+            let all = BeamletFluence::new(&machine, &beam, &map, exposure).expect("beamlets");
+            for beamlet in [0, 6, 11, 15] {
+                map.values.fill(0.0);
+                map.values[beamlet] = 1.0;
+                beam.fluence = Some(map.clone());
+                let one = fluence_of(&machine, &beam);
+                let alone = one.extra_focal_alone();
+                let points = (0..36).map(|n| [(n % 6) as f64 * 14.0 - 35.7, (n / 6) as f64 * 14.0 - 36.2]);
+                for at in points {
+                    for distance_mm in [900.0, 1000.0, 1150.0] {
+                        let [row, column] = [beamlet / 4, beamlet % 4];
+                        let mut shares = [Shares::new(), Shares::new()];
+                        let open = all.focal_at(at, distance_mm, 2.5, &mut shares);
+                        let of = |shares: &Shares, n: usize| {
+                            shares.iter().find(|(at, _)| *at == n).map_or(0.0, |(_, share)| *share)
+                        };
+                        let got = open * of(&shares[0], column) * of(&shares[1], row);
+                        let [want, scattered] = one.sources_at(at[0], at[1], distance_mm, 2.5);
+                        assert!((got - want).abs() < 2e-5, "{axis:?} {beamlet} {at:?}: {got} for {want}");
+                        assert_eq!(alone.sources_at(at[0], at[1], distance_mm, 2.5), [0.0, scattered]);
+                        let mut seen = [Vec::new(), Vec::new()];
+                        let whole = all.extra_focal_at(at, distance_mm, &mut seen);
+                        let got = whole * seen[0][column] * seen[1][row];
+                        // Pictures of the extra-focal source have pixels of 4 mm.
+                        assert!(
+                            (got - scattered).abs() < 4e-4,
+                            "{axis:?} {beamlet} {at:?}: {got} for {scattered}"
+                        );
+                        let sum = whole * seen[0].iter().sum::<f64>() * seen[1].iter().sum::<f64>();
+                        let want = sums.sources_at(at[0], at[1], distance_mm, 2.5)[1];
+                        assert!((sum - want).abs() < 1e-3, "{axis:?} {at:?}: {sum} for {want}");
+                        let whole = all.electrons_at(at, &mut seen);
+                        let (got, want) =
+                            (whole * seen[0][column] * seen[1][row], one.electrons_at(at[0], at[1]));
+                        assert!(
+                            (got - want).abs() < 1e-4 * whole,
+                            "{axis:?} {beamlet} {at:?}: {got} for {want}"
+                        );
+                    }
+                }
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The fluence against ray tracing from many source points, closed forms and published figures.
 
-use super::{BeamletFluence, Fluence, FluenceError, Shares};
+use super::{Fluence, FluenceError};
 use crate::{Exposure, Machine, exposures};
 use case::{Bank, Beam, ControlPoint, FluenceMap, Jaws, Mlc, MlcAxis};
 use glam::DVec3;
@@ -590,59 +590,4 @@ fn a_map_asks_for_a_machine_with_leaves() {
     beam.fluence = Some(whole_map(1.0));
     let made = Fluence::new(&machine, &beam, &exposures(&beam, 2.0)[0]);
     assert!(matches!(made, Err(FluenceError::NoLeaves { .. })), "{machine:?}");
-}
-
-/// Products of profiles are the pictures of maps of single beamlets: focal, extra-focal and electrons.
-#[test]
-fn beamlets_of_profiles_are_those_of_pictures() {
-    let machine = machine("generic-6mv");
-    for axis in [MlcAxis::X, MlcAxis::Y] {
-        let jaws = Jaws { x: [-22.0, 31.0], y: [-25.0, 12.0] };
-        let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, jaws, 100.0);
-        let rows_mm = vec![-25.0, -15.0, -5.0, 0.0, 10.0];
-        let mut map =
-            FluenceMap { axis, rows_mm, first_mm: -12.0, step_mm: 6.0, columns: 4, values: vec![0.0; 16] };
-        map.values.fill(1.0);
-        beam.fluence = Some(map.clone());
-        let sums = fluence_of(&machine, &beam);
-        let with_map = beam.clone();
-        let exposure = &exposures(&with_map, 2.0)[0];
-        let all = BeamletFluence::new(&machine, &beam, &map, exposure).expect("beamlets");
-        for beamlet in [0, 6, 11, 15] {
-            map.values.fill(0.0);
-            map.values[beamlet] = 1.0;
-            beam.fluence = Some(map.clone());
-            let one = fluence_of(&machine, &beam);
-            let alone = one.extra_focal_alone();
-            for at in grid_of_points(36, 6) {
-                for distance_mm in [900.0, 1000.0, 1150.0] {
-                    let [row, column] = [beamlet / 4, beamlet % 4];
-                    let mut shares = [Shares::new(), Shares::new()];
-                    let open = all.focal_at(at, distance_mm, 2.5, &mut shares);
-                    let of = |shares: &Shares, n: usize| {
-                        shares.iter().find(|(at, _)| *at == n).map_or(0.0, |(_, share)| *share)
-                    };
-                    let got = open * of(&shares[0], column) * of(&shares[1], row);
-                    let [want, scattered] = one.sources_at(at[0], at[1], distance_mm, 2.5);
-                    assert!((got - want).abs() < 2e-5, "{axis:?} {beamlet} {at:?}: {got} for {want}");
-                    assert_eq!(alone.sources_at(at[0], at[1], distance_mm, 2.5), [0.0, scattered]);
-                    let mut seen = [Vec::new(), Vec::new()];
-                    let whole = all.extra_focal_at(at, distance_mm, &mut seen);
-                    let got = whole * seen[0][column] * seen[1][row];
-                    // Pictures of the extra-focal source have pixels of 4 mm.
-                    assert!(
-                        (got - scattered).abs() < 4e-4,
-                        "{axis:?} {beamlet} {at:?}: {got} for {scattered}"
-                    );
-                    let sum = whole * seen[0].iter().sum::<f64>() * seen[1].iter().sum::<f64>();
-                    let want = sums.sources_at(at[0], at[1], distance_mm, 2.5)[1];
-                    assert!((sum - want).abs() < 1e-3, "{axis:?} {at:?}: {sum} for {want}");
-                    let whole = all.electrons_at(at, &mut seen);
-                    let (got, want) =
-                        (whole * seen[0][column] * seen[1][row], one.electrons_at(at[0], at[1]));
-                    assert!((got - want).abs() < 1e-4 * whole, "{axis:?} {beamlet} {at:?}: {got} for {want}");
-                }
-            }
-        }
-    }
 }

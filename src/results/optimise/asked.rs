@@ -1,4 +1,4 @@
-//! What goals ask of the structures of a case.
+//! Objectives that goals ask of the structures of a case.
 
 use super::super::graph::{Failure, Graph};
 use super::super::patient::MaskOf;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(super) struct Asked {
     /// Each with whether it is a target.
     pub structures: Vec<(Structure, Arc<Mask>, bool)>,
-    /// Of each goal its objectives, or why it is judged only.
+    /// Objectives of each goal, or why it is judged only.
     pub by_goal: Vec<Result<Vec<Objective>, String>>,
     /// The prescription, else the greatest dose that a goal names, Gy of all fractions.
     pub reference_gy: f64,
@@ -70,7 +70,7 @@ impl Asked {
         Ok(Self { structures, by_goal, reference_gy })
     }
 
-    /// Of organs so many voxels at most become rows.
+    /// Regions of the structures; so many voxels of an organ at most become rows.
     pub fn regions(&self, most_rows: usize) -> Vec<Region<'_>> {
         let mut regions = Vec::new();
         for (structure, mask, is_target) in &self.structures {

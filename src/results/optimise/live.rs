@@ -25,7 +25,7 @@ pub struct Optimum {
     pub beams: Vec<Beam>,
     /// DVHs of the sampled structures, by number, in the optimiser's dose.
     pub dvhs: Vec<(u32, Arc<Dvh>)>,
-    /// Of each goal its part of all that is minimised, or why it is judged only.
+    /// Part of each goal in all that is minimised, or why it is judged only.
     pub by_goal: Vec<Result<f64, String>>,
     pub objective: f64,
     pub evaluations: u64,
@@ -34,7 +34,7 @@ pub struct Optimum {
     pub is_at_rest: bool,
 }
 
-/// What a step tells while it runs.
+/// Progress of a step.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Columns of so many beams are there, of so many.

@@ -1,4 +1,4 @@
-//! What a plan is optimised from, to compare: maps answer the case that has equal inputs.
+//! Inputs of an optimisation, to compare: maps answer the case that has equal inputs.
 
 use super::super::inputs::Settings;
 use super::super::patient::Densities;
@@ -22,10 +22,10 @@ pub struct OptimiseQuery {
 }
 
 impl OptimiseQuery {
-    /// Of a plan of the case, by index, and goals.
+    /// Query for a plan of the case, by index, and goals.
     ///
     /// # Errors
-    /// What is missing, in words for the user.
+    /// Words for the user on what is missing.
     pub fn of(
         case: &Case,
         plan: usize,

@@ -27,7 +27,7 @@ struct Place {
     is_volume: bool,
 }
 
-/// Where the limit of a goal stands; `None` for figures without a dose, and for percent of an unknown prescription.
+/// Place of the limit of a goal; `None` for figures without a dose, and for percent of an unknown prescription.
 fn place_of(goal: &Goal, hundred_gy: Option<f64>, whole_cm3: f64) -> Option<Place> {
     let value = goal.kept().unwrap_or(goal.limit());
     let number = goal.metric().number().unwrap_or_default();
@@ -162,7 +162,7 @@ struct Plane<'a> {
 }
 
 impl Plane<'_> {
-    /// Where a limit is drawn: at the edge where it lies beyond the plot.
+    /// Place at which a limit is drawn: the edge where it lies beyond the plot.
     fn screen(&self, place: Place, curve: &Curve<'_>) -> Pos2 {
         let height = place.percent * self.axes.per_percent(curve.dvh);
         let at = self.to.position_from_point(&PlotPoint::new(place.gy * self.axes.per_gy, height));

@@ -47,10 +47,10 @@ impl Room {
     }
 }
 
-/// What lines of a direction pass.
+/// Voxels that lines of a direction pass.
 pub struct Lines<'a> {
     pub walk: &'a Walk,
-    /// Of the lit voxels.
+    /// Source terms of the lit voxels.
     pub terms: &'a [SourceTerm],
     /// Padded.
     pub density: &'a [f32],

@@ -7,7 +7,7 @@ pub use products::CardMatrix;
 use super::cccs::{energy_of, monitor_unit_at};
 use super::{Arg, Buffer, CardLock, CudaError, Device, Failure, Shape};
 use crate::JobControl;
-use crate::cpu::path::radiological_depth;
+use crate::cuda::path::{PathBuffers, PathMethod};
 use crate::jobs::cccs::DoseError;
 use crate::jobs::cccs::angles::{ANGLES, Coefficients};
 use crate::jobs::cccs::beam::{Field, Superposition};
@@ -18,6 +18,9 @@ use crate::jobs::influence::smooth::Smooth;
 use crate::jobs::influence::walks::{LitVoxel, Step, Transport};
 use crate::jobs::influence::{BeamletDoses, InfluenceRequest, OpenField};
 use bytemuck::{Pod, Zeroable};
+use geometry::Volume;
+use glam::DVec3;
+use std::sync::Arc;
 
 const THREADS: u32 = 128;
 /// Lanes of a warp.
@@ -80,7 +83,7 @@ pub fn beamlet_doses(
     clock.phase("calibration");
     let field = OpenField::of(request)?;
     clock.phase("fluence");
-    let depth_mm = radiological_depth(&medium.equivalent_g_cm3, field.frame.source_mm, control)?;
+    let depth_mm = radiological_depth(&medium, field.frame.source_mm, device)?;
     clock.phase("path");
     let tilt = beam.tilt_norm(&field.frame, &medium.grid);
     let lit = Lit::new(request, &field, (&beam, &tilt), &medium, &depth_mm, control)?;
@@ -114,6 +117,15 @@ pub fn beamlet_doses(
     clock.phase("transport");
     let receipt = receipt("influence", digest(dose), device.card().to_string(), clock, work);
     Ok(BeamletDoses { gy, receipt })
+}
+
+/// Radiological depth of the medium's voxels, mm of water.
+fn radiological_depth(medium: &Medium, source_mm: DVec3, device: &Device) -> Result<Volume<f32>, CudaError> {
+    let mut card = device.lock();
+    let (density, grid) = (&medium.equivalent_g_cm3, &medium.grid);
+    let path = PathBuffers::prepare(&mut card, density, source_mm, grid, PathMethod::default())?;
+    path.queue(&mut card)?;
+    Ok(Volume::new(Arc::clone(grid), card.download(&path.depth_mm)?))
 }
 
 struct Parts<'a> {
@@ -193,7 +205,7 @@ fn transported(
     finished(card, parts, launch, &deposit)
 }
 
-/// What the kernels read, on the card.
+/// Inputs of the kernels, on the card.
 struct Uploaded {
     steps: Buffer<Step>,
     layers: Buffer<[u32; 2]>,

@@ -26,9 +26,9 @@ pub struct Lit {
 /// The lit voxels of each beamlet, one beamlet after another.
 #[derive(Default)]
 pub struct Tubes {
-    /// Of each beamlet, and one past the last: its first entry.
+    /// First share of each beamlet, and one past the last.
     pub first: Vec<u32>,
-    /// Of the unobstructed focal fluence, by lit voxel.
+    /// Shares of the unobstructed focal fluence, by lit voxel.
     pub shares: Vec<Share>,
 }
 

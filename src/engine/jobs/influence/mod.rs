@@ -38,7 +38,7 @@ pub struct BeamletDoses {
 /// The one field of a request.
 pub struct OpenField {
     pub frame: BeamFrame,
-    /// Of the map with all beamlets asked for at 1.
+    /// Fluence of the map with all beamlets asked for at 1.
     pub flat: Fluence,
     pub beamlets: BeamletFluence,
     pub map: FluenceMap,

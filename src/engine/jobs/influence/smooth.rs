@@ -1,4 +1,4 @@
-//! What the extra-focal source and contaminant electrons add to the columns.
+//! Doses that the extra-focal source and contaminant electrons add to the columns.
 //!
 //! The extra-focal source spreads a beamlet over 25 mm and more, so that its dose at a voxel goes with the fluence on the voxel's
 //! ray. The factor is that of the dose of all beamlets at once, which is thereby exact; of a modulated map the rest is within 0.1 % of

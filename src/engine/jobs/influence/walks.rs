@@ -157,7 +157,7 @@ impl SourceTerm {
 /// Energy per volume that the local correction adds at sampled voxels for all of a lit voxel's unobstructed TERMA.
 #[derive(Default)]
 pub struct LocalShares {
-    /// Of each lit voxel, and one past the last: its first share.
+    /// First share of each lit voxel, and one past the last.
     pub first: Vec<u32>,
     /// Energies by sampled voxel.
     pub shares: Vec<Share>,
@@ -230,7 +230,7 @@ impl Transport {
     }
 }
 
-/// What the local correction is made of.
+/// Inputs of the local correction.
 struct Correction<'a> {
     beam: &'a Superposition,
     lattice_from_kernel: DMat3,
