@@ -8,7 +8,7 @@ use super::problem::Problem;
 use super::rows::{RowSet, Rows};
 use super::setup::{Field, Inputs, Setup, completed};
 use super::solve::{Stop, solve};
-use super::tails::move_tails;
+use super::tails::{between, move_tails};
 use analysis::{Dvh, UNIT_MU};
 use case::{FluenceMap, Plan};
 use engine::JobControl;
@@ -89,6 +89,8 @@ pub struct Optimiser {
     /// Gy of each row: the dose that the plan is judged by less that of the rows' grid, when it was last looked at.
     finer_gy: Vec<f32>,
     is_judged: bool,
+    /// Gy of each objective with a point: where that lies on the DVH that the plan is judged by, less where it lies on that of the rows.
+    between_gy: Vec<f64>,
     pub(super) objective: f64,
     pub(super) evaluations: u64,
     pub(super) moved_percent: Option<f64>,
@@ -123,6 +125,7 @@ impl Optimiser {
             offset_gy: vec![0.0; setup.rows.voxels.len()],
             finer_gy: vec![0.0; setup.rows.voxels.len()],
             is_judged: setup.judged.is_none(),
+            between_gy: Vec::new(),
             objective: f64::INFINITY,
             evaluations: 0,
             moved_percent: None,
@@ -187,6 +190,7 @@ impl Optimiser {
             }
         }
         (self.objectives, self.asked, self.reference_gy) = (objectives, asked, reference_gy);
+        self.between_gy.clear();
         if self.phase == Phase::Rest {
             self.pass = 1;
         }
@@ -232,7 +236,12 @@ impl Optimiser {
                 let moved = self.correct(control)?;
                 // Tails move with the doses that are true.
                 let doses = self.doses_gy();
-                let met = move_tails(&mut self.objectives, &self.setup.rows, &doses, self.reference_gy);
+                let met = move_tails(
+                    &mut self.objectives,
+                    &self.setup.rows,
+                    (&doses, &self.between_gy),
+                    self.reference_gy,
+                );
                 self.pass += 1;
                 self.ends = self.pass >= MOST_PASSES || (moved < AT_REST && met);
                 self.phase = Phase::Solve;
@@ -289,7 +298,8 @@ impl Optimiser {
     /// Whether the points that are asked for lie where they are asked.
     fn meets_points(&self) -> bool {
         let mut objectives = self.objectives.clone();
-        move_tails(&mut objectives, &self.setup.rows, &self.doses_gy(), self.reference_gy)
+        let doses = (&*self.doses_gy(), &*self.between_gy);
+        move_tails(&mut objectives, &self.setup.rows, doses, self.reference_gy)
     }
 
     /// The answer so far; `None` before all columns are there.
@@ -339,8 +349,9 @@ impl Optimiser {
     fn correct(&mut self, control: &JobControl) -> Result<f64, OptimiseError> {
         let setup = &self.setup;
         let mut truth = setup.true_dose(&self.fluences, (&setup.grid, Quality::Standard), control)?;
-        truth.iter_mut().zip(&self.finer_gy).for_each(|(gy, finer)| *gy += finer);
-        Ok(self.take_truth(&truth))
+        self.between_gy = between(setup, &self.objectives, &truth);
+        truth.rows.iter_mut().zip(&self.finer_gy).for_each(|(gy, finer)| *gy += finer);
+        Ok(self.take_truth(&truth.rows))
     }
 
     /// As [`Self::correct`], by the dose that the plan is judged by; later looks at the rows' grid keep the difference.
@@ -349,8 +360,9 @@ impl Optimiser {
         let Some((grid, quality)) = &setup.judged else { return Ok(()) };
         let coarse = setup.true_dose(&self.fluences, (&setup.grid, Quality::Standard), control)?;
         let truth = setup.true_dose(&self.fluences, (grid, *quality), control)?;
-        self.finer_gy = truth.iter().zip(&coarse).map(|(truth, coarse)| truth - coarse).collect();
-        self.take_truth(&truth);
+        self.finer_gy = truth.rows.iter().zip(&coarse.rows).map(|(truth, coarse)| truth - coarse).collect();
+        self.between_gy = between(setup, &self.objectives, &truth);
+        self.take_truth(&truth.rows);
         Ok(())
     }
 

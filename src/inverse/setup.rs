@@ -4,11 +4,11 @@ use super::OptimiseError;
 use super::beamlets::Beamlets;
 use super::objective::Objective;
 use super::rows::{Rows, Sampled};
-use analysis::{UNIT_MU, value_at};
+use analysis::{Dvh, UNIT_MU, value_at};
 use case::{Beam, Plan};
 use engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid};
 use engine::{Compute, JobControl};
-use geometry::{Grid, Mask};
+use geometry::{Grid, Mask, Volume};
 use glam::DVec3;
 use physics::{Machine, Patient};
 use rayon::prelude::*;
@@ -30,7 +30,7 @@ const SHELL_ROWS: usize = 3000;
 /// A structure whose voxels are sampled.
 pub struct Region<'a> {
     pub name: String,
-    pub mask: &'a Mask,
+    pub mask: &'a Arc<Mask>,
     /// Beamlets are those that see a target, and all its voxels are rows: the optimum would leave others cold.
     pub is_target: bool,
     /// Voxels that become rows at most, where it is no target.
@@ -61,6 +61,12 @@ pub struct Inputs<'a> {
 /// A machine with the beamlets of a beam on it.
 pub(super) type Field = (Arc<Machine>, Beamlets);
 
+/// A true dose, Gy of all fractions.
+pub(super) struct Truth {
+    pub rows: Vec<f32>,
+    pub gy: Volume<f32>,
+}
+
 /// Rows and fields of a plan, and the doses of its fields.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
@@ -70,6 +76,8 @@ pub(super) struct Setup {
     pub rows: Rows,
     /// Names of the targets.
     pub targets: Vec<String>,
+    /// Structures by name, for the DVHs that the plan is judged by.
+    pub masks: Vec<(String, Arc<Mask>)>,
     pub fields: Vec<Field>,
     pub dose_to: DoseTo,
     /// The grid and quality of the dose that the plan is judged by, where they are not the rows'.
@@ -93,6 +101,7 @@ impl Setup {
             rows: rows(inputs, &grid, &coarse, &target_mm)?,
             grid,
             targets: targets().map(|region| region.name.clone()).collect(),
+            masks: inputs.regions.iter().map(|of| (of.name.clone(), Arc::clone(of.mask))).collect(),
             fields: fields(inputs, &target_mm)?,
             dose_to: inputs.dose_to,
             judged: match inputs.judged {
@@ -119,27 +128,35 @@ impl Setup {
         }
     }
 
-    /// The true dose of fluences at the rows, Gy, computed on a grid.
+    /// The true dose of fluences, computed on a grid.
     pub fn true_dose(
         &self,
         fluences: &[f64],
         (grid, quality): (&Arc<Grid>, Quality),
         control: &JobControl,
-    ) -> Result<Vec<f32>, DoseError> {
-        let mut truth = vec![0.0_f32; self.rows.voxels.len()];
+    ) -> Result<Truth, DoseError> {
+        let mut sum = vec![0.0_f32; grid.len()];
         let times = self.plan.fractions as f32;
         for ((machine, beamlets), own) in self.by_field(fluences) {
             let mut beam = beamlets.with(own);
             beam.mu = UNIT_MU;
             let request = DoseRequest { grid: Arc::clone(grid), ..self.request(machine, &beam, quality) };
             let dose = beam_dose(&request, &self.device, control)?.gy;
-            let at = |voxel: &usize| match Arc::ptr_eq(grid, &self.grid) {
-                true => dose.data()[*voxel],
-                false => value_at(&dose, self.grid.centre_of_mm(*voxel)).unwrap_or_default() as f32,
-            };
-            truth.iter_mut().zip(&self.rows.voxels).for_each(|(sum, voxel)| *sum += times * at(voxel));
+            sum.par_iter_mut().zip(dose.data()).for_each(|(sum, gy)| *sum += times * gy);
         }
-        Ok(truth)
+        let gy = Volume::new(Arc::clone(grid), sum);
+        let at = |voxel: &usize| match Arc::ptr_eq(grid, &self.grid) {
+            true => gy.data()[*voxel],
+            false => value_at(&gy, self.grid.centre_of_mm(*voxel)).unwrap_or_default() as f32,
+        };
+        let rows = self.rows.voxels.par_iter().map(at).collect();
+        Ok(Truth { rows, gy })
+    }
+
+    /// The DVH of a structure in a true dose, as the plan is judged by it; `None` where the dose has none of it.
+    pub fn dvh(&self, structure: &str, truth: &Truth) -> Option<Dvh> {
+        let (_, mask) = self.masks.iter().find(|(name, _)| name == structure)?;
+        Dvh::new(mask, &truth.gy, &JobControl::new()).ok()
     }
 
     /// Whether the columns of a field are those of a field of another setup.

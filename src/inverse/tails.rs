@@ -2,6 +2,7 @@
 
 use super::objective::{Aim, Objective};
 use super::rows::Rows;
+use super::setup::{Setup, Truth};
 
 /// The dose of a tail moves by this part of what its point is off by; points closer than this are met, part of the reference dose.
 const HANDLE_STEP: f64 = 0.7;
@@ -11,20 +12,34 @@ const HANDLE_MET: f64 = 0.002;
 /// more from all others.
 const HANDLE_REACH: f64 = 0.2;
 
-/// Moves the dose of each tail towards where the point that is asked for lies on the DVH; whether all points are met.
+/// Gy of each objective: where its point lies on the DVH that the plan is judged by, in which doses are linear between voxels, less
+/// where it lies on that of the rows; 0 for those without.
+pub(super) fn between(setup: &Setup, objectives: &[Objective], truth: &Truth) -> Vec<f64> {
+    let of = |objective: &Objective| {
+        let [percent, _] = objective.asked?;
+        let set = setup.rows.set(&objective.structure)?;
+        let judged = setup.dvh(&objective.structure, truth)?.dose_at_percent(percent);
+        Some(judged - dose_at(&truth.rows, &set.rows, &set.shares(), percent))
+    };
+    objectives.iter().map(|objective| of(objective).unwrap_or_default()).collect()
+}
+
+/// Moves the dose of each tail towards where the point that is asked for lies on the DVH; whether all points are met. `between_gy` is
+/// what [`between`] says of each objective; objectives beyond its end have none.
 pub(super) fn move_tails(
     objectives: &mut [Objective],
     rows: &Rows,
-    doses: &[f32],
+    (doses, between_gy): (&[f32], &[f64]),
     reference_gy: f64,
 ) -> bool {
     let near = HANDLE_MET * reference_gy;
     let mut met = true;
-    for objective in objectives {
+    for (n, objective) in objectives.iter_mut().enumerate() {
         let (Some([percent, gy]), Some(set)) = (objective.asked, rows.set(&objective.structure)) else {
             continue;
         };
-        let at = dose_at(doses, &set.rows, &set.shares(), percent);
+        let more = between_gy.get(n).copied().unwrap_or_default();
+        let at = dose_at(doses, &set.rows, &set.shares(), percent) + more;
         let off = gy - at;
         // A point with room to spare is met; its tail is loosened all the same, in favour of what is not.
         met &= if matches!(objective.aim, Aim::TailMax { .. }) { off > -near } else { off < near };
@@ -69,13 +84,13 @@ mod tests {
         let mut objectives = [Objective { structure: "S".to_owned(), aim, gy: 20.0, weight: 1.0, asked }];
         let mut seen = Vec::new();
         for _ in 0..8 {
-            assert!(!move_tails(&mut objectives, &rows, &doses, 50.0));
+            assert!(!move_tails(&mut objectives, &rows, (&doses, &[]), 50.0));
             seen.push(objectives[0].gy);
         }
         // The second hottest of ten has 38 Gy: 18 too many.
         assert_eq!(seen[7], 10.0, "{seen:?}");
         let met: Vec<f32> = doses.iter().map(|gy| gy - 18.0).collect();
-        assert!(move_tails(&mut objectives, &rows, &met, 50.0));
+        assert!(move_tails(&mut objectives, &rows, (&met, &[]), 50.0));
         assert_eq!(objectives[0].gy, 10.0, "a point that is met leaves its tail");
     }
 }
