@@ -62,18 +62,9 @@ struct Lattice {
     unsigned lit;
     unsigned shares;   // of all beamlets
     unsigned sampled;  // voxels
-    unsigned walks;    // of the chunk
     unsigned most_entries;
     float units;       // of the deposit, to an energy per volume of 1
 };
-
-// Abramowitz and Stegun 4.4.45, as place_of of engine/jobs/cccs/angles.rs.
-__device__ inline float place_of(float cosine)
-{
-    float x = fminf(fabsf(cosine), 1.0f);
-    float angle = sqrtf(1.0f - x) * (1.5707288f + x * (-0.2121144f + x * (0.074261f + x * -0.0187293f)));
-    return (cosine < 0.0f ? 3.14159265f - angle : angle) * (57.2957795f / STEP_DEG);
-}
 
 // Source terms of the lit voxels (x) along the directions of a chunk (y).
 extern "C" __global__ void __launch_bounds__(128)
@@ -86,9 +77,9 @@ influence_terms(const Lattice lattice, const Walk* __restrict__ walks, const Lit
     }
     const float* axis = walks[blockIdx.y].direction;
     const float* ray = lit[n].ray;
-    float place = place_of(axis[0] * ray[0] + axis[1] * ray[1] + axis[2] * ray[2]);
-    int row = min(max((int)place, 0), ANGLES - 2);
-    float part = place - row;
+    float steps = steps_of(axis[0] * ray[0] + axis[1] * ray[1] + axis[2] * ray[2]);
+    int row = min((int)steps, ANGLES - 2);
+    float part = steps - row;
     const AngleRow &low = table[row], &high = table[row + 1];
     const float* channel = terma + 4 * n;
     SourceTerm out = {};

@@ -60,12 +60,6 @@ impl BeamColumns {
     }
 }
 
-fn refused(rows: usize, beamlets: usize) -> ColumnError {
-    let gib = |bytes: usize| bytes as f64 / f64::from(1 << 30);
-    let bytes = rows.saturating_mul(beamlets).saturating_mul(size_of::<f32>());
-    ColumnError::Memory { beamlets, rows, gib: gib(bytes), most_gib: gib(MOST_BYTES) }
-}
-
 impl Columns {
     /// Asks for the memory of columns before any is computed.
     ///
@@ -73,7 +67,11 @@ impl Columns {
     /// [`ColumnError::Memory`].
     pub fn check(rows: usize, beamlets: usize) -> Result<(), ColumnError> {
         let bytes = rows.saturating_mul(beamlets).saturating_mul(size_of::<f32>());
-        if bytes > MOST_BYTES { Err(refused(rows, beamlets)) } else { Ok(()) }
+        let gib = |bytes: usize| bytes as f64 / f64::from(1 << 30);
+        if bytes > MOST_BYTES {
+            return Err(ColumnError::Memory { beamlets, rows, gib: gib(bytes), most_gib: gib(MOST_BYTES) });
+        }
+        Ok(())
     }
 
     /// Columns of beams over so many rows, for products on a device; what `before` has there is shared.

@@ -349,7 +349,7 @@ impl Optimiser {
     fn correct(&mut self, control: &JobControl) -> Result<f64, OptimiseError> {
         let setup = &self.setup;
         let mut truth = setup.true_dose(&self.fluences, (&setup.grid, Quality::Standard), control)?;
-        self.between_gy = between(setup, &self.objectives, &truth);
+        self.between_gy = between(setup, &self.objectives, &truth, control);
         truth.rows.iter_mut().zip(&self.finer_gy).for_each(|(gy, finer)| *gy += finer);
         Ok(self.take_truth(&truth.rows))
     }
@@ -361,7 +361,7 @@ impl Optimiser {
         let coarse = setup.true_dose(&self.fluences, (&setup.grid, Quality::Standard), control)?;
         let truth = setup.true_dose(&self.fluences, (grid, *quality), control)?;
         self.finer_gy = truth.rows.iter().zip(&coarse.rows).map(|(truth, coarse)| truth - coarse).collect();
-        self.between_gy = between(setup, &self.objectives, &truth);
+        self.between_gy = between(setup, &self.objectives, &truth, control);
         self.take_truth(&truth.rows);
         Ok(())
     }

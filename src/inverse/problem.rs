@@ -129,7 +129,7 @@ fn tail(doses: impl Iterator<Item = (f64, usize)>, shares: &[f64], percent: f64)
 }
 
 impl Term {
-    /// Its weighed value; adds its gradient by the doses.
+    /// Weighed value of the term; adds its gradient by the doses.
     fn add(&self, doses: &[f32], by_dose: &mut [f32]) -> f64 {
         let rows = || self.rows.iter().map(|row| *row as usize).zip(&self.shares);
         let gy = |row: usize| f64::from(doses[row]);

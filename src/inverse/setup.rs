@@ -39,7 +39,7 @@ pub struct Region<'a> {
 
 /// Inputs of an optimisation.
 pub struct Inputs<'a> {
-    /// Its computed beams get maps; monitor units and maps of before are where it starts.
+    /// Plan whose computed beams get maps; monitor units and maps of before are where it starts.
     pub plan: &'a Plan,
     pub patient: Arc<Patient>,
     /// The box of the dose grid, patient LPS, mm.
@@ -90,6 +90,11 @@ impl Setup {
         let image = inputs.patient.mass_density_g_cm3.grid();
         let grid = Arc::new(dose_grid(image, inputs.corners_mm, inputs.grid_mm)?);
         let coarse = dose_grid(image, inputs.corners_mm, inputs.grid_mm.max(DISTANCE_MM))?;
+        let judged = match inputs.judged {
+            Some((mm, quality)) if mm == inputs.grid_mm => Some((Arc::clone(&grid), quality)),
+            Some((mm, quality)) => Some((Arc::new(dose_grid(image, inputs.corners_mm, mm)?), quality)),
+            None => None,
+        };
         let targets = || inputs.regions.iter().filter(|region| region.is_target);
         let target_mm: Vec<DVec3> = targets().flat_map(|region| centres(region.mask)).collect();
         if target_mm.is_empty() {
@@ -104,10 +109,7 @@ impl Setup {
             masks: inputs.regions.iter().map(|of| (of.name.clone(), Arc::clone(of.mask))).collect(),
             fields: fields(inputs, &target_mm)?,
             dose_to: inputs.dose_to,
-            judged: match inputs.judged {
-                Some((mm, quality)) => Some((Arc::new(dose_grid(image, inputs.corners_mm, mm)?), quality)),
-                None => None,
-            },
+            judged,
             device: inputs.device.clone(),
         })
     }
@@ -154,9 +156,9 @@ impl Setup {
     }
 
     /// The DVH of a structure in a true dose, as the plan is judged by it; `None` where the dose has none of it.
-    pub fn dvh(&self, structure: &str, truth: &Truth) -> Option<Dvh> {
+    pub fn dvh(&self, structure: &str, truth: &Truth, control: &JobControl) -> Option<Dvh> {
         let (_, mask) = self.masks.iter().find(|(name, _)| name == structure)?;
-        Dvh::new(mask, &truth.gy, &JobControl::new()).ok()
+        Dvh::new(mask, &truth.gy, &control.child()).ok()
     }
 
     /// Whether the columns of a field are those of a field of another setup.

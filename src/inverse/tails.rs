@@ -3,6 +3,7 @@
 use super::objective::{Aim, Objective};
 use super::rows::Rows;
 use super::setup::{Setup, Truth};
+use engine::JobControl;
 
 /// The dose of a tail moves by this part of what its point is off by; points closer than this are met, part of the reference dose.
 const HANDLE_STEP: f64 = 0.7;
@@ -14,11 +15,16 @@ const HANDLE_REACH: f64 = 0.2;
 
 /// Gy of each objective: where its point lies on the DVH that the plan is judged by, in which doses are linear between voxels, less
 /// where it lies on that of the rows; 0 for those without.
-pub(super) fn between(setup: &Setup, objectives: &[Objective], truth: &Truth) -> Vec<f64> {
+pub(super) fn between(
+    setup: &Setup,
+    objectives: &[Objective],
+    truth: &Truth,
+    control: &JobControl,
+) -> Vec<f64> {
     let of = |objective: &Objective| {
         let [percent, _] = objective.asked?;
         let set = setup.rows.set(&objective.structure)?;
-        let judged = setup.dvh(&objective.structure, truth)?.dose_at_percent(percent);
+        let judged = setup.dvh(&objective.structure, truth, control)?.dose_at_percent(percent);
         Some(judged - dose_at(&truth.rows, &set.rows, &set.shares(), percent))
     };
     objectives.iter().map(|objective| of(objective).unwrap_or_default()).collect()

@@ -116,6 +116,14 @@ fn no_button(w: &mut Window, at: Pos2) {
     w.run_steps(3);
 }
 
+/// Takes what is there with the pointer, to drag it.
+fn take(w: &mut Window, at: Pos2) {
+    w.hover_at(at);
+    w.run_steps(2);
+    w.drag_at(at);
+    w.run_steps(2);
+}
+
 #[test]
 fn optimise_gives_the_plan_maps_in_one_step_and_undo_takes_them_back() {
     let mut w = planned("optimise_button");
@@ -255,10 +263,7 @@ fn a_handle_is_dragged_the_plan_follows_and_one_undo_takes_both_back() {
     let cord = mean(w.state(), "Cord");
     let name = "Handle Cord: Dmax <= 1.2 Gy";
     let from = middle(&w, name);
-    w.hover_at(from);
-    w.run_steps(2);
-    w.drag_at(from);
-    w.run_steps(2);
+    take(&mut w, from);
     for part in 1..=5 {
         w.hover_at(from - vec2(8.0 * part as f32, 0.0));
         w.run_steps(2);
@@ -291,10 +296,7 @@ fn a_handle_is_dragged_the_plan_follows_and_one_undo_takes_both_back() {
     assert_eq!(w.state().state.goals()[1].limit(), 1.2);
     // Esc while it is dragged brings limit and maps back.
     let from = middle(&w, name);
-    w.hover_at(from);
-    w.run_steps(2);
-    w.drag_at(from);
-    w.run_steps(2);
+    take(&mut w, from);
     w.hover_at(from - vec2(30.0, 0.0));
     w.run_steps(2);
     assert!(w.state().state.goals()[1].limit() < 1.2);
@@ -323,10 +325,7 @@ fn a_goal_is_born_where_a_curve_is_taken() {
     let gy = cord.dose_at_percent(50.0);
     let from = Pos2::new(low.x + per_gy * (gy as f32 - 1.2), low.y + per_percent * 50.0);
     let done = steps(w.state());
-    w.hover_at(from);
-    w.run_steps(2);
-    w.drag_at(from);
-    w.run_steps(2);
+    take(&mut w, from);
     for part in 1..=4 {
         w.hover_at(from - vec2(6.0 * part as f32, 0.0));
         w.run_steps(2);
@@ -374,10 +373,7 @@ fn a_lock_keeps_a_goal_and_weights_are_kept_with_the_goals() {
     let done = steps(w.state());
     let rect = w.get_by_label("Weight of Cord: Dmean <= 0.5 Gy").rect();
     let at = |part: f32| Pos2::new(rect.left() + part * rect.width(), rect.center().y);
-    w.hover_at(at(0.5));
-    w.run_steps(2);
-    w.drag_at(at(0.5));
-    w.run_steps(2);
+    take(&mut w, at(0.5));
     w.hover_at(at(0.9));
     w.run_steps(2);
     no_button(&mut w, at(0.9));
@@ -444,10 +440,7 @@ fn a_picture_of_each_state() {
     };
     save(&mut w, "rest.png");
     let from = middle(&w, "Handle Cord: Dmax <= 1.2 Gy");
-    w.hover_at(from);
-    w.run_steps(2);
-    w.drag_at(from);
-    w.run_steps(2);
+    take(&mut w, from);
     w.hover_at(from - vec2(40.0, 0.0));
     w.run_steps(2);
     published(&mut w);

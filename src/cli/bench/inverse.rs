@@ -1,5 +1,6 @@
 //! `beamsight bench inverse`: fluence maps of nine fields from nothing, then drags of a goal and of a gantry, step by step.
 
+use super::super::scorecard::goals_of;
 use super::{Args, Failure, VerbOutput};
 use anyhow::anyhow;
 use case::{Case, Goal};
@@ -11,9 +12,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The case that is optimised where none is named, and what is asked of it: TG-119's C-shape, its core less strictly.
+/// The case that is optimised where none is named, and the template of its goals.
 const CASE: &str = "demo:tg119";
-const GOALS: [&str; 3] = ["PTV: D95% >= 50 Gy", "PTV: D10% <= 55 Gy", "Core: D10% <= 25 Gy"];
+const GOALS: &str = "tg119-c-shape";
 /// Width of the beamlets, mm.
 const BEAMLET_MM: f64 = 5.0;
 /// A drag lowers the last goal's limit by this part at a time, and turns the first beam by so much, degrees.
@@ -85,8 +86,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let device = choice.resolve()?;
     let word: CaseWord = args.cases.first().map_or(CASE, String::as_str).parse()?;
     let case = open(&word, OpenOptions::default(), &|_| true)?;
-    let goals: Result<Vec<Goal>, _> = GOALS.iter().map(|words| words.parse()).collect();
-    let goals = goals.map_err(|error| Failure::Work(anyhow!("{error}")))?;
+    let goals = goals_of(&case, Some(GOALS))?.map(|matched| matched.goals).unwrap_or_default();
     let settings = Settings { device: choice, ..Settings::default() };
     let mut run =
         Run { graph: Graph::default(), control: JobControl::new(), place: None, settings, case, goals };

@@ -4,6 +4,7 @@
 //! beamlet is a column's profile times a row's: what [`Fluence::new`](super::Fluence::new) draws into a picture for a map of one
 //! beamlet. `tests` hold both together.
 
+use super::map::shares;
 use super::opening::openings;
 use super::{COARSE_MARGIN_MM, COARSE_MM, Fluence, FluenceError, Optics, PIXEL_MM, check};
 use crate::aperture::{Edge, Raster, jaw_transmission};
@@ -57,33 +58,25 @@ impl Line {
             Raster::over(ends, [0.0, step_mm], step_mm)
         };
         let (fine, coarse) = (raster(margin, PIXEL_MM), raster(COARSE_MARGIN_MM, COARSE_MM));
-        // Of a pixel, the part that a span covers; behind the jaws, their transmission.
-        let picture = |span: &[f64; 2], jaws: &[f32], r: &Raster| -> Vec<f32> {
-            let covered = |n: usize| {
-                let low = r.centre(0, n) - 0.5 * r.step_mm;
-                ((span[1].min(low + r.step_mm) - span[0].max(low)) / r.step_mm).max(0.0)
+        // One span behind the jaws, blurred; the spans are drawn as those of a map are.
+        let pictures = |jaws: &[f32], r: &Raster, sigma_mm: f64| -> Vec<MeanMap> {
+            let picture = |pixels: Vec<(usize, f64)>| {
+                let mut image = vec![0.0_f32; r.size[0]];
+                pixels.into_iter().for_each(|(n, part)| image[n] = part as f32 * jaws[n]);
+                MeanMap::new(*r, &blur(image, [sigma_mm, 0.0], r))
             };
-            (0..r.size[0]).map(|n| covered(n) as f32 * jaws[n]).collect()
+            shares(&sides_mm, r, 0).into_iter().map(picture).collect()
         };
-        let seen = jaw_transmission(edges, more, optics.jaw_transmission, 0, &fine);
-        let focal = sides_mm
-            .iter()
-            .map(|span| MeanMap::new(fine, &blur(picture(span, &seen, &fine), [leaf, 0.0], &fine)));
-        let focal = focal.collect();
+        let focal = pictures(&jaw_transmission(edges, more, optics.jaw_transmission, 0, &fine), &fine, leaf);
         let open = jaw_transmission(edges, 0.0, 0.0, 0, &coarse);
-        let spread = |e: crate::Electrons| -> Vec<MeanMap> {
-            let of = |span: &[f64; 2]| {
-                MeanMap::new(coarse, &blur(picture(span, &open, &coarse), [e.sigma_mm, 0.0], &coarse))
-            };
-            sides_mm.iter().map(of).collect()
-        };
+        let electrons = optics.electrons.map_or_else(Vec::new, |e| pictures(&open, &coarse, e.sigma_mm));
         Self {
             jaws_mm: edges.map(|edge| edge.middle_mm),
             jaw_distance_mm: optics.jaw_distance_mm[axis],
             jaw_transmission: optics.jaw_transmission,
             blur_mm: margin,
             focal,
-            electrons: optics.electrons.map_or_else(Vec::new, spread),
+            electrons,
             sides_mm,
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn map_picture(map: &FluenceMap, r: &Raster) -> Vec<f32> {
 }
 
 /// The pixels that each span covers, with the part of the pixel that lies in it.
-fn shares(spans: &[[f64; 2]], r: &Raster, axis: usize) -> Vec<Vec<(usize, f64)>> {
+pub(super) fn shares(spans: &[[f64; 2]], r: &Raster, axis: usize) -> Vec<Vec<(usize, f64)>> {
     let pixels = |[low, high]: &[f64; 2]| {
         // Edges of the pixels are half a step from their centres.
         let edge = |mm: f64| (r.index(axis, mm) + 0.5).clamp(0.0, r.size[axis] as f64);

@@ -22,3 +22,4 @@ mod transport;
 pub use dose::beam_dose;
 pub(crate) use dose::monitor_unit;
 pub(in crate::cpu) use dose::{energy_of, monitor_unit_at};
+pub(in crate::cpu) use strip::slowest_loss;

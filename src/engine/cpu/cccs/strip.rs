@@ -11,9 +11,9 @@ pub const FLOOR: f32 = 1e-20;
 
 /// `1 - exp(-a y)` of the slowest term.
 #[inline(always)]
-fn slowest_loss(path: F32x16) -> F32x16 {
+pub fn slowest_loss<const N: usize>(path: F32xN<N>) -> F32xN<N> {
     let x = path * SLOWEST_PER_CM as f32;
-    let one = F32x16::splat(1.0);
+    let one = F32xN::splat(1.0);
     x * (one - x * 0.5 * (one - x * (1.0 / 3.0) * (one - x * 0.25)))
 }
 

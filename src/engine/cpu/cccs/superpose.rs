@@ -9,7 +9,7 @@ use crate::jobs::cccs::angles::{AngleTable, TiltNorm};
 use crate::jobs::cccs::beam::Superposition;
 use crate::jobs::cccs::correction::{Stencil, Tilts};
 use crate::jobs::cccs::directions::{Direction, start};
-use crate::jobs::cccs::lattice::{Lattice, dominant_axis};
+use crate::jobs::cccs::lattice::{Lattice, ORDERS, dominant_axis};
 use crate::{Cancelled, JobControl};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
@@ -123,7 +123,7 @@ pub fn superpose(
     let done = AtomicUsize::new(0);
     let mut deposits: Vec<Vec<f32>> = vec![Vec::new(); CHUNKS];
     // One layout for each dominant axis: a slab across it is a plane of contiguous memory.
-    for order in [[0, 1, 2], [0, 2, 1], [1, 2, 0]] {
+    for order in ORDERS.into_iter().rev() {
         let block = Block::new(lattice, order, input.density, input.source_mm, control)?;
         let laid_out: Vec<(TermaRows, Vec<RayBundle>)> = parts
             .iter()

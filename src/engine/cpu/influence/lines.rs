@@ -1,11 +1,12 @@
 //! The lines of one direction through the tube of a beamlet.
 
+use crate::cpu::cccs::slowest_loss;
 use crate::jobs::influence::field::Share;
 use crate::jobs::influence::walks::{LitVoxel, SourceTerm, Step, Walk};
 use crate::lanes::F32xN;
 use multiversion::multiversion;
 use multiversion::target::target_cfg_f;
-use physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
+use physics::kernel_fit::TERMS;
 
 /// Lines that go on side by side behind the tube.
 const LANES: usize = 16;
@@ -15,8 +16,6 @@ type F32x16 = F32xN<LANES>;
 pub struct Room {
     /// The beamlet's share of the fluence in each voxel; 0 outside its tube.
     share: Vec<f32>,
-    /// The number of the lit voxel.
-    number: Vec<u32>,
     /// Lines that have left the tube.
     left: Vec<Line>,
 }
@@ -31,15 +30,12 @@ struct Line {
 
 impl Room {
     pub fn new(voxels: usize) -> Self {
-        Self { share: vec![0.0; voxels], number: vec![0; voxels], left: Vec::new() }
+        Self { share: vec![0.0; voxels], left: Vec::new() }
     }
 
     /// Marks the voxels of a tube.
     pub fn enter(&mut self, tube: &[Share], lit: &[LitVoxel]) {
-        for Share { number, share } in tube {
-            let at = lit[*number as usize].at as usize;
-            (self.share[at], self.number[at]) = (*share, *number);
-        }
+        tube.iter().for_each(|of| self.share[lit[of.number as usize].at as usize] = of.share);
     }
 
     pub fn leave(&mut self, tube: &[Share], lit: &[LitVoxel]) {
@@ -56,6 +52,8 @@ pub struct Lines<'a> {
     pub density: &'a [f32],
     /// Padded: the number of the sampled voxel, or less than 0.
     pub row_of: &'a [i32],
+    /// Padded: the number of the lit voxel.
+    pub number_of: &'a [u32],
 }
 
 impl Lines<'_> {
@@ -74,7 +72,7 @@ impl Lines<'_> {
     "aarch64+neon"
 ))]
 fn pass_tube(lines: &Lines<'_>, tube: &[Share], lit: &[LitVoxel], room: &mut Room, column: &mut [f32]) {
-    let Lines { walk, terms, density, row_of } = *lines;
+    let Lines { walk, terms, density, row_of, number_of } = *lines;
     for Share { number, .. } in tube {
         let LitVoxel { at, place, .. } = lit[*number as usize];
         let [first, end] = walk.of_layer[place[walk.axis] as usize];
@@ -93,10 +91,10 @@ fn pass_tube(lines: &Lines<'_>, tube: &[Share], lit: &[LitVoxel], room: &mut Roo
                     room.left.push(Line { base, step, state });
                     break;
                 }
-                let source = &terms[room.number[voxel] as usize];
+                let source = &terms[number_of[voxel] as usize];
                 let path = density[voxel] * step.length_cm;
                 let mut deposited = share * path * source.sum;
-                let mut loss = slowest_loss(path);
+                let mut loss = slowest_loss(F32xN([path])).0[0];
                 for (state, equilibrium) in state.iter_mut().zip(&source.equilibrium) {
                     let gained = loss * (share * equilibrium - *state);
                     *state += gained;
@@ -110,13 +108,6 @@ fn pass_tube(lines: &Lines<'_>, tube: &[Share], lit: &[LitVoxel], room: &mut Roo
             }
         }
     }
-}
-
-/// `1 - exp(-a y)` of the slowest term.
-#[inline(always)]
-fn slowest_loss(path: f32) -> f32 {
-    let x = path * SLOWEST_PER_CM as f32;
-    x * (1.0 - x * 0.5 * (1.0 - x * (1.0 / 3.0) * (1.0 - x * 0.25)))
 }
 
 /// Lines on their way, side by side.
@@ -174,9 +165,8 @@ fn go_on(lines: &Lines<'_>, left: &[Line], column: &mut [f32]) {
         if !busy {
             return;
         }
-        let x = path * SLOWEST_PER_CM as f32;
         let one = F32x16::splat(1.0);
-        let mut loss = x * (one - x * 0.5 * (one - x * (1.0 / 3.0) * (one - x * 0.25)));
+        let mut loss = slowest_loss(path);
         let mut deposited = F32x16::ZERO;
         sums = F32x16::ZERO;
         for state in &mut lanes.state {

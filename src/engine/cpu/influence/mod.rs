@@ -60,7 +60,7 @@ fn transported(
     control: &JobControl,
 ) -> Result<Vec<f32>, Cancelled> {
     let transport = Transport::new((beam, field), medium, lit, sampled);
-    let Transport { density, row_of, walks, local, .. } = &transport;
+    let Transport { density, row_of, number_of, walks, local, .. } = &transport;
     let count = sampled.voxels.len();
     let mut gy = vec![0.0_f32; request.beamlets.len() * count];
     for (done, walks) in walks.chunks(TOGETHER).enumerate() {
@@ -80,10 +80,10 @@ fn transported(
             || Room::new(density.len()),
             |room, (beamlet, column)| {
                 control.check()?;
-                let tube = lit.tubes.of(beamlet);
+                let tube = lit.tubes.group(beamlet);
                 room.enter(tube, &transport.lit);
                 for (walk, terms) in walks.iter().zip(&terms) {
-                    let lines = Lines { walk, terms, density, row_of };
+                    let lines = Lines { walk, terms, density, row_of, number_of };
                     lines.add(tube, &transport.lit, room, column);
                 }
                 room.leave(tube, &transport.lit);
@@ -92,9 +92,8 @@ fn transported(
         )?;
     }
     gy.par_chunks_mut(count.max(1)).enumerate().for_each(|(beamlet, column)| {
-        for lit in lit.tubes.of(beamlet) {
-            let [first, end] = [0, 1].map(|n| local.first[lit.number as usize + n] as usize);
-            for energy in &local.shares[first..end] {
+        for lit in lit.tubes.group(beamlet) {
+            for energy in local.group(lit.number as usize) {
                 column[energy.number as usize] += lit.share * energy.share;
             }
         }

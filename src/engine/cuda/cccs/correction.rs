@@ -1,11 +1,12 @@
 //! Local correction of the lattice's discretisation, on a card (`kernels/correction.cu`).
 
-use super::superpose::{Coefficients, DeviceLayout, LANES, LineDirection, ORDERS, Placement, SlabLayout};
+use super::superpose::{Coefficients, DeviceLayout, LANES, LineDirection, Placement, SlabLayout};
 use crate::cuda::{Arg, Buffer, CardLock, CudaError, Shape};
 use crate::jobs::cccs::beam::Superposition;
 use crate::jobs::cccs::correction::{
     Ball, DENSITIES, Offset, PATH, PLACES, POWERS, Tilts, powers_of_density,
 };
+use crate::jobs::cccs::lattice::ORDERS;
 use bytemuck::{Pod, Zeroable};
 use std::sync::LazyLock;
 

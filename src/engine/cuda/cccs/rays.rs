@@ -1,12 +1,13 @@
 //! A dose whose high TERMA is transported by kernels of the caller, which the program does not embed: lines of a paper, for its
 //! tables (`benches/xiao`).
 
-use super::superpose::{CellTerma, Coefficients, DeviceLayout, LineDirection, ORDERS, line_directions};
+use super::superpose::{CellTerma, Coefficients, DeviceLayout, LineDirection, line_directions};
 use super::superpose::{TransportInput, finish};
 use super::{FieldTerma, MediumOnCard, dose_by};
 use crate::JobControl;
 use crate::cuda::{Buffer, CardLock, CudaError, Device, Failure};
 use crate::jobs::cccs::beam::Field;
+use crate::jobs::cccs::lattice::ORDERS;
 use crate::jobs::cccs::{BeamDose, DoseError, DoseRequest};
 use glam::DVec3;
 

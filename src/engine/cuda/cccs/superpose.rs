@@ -6,7 +6,7 @@ use crate::jobs::cccs::angles::{ANGLES, AngleTable, PRIMARY, SCATTER, TiltNorm};
 use crate::jobs::cccs::beam::{LOW_TERMA_FRACTION, Superposition};
 use crate::jobs::cccs::correction::Tilts;
 use crate::jobs::cccs::directions::{Direction, start};
-use crate::jobs::cccs::lattice::{Lattice, dominant_axis};
+use crate::jobs::cccs::lattice::{Lattice, ORDERS, dominant_axis};
 use bytemuck::{Pod, Zeroable};
 use glam::{DMat3, DVec3};
 use physics::kernel_beam::CHANNELS;
@@ -121,9 +121,6 @@ pub struct TransportInput<'a> {
     /// Voxels below this density need the exact loss; zero where there are none.
     pub low_density_g_cm3: f32,
 }
-
-/// Axes of the lattice along a row, across, and along the slabs, for lines mostly along x, y, z.
-pub const ORDERS: [[usize; 3]; 3] = [[1, 2, 0], [0, 2, 1], [0, 1, 2]];
 
 /// Cells laid out for each dominant axis, one layout after the other.
 pub struct Layouts {

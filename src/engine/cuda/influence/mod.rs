@@ -13,7 +13,7 @@ use crate::jobs::cccs::angles::{ANGLES, Coefficients};
 use crate::jobs::cccs::beam::{Field, Superposition};
 use crate::jobs::cccs::job::{Clock, digest, receipt};
 use crate::jobs::cccs::medium::Medium;
-use crate::jobs::influence::field::{Lit, Sampled, Share};
+use crate::jobs::influence::field::{Lit, Sampled, Share, ShareLists};
 use crate::jobs::influence::smooth::Smooth;
 use crate::jobs::influence::walks::{LitVoxel, Step, Transport};
 use crate::jobs::influence::{BeamletDoses, InfluenceRequest, OpenField};
@@ -55,7 +55,6 @@ struct Launch {
     lit: u32,
     shares: u32,
     sampled: u32,
-    walks: u32,
     most_entries: u32,
     units: f32,
 }
@@ -149,7 +148,7 @@ fn transported(
     let deposit: Buffer<i32> = card.alloc(count)?;
     card.fill(&deposit, 0)?;
     let (walks, steps, layers) = card_walks(transport);
-    let first_of_voxels = by_voxel(lit);
+    let by_voxel = by_voxel(lit);
     let upload = Uploaded {
         steps: card.upload(&steps)?,
         layers: card.upload(&layers)?,
@@ -157,10 +156,10 @@ fn transported(
         terma: card.upload(&lit.terma)?,
         table: card.upload(&(0..ANGLES).map(|n| beam.table.at(n as f32)).collect::<Vec<_>>())?,
         tubes: card.upload(&lit.tubes.shares)?,
-        beamlet_of: card.upload(&beamlet_of(lit))?,
-        number_of: card.upload(&numbers(transport))?,
-        first: card.upload(&first_of_voxels.0)?,
-        beamlets: card.upload(&first_of_voxels.1)?,
+        beamlet_of: card.upload(&lit.tubes.groups().collect::<Vec<_>>())?,
+        number_of: card.upload(&transport.number_of)?,
+        first: card.upload(&by_voxel.first)?,
+        beamlets: card.upload(&by_voxel.shares)?,
         density: card.upload(&transport.density)?,
         row_of: card.upload(&transport.row_of)?,
     };
@@ -171,7 +170,6 @@ fn transported(
         lit: lit.voxels.len() as u32,
         shares: shares as u32,
         sampled: sampled.voxels.len() as u32,
-        walks: 0,
         most_entries: 0,
         units: i32::MAX as f32 / (HEADROOM * brightest * densest),
     };
@@ -184,7 +182,6 @@ fn transported(
         let counter: Buffer<u32> = card.alloc(1)?;
         for chunk in walks.chunks(together) {
             control.check()?;
-            launch.walks = chunk.len() as u32;
             let walks = card.upload(chunk)?;
             upload.walk(card, launch, &walks, (&entries, &terms, &counter), &deposit)?;
         }
@@ -231,8 +228,7 @@ impl Uploaded {
         (entries, terms, counter): (&Buffer<[i32; 4]>, &Buffer<[f32; 16]>, &Buffer<u32>),
         deposit: &Buffer<i32>,
     ) -> Result<(), CudaError> {
-        let covering =
-            |count: u32| Shape::covering([count as usize, launch.walks as usize, 1], [THREADS, 1, 1]);
+        let covering = |count: u32| Shape::covering([count as usize, walks.count(), 1], [THREADS, 1, 1]);
         let args = [
             Arg::value(&launch),
             Arg::from(walks),
@@ -299,34 +295,11 @@ fn card_walks(transport: &Transport) -> (Vec<CardWalk>, Vec<Step>, Vec<[u32; 2]>
     (walks, steps, layers)
 }
 
-/// Numbers of the lit voxels by padded index; all ones elsewhere.
-fn numbers(transport: &Transport) -> Vec<u32> {
-    let mut numbers = vec![u32::MAX; transport.density.len()];
-    transport.lit.iter().enumerate().for_each(|(n, lit)| numbers[lit.at as usize] = n as u32);
-    numbers
-}
-
-/// The beamlet of each share of the tubes.
-fn beamlet_of(lit: &Lit) -> Vec<u32> {
-    let counts = lit.tubes.first.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
-    counts.enumerate().flat_map(|(beamlet, count)| std::iter::repeat_n(beamlet as u32, count)).collect()
-}
-
-/// The tubes by lit voxel: where the shares of each begin, and shares by beamlet, ascending.
-fn by_voxel(lit: &Lit) -> (Vec<u32>, Vec<Share>) {
-    let mut first = vec![0_u32; lit.voxels.len() + 1];
-    lit.tubes.shares.iter().for_each(|share| first[share.number as usize + 1] += 1);
-    for n in 1..first.len() {
-        first[n] += first[n - 1];
-    }
-    let mut next = first.clone();
-    let mut shares = vec![Share::default(); lit.tubes.shares.len()];
-    for (share, beamlet) in lit.tubes.shares.iter().zip(beamlet_of(lit)) {
-        let at = &mut next[share.number as usize];
-        shares[*at as usize] = Share { number: beamlet, share: share.share };
-        *at += 1;
-    }
-    (first, shares)
+/// Shares of each lit voxel by beamlet, ascending.
+fn by_voxel(lit: &Lit) -> ShareLists {
+    let shares = lit.tubes.groups().zip(&lit.tubes.shares);
+    let of = |(beamlet, of): (u32, &Share)| (of.number, Share { number: beamlet, share: of.share });
+    ShareLists::of(lit.voxels.len(), shares.map(of))
 }
 
 /// Energies to Gy, with the smooth part.

@@ -23,6 +23,9 @@ pub fn lattice_of(grid: &Grid) -> Lattice {
     Lattice { size: grid.size(), spacing_mm: [x, y, z] }
 }
 
+/// Axes of the lattice along a row, across, and along the slabs, for lines mostly along x, y, z.
+pub const ORDERS: [[usize; 3]; 3] = [[1, 2, 0], [0, 2, 1], [0, 1, 2]];
+
 /// The axis along which a direction crosses most voxels.
 pub fn dominant_axis(lattice: &Lattice, axis: DVec3) -> usize {
     let speed: [f64; 3] = std::array::from_fn(|a| (axis[a] / lattice.spacing_mm[a]).abs());

@@ -20,16 +20,8 @@ pub struct Lit {
     /// TERMA by channel of a voxel under the unobstructed focal source, Gy for one photon per cm2 on the axis at the isocentre, tilt
     /// normalisation included.
     pub terma: Vec<[f32; CHANNELS]>,
-    pub tubes: Tubes,
-}
-
-/// The lit voxels of each beamlet, one beamlet after another.
-#[derive(Default)]
-pub struct Tubes {
-    /// First share of each beamlet, and one past the last.
-    pub first: Vec<u32>,
-    /// Shares of the unobstructed focal fluence, by lit voxel.
-    pub shares: Vec<Share>,
+    /// Shares of the unobstructed focal fluence by lit voxel, of each beamlet.
+    pub tubes: ShareLists,
 }
 
 /// A part of something numbered: a lit or sampled voxel, or a beamlet.
@@ -40,9 +32,40 @@ pub struct Share {
     pub share: f32,
 }
 
-impl Tubes {
-    pub fn of(&self, beamlet: usize) -> &[Share] {
-        &self.shares[self.first[beamlet] as usize..self.first[beamlet + 1] as usize]
+/// Shares of a group each, one group after another.
+#[derive(Default)]
+pub struct ShareLists {
+    /// First share of each group, and one past the last.
+    pub first: Vec<u32>,
+    pub shares: Vec<Share>,
+}
+
+impl ShareLists {
+    /// Shares with the numbers of their groups; those of a group keep their order.
+    pub fn of(groups: usize, all: impl Iterator<Item = (u32, Share)> + Clone) -> Self {
+        let mut first = vec![0_u32; groups + 1];
+        all.clone().for_each(|(group, _)| first[group as usize + 1] += 1);
+        for n in 1..first.len() {
+            first[n] += first[n - 1];
+        }
+        let mut next = first.clone();
+        let mut shares = vec![Share::default(); first[groups] as usize];
+        for (group, share) in all {
+            let at = &mut next[group as usize];
+            shares[*at as usize] = share;
+            *at += 1;
+        }
+        Self { first, shares }
+    }
+
+    pub fn group(&self, group: usize) -> &[Share] {
+        &self.shares[self.first[group] as usize..self.first[group + 1] as usize]
+    }
+
+    /// Groups in turn, each as often as it has shares.
+    pub fn groups(&self) -> impl Iterator<Item = u32> + Clone {
+        let counts = self.first.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
+        counts.enumerate().flat_map(|(group, count)| std::iter::repeat_n(group as u32, count))
     }
 }
 
@@ -74,25 +97,21 @@ impl Lit {
                 Ok(plane(k, field, (beam, tilt), medium, depth_mm, &asked))
             })
             .collect::<Result<_, Cancelled>>()?;
-        let mut counts = vec![0_u32; request.beamlets.len() + 1];
-        planes.iter().flat_map(|plane| &plane.entries).for_each(|entry| counts[entry.0 as usize + 1] += 1);
-        for n in 1..counts.len() {
-            counts[n] += counts[n - 1];
-        }
         let mut lit = Self::default();
-        let mut next = counts.clone();
-        lit.tubes =
-            Tubes { first: counts, shares: vec![Share::default(); *next.last().unwrap_or(&0) as usize] };
-        for plane in planes {
-            let before = lit.voxels.len() as u32;
-            for (beamlet, voxel, share) in plane.entries {
-                let at = &mut next[beamlet as usize];
-                lit.tubes.shares[*at as usize] = Share { number: before + voxel, share };
-                *at += 1;
-            }
-            lit.voxels.extend(plane.voxels);
-            lit.terma.extend(plane.terma);
+        let mut before = Vec::with_capacity(planes.len());
+        for plane in &planes {
+            before.push(lit.voxels.len() as u32);
+            lit.voxels.extend(&plane.voxels);
+            lit.terma.extend(&plane.terma);
         }
+        let of_plane = |(before, plane): (u32, &'_ Plane)| {
+            let share = move |(beamlet, voxel, share): &(u32, u32, f32)| {
+                (*beamlet, Share { number: before + voxel, share: *share })
+            };
+            plane.entries.iter().map(share).collect::<Vec<_>>()
+        };
+        let entries: Vec<_> = before.into_iter().zip(&planes).flat_map(of_plane).collect();
+        lit.tubes = ShareLists::of(request.beamlets.len(), entries.into_iter());
         Ok(lit)
     }
 }

@@ -1,16 +1,16 @@
 //! Lines of each direction through a padded lattice, and the local correction of each lit voxel.
 
 use super::OpenField;
-use super::field::{Lit, Sampled, Share};
+use super::field::{Lit, Sampled, Share, ShareLists};
 use crate::jobs::cccs::angles::{AngleTable, PRIMARY, SCATTER, place_of};
 use crate::jobs::cccs::beam::{Superposition, grid_from_kernel};
 use crate::jobs::cccs::correction::{DENSEST, Stencil, Tilts};
 use crate::jobs::cccs::directions::{Direction, start};
-use crate::jobs::cccs::lattice::{Lattice, dominant_axis};
+use crate::jobs::cccs::lattice::{Lattice, ORDERS, dominant_axis};
 use crate::jobs::cccs::medium::Medium;
 use bytemuck::{Pod, Zeroable};
 use geometry::walk::lattice::LatticeWalk;
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DVec3, Vec3};
 use physics::kernel_beam::CHANNELS;
 use physics::kernel_fit::TERMS;
 use rayon::prelude::*;
@@ -124,10 +124,6 @@ impl Walk {
     }
 }
 
-/// Axes along a row, across, and along the layers, for lines mostly along x, y, z: those of the dose on the CPU, whose lines enter at
-/// the same places.
-pub const ORDERS: [[usize; 3]; 3] = [[1, 2, 0], [0, 2, 1], [0, 1, 2]];
-
 /// Source term of a lit voxel along a direction, for all of its unobstructed TERMA.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
@@ -154,15 +150,6 @@ impl SourceTerm {
     }
 }
 
-/// Energy per volume that the local correction adds at sampled voxels for all of a lit voxel's unobstructed TERMA.
-#[derive(Default)]
-pub struct LocalShares {
-    /// First share of each lit voxel, and one past the last.
-    pub first: Vec<u32>,
-    /// Energies by sampled voxel.
-    pub shares: Vec<Share>,
-}
-
 /// A lit voxel.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -182,8 +169,11 @@ pub struct Transport {
     /// Padded: the number of the sampled voxel, or less than 0.
     pub row_of: Vec<i32>,
     pub lit: Vec<LitVoxel>,
+    /// Padded: the number of the lit voxel; all ones elsewhere.
+    pub number_of: Vec<u32>,
     pub walks: Vec<Walk>,
-    pub local: LocalShares,
+    /// Energy per volume that the local correction adds at sampled voxels for all of a lit voxel's unobstructed TERMA, by lit voxel.
+    pub local: ShareLists,
 }
 
 impl Transport {
@@ -201,28 +191,38 @@ impl Transport {
         }
         let lattice_from_kernel = grid_from_kernel(&field.frame, &medium.grid);
         let source_mm = medium.grid.local_from_patient(field.frame.source_mm);
-        let correction = Correction {
-            beam,
-            lattice_from_kernel,
-            tilts: Tilts::within(field.flat.widest_mm() / field.frame.sad_mm),
-            source_mm,
-            density: &density,
-            sampled: &row_of,
-        };
-        let local = LocalShares::new(&padded, lit, &correction);
         let lit_voxel = |voxel: &u32| {
             let (at, place) = padded.of(*voxel as usize);
             let at_mm = DVec3::from([0, 1, 2].map(|a| place[a] as f64 * padded.lattice.spacing_mm[a]));
             let ray = (at_mm - source_mm).normalize().as_vec3().to_array();
             LitVoxel { at: at as u32, place: place.map(|n| n as u32), ray, none: 0.0 }
         };
+        let voxels: Vec<LitVoxel> = lit.voxels.par_iter().map(lit_voxel).collect();
+        let mut number_of = vec![u32::MAX; padded.len()];
+        voxels.iter().enumerate().for_each(|(n, voxel)| number_of[voxel.at as usize] = n as u32);
+        let correction = Correction {
+            beam,
+            padded,
+            lattice_from_kernel,
+            tilts: Tilts::within(field.flat.widest_mm() / field.frame.sad_mm),
+            density: &density,
+            lit: &voxels,
+            number_of: &number_of,
+            terma: &lit.terma,
+        };
+        let local = if beam.corrected {
+            let at = |voxel: &u32| padded.of(*voxel as usize).0;
+            correction.shares(&sampled.voxels.iter().map(at).collect::<Vec<_>>())
+        } else {
+            ShareLists::of(voxels.len(), std::iter::empty())
+        };
         let sum = |terma: &&[f32; CHANNELS]| terma.iter().sum::<f32>();
         let brightest = lit.terma.iter().max_by(|a, b| sum(a).total_cmp(&sum(b)));
         let brightest = brightest.copied().unwrap_or_default();
         Self {
-            lit: lit.voxels.iter().map(lit_voxel).collect(),
             walks: Walk::all(beam, &padded, lattice_from_kernel, &brightest),
-
+            lit: voxels,
+            number_of,
             density,
             row_of,
             local,
@@ -233,35 +233,27 @@ impl Transport {
 /// Inputs of the local correction.
 struct Correction<'a> {
     beam: &'a Superposition,
+    padded: Padded,
     lattice_from_kernel: DMat3,
     tilts: Tilts,
-    /// The radiation source in the lattice's frame, mm.
-    source_mm: DVec3,
-    /// Padded: density, and the number of the sampled voxel or less than 0.
+    /// As in [`Transport`].
     density: &'a [f32],
-    sampled: &'a [i32],
+    lit: &'a [LitVoxel],
+    number_of: &'a [u32],
+    terma: &'a [[f32; CHANNELS]],
 }
 
-impl LocalShares {
-    fn new(padded: &Padded, lit: &Lit, correction: &Correction<'_>) -> Self {
-        let Correction { beam, lattice_from_kernel, tilts, source_mm, density, sampled } = *correction;
-        if !beam.corrected {
-            return Self { first: vec![0; lit.voxels.len() + 1], shares: Vec::new() };
-        }
+impl Correction<'_> {
+    /// Shares at the sampled voxels, by padded index, of each lit voxel.
+    fn shares(&self, sampled: &[usize]) -> ShareLists {
+        let Self { beam, padded, lattice_from_kernel, tilts, density, lit, number_of, terma } = *self;
         let stencils =
             ORDERS.map(|order| Stencil::new(&padded.lattice, order, beam, lattice_from_kernel, tilts));
         let kernel_from_lattice = lattice_from_kernel.transpose();
-        let mut number_of = vec![u32::MAX; density.len()];
-        let mut rays = Vec::with_capacity(lit.voxels.len());
-        for (n, voxel) in lit.voxels.iter().enumerate() {
-            let (at, place) = padded.of(*voxel as usize);
-            number_of[at] = n as u32;
-            let at_mm = DVec3::from([0, 1, 2].map(|a| place[a] as f64 * padded.lattice.spacing_mm[a]));
-            let ray = kernel_from_lattice * (at_mm - source_mm);
-            let tilt =
-                if ray.z > 0.0 { tilts.at([ray.x / ray.z, ray.y / ray.z].map(|t| t as f32)) } else { 0 };
-            rays.push((place, tilt));
-        }
+        let tilt_of = |voxel: &LitVoxel| {
+            let ray = kernel_from_lattice * Vec3::from(voxel.ray).as_dvec3();
+            if ray.z > 0.0 { tilts.at([ray.x / ray.z, ray.y / ray.z].map(|t| t as f32)) } else { 0 }
+        };
         // Sampled voxels are few beside the lit ones: each looks for those within reach.
         let shares_of = |(row, to): (usize, &usize)| {
             let mut shares: Vec<(u32, Share)> = Vec::new();
@@ -275,7 +267,8 @@ impl LocalShares {
                     };
                     // The path stays in the lattice where both its ends do, and an index beyond a side is one of the padding or of the
                     // next row: the place tells.
-                    let (place, tilt) = rays[number as usize];
+                    let voxel = &lit[number as usize];
+                    let place = voxel.place.map(|n| n as usize);
                     let inside = (0..3).all(|axis| {
                         let at = place[order[axis]] as i32 + offset.to[axis];
                         (0..padded.lattice.size[order[axis]] as i32).contains(&at)
@@ -283,12 +276,12 @@ impl LocalShares {
                     if !inside {
                         continue;
                     }
-                    let layer = tilt * padded.lattice.size[order[2]] + place[order[2]];
+                    let layer = tilt_of(voxel) * padded.lattice.size[order[2]] + place[order[2]];
                     let [a, b, c] = stencil.table[layer * stencil.offsets.len() + n].of_density;
                     let along =
                         offset.path.iter().map(|(at, part)| part * density[from.wrapping_add_signed(by(at))]);
                     let mean = along.sum::<f32>().min(DENSEST);
-                    let terma = &lit.terma[number as usize];
+                    let terma = &terma[number as usize];
                     let primary = density[from] * (terma[0] + terma[1]);
                     let share = density[*to] * primary * (a + mean * (b + mean * c));
                     shares.push((number, Share { number: row as u32, share }));
@@ -296,23 +289,7 @@ impl LocalShares {
             }
             shares
         };
-        let mut to = vec![usize::MAX; sampled.iter().filter(|row| **row >= 0).count()];
-        for (at, row) in sampled.iter().enumerate().filter(|(_, row)| **row >= 0) {
-            to[row.unsigned_abs() as usize] = at;
-        }
-        let all: Vec<Vec<(u32, Share)>> = to.par_iter().enumerate().map(shares_of).collect();
-        let mut first = vec![0_u32; lit.voxels.len() + 1];
-        all.iter().flatten().for_each(|(number, _)| first[*number as usize + 1] += 1);
-        for n in 1..first.len() {
-            first[n] += first[n - 1];
-        }
-        let mut next = first.clone();
-        let mut shares = vec![Share::default(); first.last().copied().unwrap_or(0) as usize];
-        for (number, share) in all.iter().flatten() {
-            let at = &mut next[*number as usize];
-            shares[*at as usize] = *share;
-            *at += 1;
-        }
-        Self { first, shares }
+        let all: Vec<Vec<(u32, Share)>> = sampled.par_iter().enumerate().map(shares_of).collect();
+        ShareLists::of(lit.len(), all.iter().flatten().copied())
     }
 }

@@ -1,10 +1,11 @@
 //! The local correction of the lattice's discretisation (`kernels/engine_correction.wgsl`); the host makes the stencils while lines are
 //! transported.
 
-use super::superpose::{DEPOSIT_WGSL, ORDERS, Placement, THREADS, Transported};
+use super::superpose::{DEPOSIT_WGSL, Placement, THREADS, Transported};
 use super::terma::Greatest;
 use crate::jobs::cccs::beam::Superposition;
 use crate::jobs::cccs::correction::{PATH, POWERS, Stencil, Tilts};
+use crate::jobs::cccs::lattice::ORDERS;
 use crate::jobs::int;
 use crate::wgpu::buffer::Buffer;
 use crate::wgpu::error::WgpuError;

@@ -4,7 +4,7 @@ use super::terma::{Greatest, Terma};
 use crate::jobs::cccs::angles::{ANGLES, AngleTable, Coefficients, PRIMARY, SCATTER, TiltNorm};
 use crate::jobs::cccs::beam::{LOW_TERMA_FRACTION, Superposition};
 use crate::jobs::cccs::directions::{Direction, start};
-use crate::jobs::cccs::lattice::{Lattice, dominant_axis};
+use crate::jobs::cccs::lattice::{Lattice, ORDERS, dominant_axis};
 use crate::jobs::int;
 use crate::wgpu::buffer::Buffer;
 use crate::wgpu::error::WgpuError;
@@ -30,9 +30,6 @@ pub(super) const THREADS: [u32; 3] = [16, 8, 1];
 pub(super) const ROWS_OF_STEP: usize = 16;
 /// Vectors of a row.
 pub(super) const VECTORS: usize = 7;
-
-/// Axes of the lattice along a row, across, and along the slabs, for lines mostly along x, y, z.
-pub(super) const ORDERS: [[usize; 3]; 3] = [[1, 2, 0], [0, 2, 1], [0, 1, 2]];
 
 /// Beam and voxels in one frame.
 #[derive(Clone, Copy, Debug)]
