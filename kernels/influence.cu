@@ -1,7 +1,7 @@
 // Influence of beamlets (engine/jobs/influence): the energy per volume that each beamlet's focal fluence leaves at sampled voxels.
 // Collapsed cone along the lines of engine/cpu/influence, one thread a line; deposits add up in fixed point, so that runs repeat.
 
-#include "cccs.cuh"
+#include "correction.cuh"
 
 // A segment of all lines of a direction: index of the voxel less that of the line.
 struct Step {
@@ -29,7 +29,7 @@ struct LitVoxel {
     float none;
 };
 
-// A beamlet's share of the fluence in a lit voxel, or a lit voxel and the share of a beamlet there.
+// A beamlet's share of the fluence in a lit voxel.
 struct Share {
     unsigned number;
     float share;
@@ -122,8 +122,8 @@ __device__ inline float share_of(unsigned beamlet, int voxel, const unsigned* __
 // Lists the lines of the chunk's directions (y) that enter a tube in one of its voxels (x).
 extern "C" __global__ void __launch_bounds__(128)
 influence_entries(const Lattice lattice, const Walk* __restrict__ walks, const Step* __restrict__ steps,
-                  const uint2* __restrict__ layers, const LitVoxel* __restrict__ lit, const Share* __restrict__ tubes,
-                  const unsigned* __restrict__ beamlet_of, const unsigned* __restrict__ number_of,
+                  const uint2* __restrict__ layers, const LitVoxel* __restrict__ lit,
+                  const unsigned* __restrict__ voxel_of, const unsigned* __restrict__ number_of,
                   const unsigned* __restrict__ first, const Share* __restrict__ beamlets, unsigned* __restrict__ count,
                   Entry* __restrict__ entries)
 {
@@ -132,10 +132,10 @@ influence_entries(const Lattice lattice, const Walk* __restrict__ walks, const S
         return;
     }
     const Walk& walk = walks[blockIdx.y];
-    const LitVoxel& voxel = lit[tubes[n].number];
+    const LitVoxel& voxel = lit[voxel_of[n]];
     uint2 layer = layers[walk.first_layer + voxel.place[walk.axis]];
     const Step* own = steps + walk.first_step;
-    unsigned beamlet = beamlet_of[n];
+    unsigned beamlet = beamlets[n].number;
     for (unsigned step = layer.x; step < layer.y; ++step) {
         int base = (int)voxel.at - own[step].offset;
         unsigned number;
@@ -212,20 +212,58 @@ influence_lines(const Lattice lattice, const Walk* __restrict__ walks, const Ste
     }
 }
 
-// Adds the local correction of each beamlet's lit voxels.
+// Adds the local correction by the stencils of a layout, whose axes are `order` of the lattice: a warp to a lit voxel, its lanes take
+// the offsets that receive a share.
 extern "C" __global__ void __launch_bounds__(128)
-influence_local(const Lattice lattice, const Share* __restrict__ tubes, const unsigned* __restrict__ beamlet_of,
-                const unsigned* __restrict__ first, const Share* __restrict__ local, int* __restrict__ deposit)
+influence_local(const Lattice lattice, const SlabLayout layout, const Correction correction, const int3 order,
+                const CorrectionList* __restrict__ list, const float4* __restrict__ table, const LitVoxel* __restrict__ lit,
+                const float* __restrict__ terma, const float* __restrict__ density, const int* __restrict__ row_of,
+                const unsigned* __restrict__ first, const Share* __restrict__ beamlets, int* __restrict__ deposit)
 {
-    // A warp to a share: its lanes take the sampled voxels round the lit one.
     unsigned n = (blockIdx.x * blockDim.x + threadIdx.x) / LANES, lane = threadIdx.x % LANES;
-    if (n >= lattice.shares) {
+    if (n >= lattice.lit) {
         return;
     }
-    int* column = deposit + (size_t)beamlet_of[n] * lattice.sampled;
-    float units = tubes[n].share * lattice.units;
-    for (unsigned at = first[tubes[n].number] + lane; at < first[tubes[n].number + 1]; at += LANES) {
-        atomicAdd(column + local[at].number, __float2int_rn(local[at].share * units));
+    const LitVoxel& voxel = lit[n];
+    const int axes[3] = {order.x, order.y, order.z}, size[3] = {layout.columns, layout.across, layout.slabs};
+    float ray[3];
+    int place[3];
+    for (int axis = 0; axis < 3; ++axis) {
+        ray[axis] = voxel.ray[axes[axis]];
+        place[axis] = voxel.place[axes[axis]];
+    }
+    const float4* own = table + (tilt_at(correction, ray) * layout.slabs + place[2]) * CORRECTION_OFFSETS;
+    float from = density[voxel.at];
+    float primary = from * (terma[4 * n] + terma[4 * n + 1]) * lattice.units;
+    int steps = 1;
+    for (int i = lane; i < list->ends[CORRECTION_REACH]; i += LANES) {
+        while (i >= list->ends[steps]) {
+            ++steps;
+        }
+        const CorrectionEntry& entry = list->entries[i];
+        bool inside = true;
+        for (int axis = 0; axis < 3; ++axis) {
+            inside &= (unsigned)(place[axis] - entry.from[axis]) < (unsigned)size[axis];
+        }
+        int to = (int)voxel.at - entry.path[0];
+        int row = inside ? row_of[to] : -1;
+        if (row < 0) {
+            continue;
+        }
+        // Mean density of the path; its ends count half.
+        float mean = 0.5f * (density[to] + from);
+        for (int step = 1; step < steps; ++step) {
+            mean += density[to + entry.path[step]];
+        }
+        mean = fminf(mean / steps, CORRECTION_DENSEST);
+        float4 powers = own[entry.table_row - entry.from[2] * CORRECTION_OFFSETS];
+        float energy = density[to] * primary * fmaf(fmaf(powers.z, mean, powers.y), mean, powers.x);
+        for (unsigned at = first[n]; at < first[n + 1]; ++at) {
+            int share = __float2int_rn(beamlets[at].share * energy);
+            if (share != 0) {
+                atomicAdd(deposit + (size_t)beamlets[at].number * lattice.sampled + row, share);
+            }
+        }
     }
 }
 
@@ -235,33 +273,63 @@ struct Smooth {
     const float* rows[2];
 };
 
-// Energies to Gy, the smooth part added; a beamlet to each y. `places` has the row and the column of each beamlet in the map.
-extern "C" __global__ void __launch_bounds__(256)
-influence_finish(const Lattice lattice, const int* __restrict__ deposit, const float* __restrict__ gy_per_energy,
-                 const uint2* __restrict__ places, const Smooth smooth, float* __restrict__ gy)
+// Steps of a column's greatest dose, as in engine/jobs/influence/columns.rs.
+constexpr float MOST_STEPS = 32767.0f;
+
+// Greatest of the threads of a block, for all of them.
+__device__ inline float most_of_block(float own)
 {
-    unsigned n = blockIdx.x * blockDim.x + threadIdx.x;
-    if (n >= lattice.sampled) {
-        return;
-    }
-    size_t at = (size_t)blockIdx.y * lattice.sampled + n;
-    float sum = deposit[at] / lattice.units * gy_per_energy[n];
-    uint2 place = places[blockIdx.y];
-    for (int part = 0; part < 2; ++part) {
-        if (smooth.columns[part]) {
-            sum += smooth.columns[part][place.y * lattice.sampled + n] * smooth.rows[part][place.x * lattice.sampled + n];
+    __shared__ float most[256];
+    most[threadIdx.x] = own;
+    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) {
+            most[threadIdx.x] = fmaxf(most[threadIdx.x], most[threadIdx.x + half]);
         }
     }
-    gy[at] = sum;
+    __syncthreads();
+    return most[0];
+}
+
+// Energies to Gy, the smooth part added, in steps; a beamlet to each block. `places` has the row and the column of each beamlet in
+// the map.
+extern "C" __global__ void __launch_bounds__(256)
+influence_finish(const Lattice lattice, const int* __restrict__ deposit, const float* __restrict__ gy_per_energy,
+                 const uint2* __restrict__ places, const Smooth smooth, short* __restrict__ steps,
+                 float* __restrict__ gy_per_step)
+{
+    uint2 place = places[blockIdx.x];
+    size_t first = (size_t)blockIdx.x * lattice.sampled;
+    auto gy = [&](unsigned n) {
+        float sum = deposit[first + n] / lattice.units * gy_per_energy[n];
+        for (int part = 0; part < 2; ++part) {
+            if (smooth.columns[part]) {
+                sum += smooth.columns[part][place.y * lattice.sampled + n] * smooth.rows[part][place.x * lattice.sampled + n];
+            }
+        }
+        return sum;
+    };
+    float most = 1.17549435e-38f;
+    for (unsigned n = threadIdx.x; n < lattice.sampled; n += blockDim.x) {
+        most = fmaxf(most, fabsf(gy(n)));
+    }
+    float step = most_of_block(most) / MOST_STEPS;
+    for (unsigned n = threadIdx.x; n < lattice.sampled; n += blockDim.x) {
+        steps[first + n] = (short)__float2int_rn(gy(n) / step);
+    }
+    if (threadIdx.x == 0) {
+        gy_per_step[blockIdx.x] = step;
+    }
 }
 
 // Beamlets that a thread of influence_doses adds up: the card is full with a few thousand rows.
 constexpr unsigned TOGETHER = 32;
 
-// Parts of the doses of sampled voxels (x) that beamlets of one beam give, TOGETHER beamlets to each y.
+// Parts of the doses of sampled voxels (x): TOGETHER beamlets to each y. `columns` has the steps of each beamlet, `gy` the dose of
+// one at its fluence.
 extern "C" __global__ void __launch_bounds__(256)
-influence_doses(const unsigned rows, const unsigned beamlets, const unsigned first_beamlet, const unsigned first_part,
-                const float* __restrict__ gy, const float* __restrict__ fluences, float* __restrict__ parts)
+influence_doses(const unsigned rows, const unsigned beamlets, const short* const* __restrict__ columns,
+                const float* __restrict__ gy, float* __restrict__ parts)
 {
     unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) {
@@ -271,9 +339,9 @@ influence_doses(const unsigned rows, const unsigned beamlets, const unsigned fir
     float sum = 0.0f;
 #pragma unroll 8
     for (unsigned n = first; n < end; ++n) {
-        sum = fmaf(fluences[first_beamlet + n], gy[(size_t)n * rows + row], sum);
+        sum = fmaf(gy[n], (float)columns[n][row], sum);
     }
-    parts[(size_t)(first_part + blockIdx.y) * rows + row] = sum;
+    parts[(size_t)blockIdx.y * rows + row] = sum;
 }
 
 // Adds all parts up, in their order.
@@ -284,32 +352,59 @@ influence_sum(const unsigned rows, const unsigned parts, const float* __restrict
     if (row >= rows) {
         return;
     }
-    float sum = doses[row];
+    float sum = 0.0f;
+#pragma unroll 8
     for (unsigned n = 0; n < parts; ++n) {
         sum += of_parts[(size_t)n * rows + row];
     }
     doses[row] = sum;
 }
 
-// Products of the columns of a beam (a block each) with a gradient by dose.
-extern "C" __global__ void __launch_bounds__(256)
-influence_transposed(const unsigned rows, const unsigned first_beamlet, const float* __restrict__ gy,
-                     const float* __restrict__ by_dose, float* __restrict__ products)
+// Sum over the threads of a block, in their order; thread 0 has it.
+__device__ inline float sum_of_block(float own)
 {
     __shared__ float sums[256];
-    const float* column = gy + (size_t)blockIdx.x * rows;
-    float sum = 0.0f;
-    for (unsigned row = threadIdx.x; row < rows; row += blockDim.x) {
-        sum = fmaf(column[row], by_dose[row], sum);
-    }
-    sums[threadIdx.x] = sum;
+    sums[threadIdx.x] = own;
     for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half) {
             sums[threadIdx.x] += sums[threadIdx.x + half];
         }
     }
+    return sums[0];
+}
+
+// Products of the columns (a block each) with a gradient by dose.
+extern "C" __global__ void __launch_bounds__(256)
+influence_transposed(const unsigned rows, const short* const* __restrict__ columns, const float* __restrict__ by_dose,
+                     float* __restrict__ products)
+{
+    const short* column = columns[blockIdx.x];
+    float sum = 0.0f;
+#pragma unroll 4
+    for (unsigned row = threadIdx.x; row < rows; row += blockDim.x) {
+        sum = fmaf((float)column[row], by_dose[row], sum);
+    }
+    sum = sum_of_block(sum);
     if (threadIdx.x == 0) {
-        products[first_beamlet + blockIdx.x] = sums[0];
+        products[blockIdx.x] = sum;
+    }
+}
+
+// Weighed squares of the columns (a block each).
+extern "C" __global__ void __launch_bounds__(256)
+influence_squares(const unsigned rows, const short* const* __restrict__ columns, const float* __restrict__ weights,
+                  float* __restrict__ squares)
+{
+    const short* column = columns[blockIdx.x];
+    float sum = 0.0f;
+#pragma unroll 4
+    for (unsigned row = threadIdx.x; row < rows; row += blockDim.x) {
+        float steps = (float)column[row];
+        sum = fmaf(steps * steps, weights[row], sum);
+    }
+    sum = sum_of_block(sum);
+    if (threadIdx.x == 0) {
+        squares[blockIdx.x] = sum;
     }
 }

@@ -2,6 +2,7 @@
 
 use super::dispatch::{HasReceipt, answer, no_form};
 use super::jobs::cccs::DoseError;
+pub use super::jobs::influence::columns::DoseColumns;
 pub use super::jobs::influence::{BeamletDoses, InfluenceRequest};
 use super::{Compute, JobControl, cpu, cuda};
 use case::Receipt;
@@ -38,14 +39,14 @@ pub fn beamlet_doses(
 #[derive(Clone, Default)]
 pub struct Matrix {
     rows: usize,
-    /// Columns of each beam, `[beamlet][row]`, Gy at fluence 1.
-    beams: Vec<Arc<Vec<f32>>>,
+    /// Gy at fluence 1, of each beam.
+    beams: Vec<Arc<DoseColumns>>,
     card: Option<Arc<cuda::influence::CardMatrix>>,
 }
 
 impl fmt::Debug for Matrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let beamlets: Vec<usize> = self.beams.iter().map(|gy| gy.len() / self.rows.max(1)).collect();
+        let beamlets: Vec<usize> = self.beams.iter().map(|beam| beam.beamlets()).collect();
         f.debug_struct("Matrix")
             .field("rows", &self.rows)
             .field("beamlets", &beamlets)
@@ -55,7 +56,7 @@ impl fmt::Debug for Matrix {
 
 impl Matrix {
     /// Columns of beams over the same rows. Of a matrix of `before` the card keeps the beams that are the same.
-    pub fn new(rows: usize, beams: Vec<Arc<Vec<f32>>>, device: &Compute, before: Option<&Self>) -> Self {
+    pub fn new(rows: usize, beams: Vec<Arc<DoseColumns>>, device: &Compute, before: Option<&Self>) -> Self {
         let before = before.and_then(|before| before.card.as_deref());
         let card = match device {
             Compute::Cuda(card) => cuda::influence::CardMatrix::new(card, rows, &beams, before),
@@ -69,21 +70,34 @@ impl Matrix {
         self.rows
     }
 
-    /// All columns in turn, each Gy by row.
-    pub fn columns(&self) -> impl Iterator<Item = &[f32]> {
-        self.beams.iter().flat_map(|gy| gy.chunks_exact(self.rows.max(1)))
+    pub fn beamlets(&self) -> usize {
+        self.beams.iter().map(|beam| beam.beamlets()).sum()
+    }
+
+    /// All columns in turn: steps by row, and the Gy of one.
+    pub fn columns(&self) -> impl Iterator<Item = (&[i16], f32)> {
+        self.beams.iter().flat_map(|beam| beam.columns())
     }
 
     /// Doses of the rows for fluences of the beamlets, added to `offset_gy`. Equal calls on a device give equal bits.
     pub fn doses(&self, fluences: &[f64], offset_gy: &[f32]) -> Vec<f32> {
-        let by_card = self.card.as_ref().and_then(|card| heard(card.doses(fluences, offset_gy)));
-        by_card.unwrap_or_else(|| cpu::influence::products::doses(self.columns(), fluences, offset_gy))
+        let by_card = self.card.as_ref().and_then(|card| heard(card.doses(fluences)));
+        match by_card {
+            Some(doses) => doses.into_iter().zip(offset_gy).map(|(gy, offset)| gy + offset).collect(),
+            None => cpu::influence::products::doses(self.columns(), fluences, offset_gy),
+        }
     }
 
     /// Gradient by fluence, from that by the doses of the rows.
     pub fn transposed(&self, by_dose: &[f32]) -> Vec<f64> {
         let by_card = self.card.as_ref().and_then(|card| heard(card.transposed(by_dose)));
         by_card.unwrap_or_else(|| cpu::influence::products::transposed(self.columns(), by_dose))
+    }
+
+    /// Sum of the squares of each column, Gy2, weighed by row.
+    pub fn squares(&self, weights: &[f32]) -> Vec<f64> {
+        let by_card = self.card.as_ref().and_then(|card| heard(card.squares(weights)));
+        by_card.unwrap_or_else(|| cpu::influence::products::squares(self.columns(), weights))
     }
 }
 

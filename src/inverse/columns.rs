@@ -5,7 +5,7 @@ use super::rows::Rows;
 use analysis::UNIT_MU;
 use case::Beam;
 use engine::cccs::{DoseError, DoseRequest};
-use engine::influence::{InfluenceRequest, Matrix, beamlet_doses};
+use engine::influence::{DoseColumns, InfluenceRequest, Matrix, beamlet_doses};
 use engine::{Compute, JobControl};
 use std::sync::Arc;
 use thiserror::Error;
@@ -13,8 +13,8 @@ use thiserror::Error;
 /// Columns of the influence matrix of one beam: dense, since a beamlet of 5 mm keeps only half of its energy within 5 mm.
 #[derive(Clone, Debug)]
 pub struct BeamColumns {
-    /// `[beamlet][row]`: Gy of all fractions at fluence 1, for [`UNIT_MU`] a fraction.
-    gy: Arc<Vec<f32>>,
+    /// Gy of all fractions at fluence 1, for [`UNIT_MU`] a fraction.
+    gy: Arc<DoseColumns>,
 }
 
 /// The influence matrix: columns of all beams, one beam after another. A turned beam replaces its own alone.
@@ -56,7 +56,7 @@ impl BeamColumns {
             beamlets: beamlets.active.clone().into(),
             voxels: rows.voxels.clone().into(),
         };
-        Ok(Self { gy: Arc::new(beamlet_doses(&request, device, control)?.gy) })
+        Ok(Self { gy: beamlet_doses(&request, device, control)?.columns })
     }
 }
 
@@ -66,7 +66,7 @@ impl Columns {
     /// # Errors
     /// [`ColumnError::Memory`].
     pub fn check(rows: usize, beamlets: usize) -> Result<(), ColumnError> {
-        let bytes = rows.saturating_mul(beamlets).saturating_mul(size_of::<f32>());
+        let bytes = rows.saturating_mul(beamlets).saturating_mul(size_of::<i16>());
         let gib = |bytes: usize| bytes as f64 / f64::from(1 << 30);
         if bytes > MOST_BYTES {
             return Err(ColumnError::Memory { beamlets, rows, gib: gib(bytes), most_gib: gib(MOST_BYTES) });
@@ -81,8 +81,8 @@ impl Columns {
     }
 
     /// Columns of one beam from numbers, `[beamlet][row]`.
-    pub fn from_gy(rows: usize, gy: Vec<f32>) -> Self {
-        Self { matrix: Matrix::new(rows, vec![Arc::new(gy)], &Compute::Cpu, None) }
+    pub fn from_gy(rows: usize, gy: &[f32]) -> Self {
+        Self { matrix: Matrix::new(rows, vec![Arc::new(DoseColumns::of_gy(rows, gy))], &Compute::Cpu, None) }
     }
 
     pub fn rows(&self) -> usize {
@@ -90,11 +90,11 @@ impl Columns {
     }
 
     pub fn beamlets(&self) -> usize {
-        self.iter().count()
+        self.matrix.beamlets()
     }
 
-    /// All columns in turn, each Gy by row.
-    pub fn iter(&self) -> impl Iterator<Item = &[f32]> {
+    /// All columns in turn: steps by row, and the Gy of one.
+    pub fn iter(&self) -> impl Iterator<Item = (&[i16], f32)> {
         self.matrix.columns()
     }
 
@@ -107,6 +107,11 @@ impl Columns {
     pub fn transposed(&self, by_dose: &[f32]) -> Vec<f64> {
         self.matrix.transposed(by_dose)
     }
+
+    /// Sum of the squares of each column, Gy2, weighed by row.
+    pub fn squares(&self, weights: &[f32]) -> Vec<f64> {
+        self.matrix.squares(weights)
+    }
 }
 
 #[cfg(test)]
@@ -118,7 +123,7 @@ mod tests {
     fn the_transposed_product_is_the_matrixs() {
         let (rows, beamlets) = (1500, 7);
         let gy: Vec<f32> = (0..rows * beamlets).map(|n| ((n * 7919 % 1013) as f32) / 1013.0).collect();
-        let columns = Columns::from_gy(rows, gy);
+        let columns = Columns::from_gy(rows, &gy);
         let fluences: Vec<f64> = (0..beamlets).map(|b| 0.3 + b as f64).collect();
         let by_dose: Vec<f32> = (0..rows).map(|n| ((n * 31 % 17) as f32) - 8.0).collect();
         let doses = columns.doses(&fluences, &vec![0.0; rows]);
@@ -130,6 +135,6 @@ mod tests {
     #[test]
     fn columns_beyond_the_budget_are_refused_before_they_are_computed() {
         let said = Columns::check(1 << 20, 1 << 20).unwrap_err().to_string();
-        assert!(said.contains("4096.0 GiB"), "{said}");
+        assert!(said.contains("2048.0 GiB"), "{said}");
     }
 }

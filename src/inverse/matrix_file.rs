@@ -134,7 +134,10 @@ pub fn write_matrix(out: impl Write, answer: &Optimised) -> io::Result<()> {
     let mut archive = Archive { out, at: 0, entries: Vec::new() };
     let (columns, rows): (&Columns, _) = (&answer.columns, &answer.rows);
     let shape = [columns.rows(), columns.beamlets()];
-    let gy: Vec<u8> = columns.iter().flatten().flat_map(|gy| gy.to_le_bytes()).collect();
+    let gy: Vec<u8> = columns
+        .iter()
+        .flat_map(|(steps, gy)| steps.iter().flat_map(move |step| (f32::from(*step) * gy).to_le_bytes()))
+        .collect();
     archive.array("dense", "<f4", &shape, true, &gy)?;
     drop(gy);
     archive.doubles("offset_gy", &shape[..1], answer.offset_gy.iter().map(|gy| f64::from(*gy)))?;

@@ -6,17 +6,20 @@ use super::columns::{BeamColumns, Columns};
 use super::objective::Objective;
 use super::problem::Problem;
 use super::rows::{RowSet, Rows};
-use super::setup::{Field, Inputs, Setup, completed};
+use super::setup::{CORRECTION, Field, Inputs, Setup, completed};
 use super::solve::{Stop, solve};
 use super::tails::{between, move_tails};
 use analysis::{Dvh, UNIT_MU};
 use case::{FluenceMap, Plan};
-use engine::JobControl;
 use engine::cccs::Quality;
+use engine::{Compute, JobControl};
 use std::sync::Arc;
 
-/// Evaluations between two looks at the true dose: the first time, then each time, and in the end.
-const EVALUATIONS: [u64; 3] = [120, 40, 400];
+/// Evaluations between two looks at the true dose, at most: the first time, then each time, and in the end.
+const EVALUATIONS: [u64; 3] = [120, 40, 250];
+
+/// Evaluations after which new objectives or a turned beam are answered: a small drag comes within 2 % of its least by then.
+const FOLLOWING: u64 = 30;
 
 /// Passes of the true dose at most.
 const MOST_PASSES: usize = 8;
@@ -98,6 +101,8 @@ pub struct Optimiser {
     pass: usize,
     /// The points that are asked for are met and the true dose rests: the last solution follows.
     ends: bool,
+    /// Objectives or beams have changed since the last solution.
+    follows: bool,
 }
 
 impl Optimiser {
@@ -112,7 +117,7 @@ impl Optimiser {
         reference_gy: f64,
         before: Option<&Self>,
     ) -> Result<Self, OptimiseError> {
-        let setup = Setup::of(inputs)?;
+        let setup = Setup::of(inputs, before.map(|before| &before.setup))?;
         let made: Vec<_> = setup.fields.iter().map(|field| before?.columns_for(&setup, field)).collect();
         let mut optimiser = Self {
             neighbours: setup.neighbours(),
@@ -132,6 +137,7 @@ impl Optimiser {
             phase: Phase::Solve,
             pass: 0,
             ends: false,
+            follows: false,
             setup,
         };
         optimiser.set_objectives(objectives, reference_gy)?;
@@ -194,7 +200,10 @@ impl Optimiser {
         if self.phase == Phase::Rest {
             self.pass = 1;
         }
-        (self.phase, self.ends) = (Phase::Solve, false);
+        // A card looks at the true dose between two objectives of a drag; on the CPU the drag would wait for it.
+        let looks = self.phase == Phase::Correct && matches!(self.setup.device, Compute::Cuda(_));
+        self.phase = if looks { Phase::Correct } else { Phase::Solve };
+        (self.ends, self.follows) = (false, !self.fluences.is_empty());
         self.is_judged = self.setup.judged.is_none();
         Ok(())
     }
@@ -228,7 +237,7 @@ impl Optimiser {
             let (rows, made) = (self.setup.rows.voxels.len(), self.made.iter().flatten().cloned());
             let made: Vec<_> = made.collect();
             self.columns = Columns::new(rows, &made, &self.setup.device, &self.columns);
-            self.fluences = self.start();
+            (self.fluences, self.follows) = self.start();
         }
         match self.phase {
             Phase::Solve => self.solve(watch)?,
@@ -272,8 +281,11 @@ impl Optimiser {
     }
 
     fn solve(&mut self, watch: &mut Watch<'_>) -> Result<(), OptimiseError> {
-        let (most, gain) =
-            if self.ends { (EVALUATIONS[2], 1e-6) } else { (EVALUATIONS[self.pass.min(1)], 1e-3) };
+        let (most, gain) = match (self.follows, self.ends) {
+            (true, _) => (FOLLOWING, 1e-3),
+            (_, true) => (EVALUATIONS[2], 1e-5),
+            _ => (EVALUATIONS[self.pass.min(1)], 1e-3),
+        };
         let problem = self.problem();
         let mut each = |objective, evaluations, fluences: &dyn Fn() -> Vec<f64>| {
             let evaluations = self.evaluations + evaluations;
@@ -284,6 +296,7 @@ impl Optimiser {
         self.evaluations += solved.evaluations;
         (self.fluences, self.objective) = (solved.fluences, solved.objective);
         if solved.stop != Stop::Asked {
+            self.follows = false;
             // The last solution may leave a point that was met on the way.
             self.ends = self.ends && (self.pass >= MOST_PASSES || self.meets_points());
             self.phase = match (self.ends, self.is_judged) {
@@ -293,6 +306,15 @@ impl Optimiser {
             };
         }
         Ok(())
+    }
+
+    /// The objective now over the least that these columns, offset and tails allow: 1 at the optimum.
+    ///
+    /// # Errors
+    /// [`OptimiseError::Solver`].
+    pub fn over_least(&self) -> Result<f64, OptimiseError> {
+        let least = solve(&self.problem(), &self.fluences, u64::MAX, 1e-7, &mut |_, _, _| true);
+        Ok(self.objective / least.map_err(OptimiseError::Solver)?.objective)
     }
 
     /// Whether the points that are asked for lie where they are asked.
@@ -326,8 +348,8 @@ impl Optimiser {
         Dvh::of_points(set.rows.iter().map(|row| doses_gy[*row as usize]).zip(set.cm3.iter().copied()))
     }
 
-    /// Flat maps, or those of before, scaled to the reference dose as the mean of the targets.
-    fn start(&self) -> Vec<f64> {
+    /// Flat maps scaled to the reference dose as the mean of the targets, or those of before, and whether it is these.
+    fn start(&self) -> (Vec<f64>, bool) {
         let former = |number: u32| -> Option<(&FluenceMap, f64)> {
             let beam = self.setup.plan.beams.iter().find(|beam| beam.number == number)?;
             Some((beam.fluence.as_ref()?, beam.mu / UNIT_MU))
@@ -338,17 +360,18 @@ impl Optimiser {
         };
         let start: Vec<f64> = self.setup.fields.iter().flat_map(of).collect();
         let carried = self.setup.fields.iter().any(|(_, own)| former(own.beam.number).is_some());
-        let mean = self.setup.mean_of_targets(&self.columns.doses(&start, &vec![0.0; self.columns.rows()]));
-        if mean > 0.0 && !carried {
-            return start.into_iter().map(|x| x * self.reference_gy / mean).collect();
+        if carried {
+            return (start, true);
         }
-        start
+        let mean = self.setup.mean_of_targets(&self.columns.doses(&start, &vec![0.0; self.columns.rows()]));
+        let scale = if mean > 0.0 { self.reference_gy / mean } else { 1.0 };
+        (start.into_iter().map(|x| x * scale).collect(), false)
     }
 
     /// Takes the true dose of the maps less the columns' as the offset; how far it moved, part of the reference dose.
     fn correct(&mut self, control: &JobControl) -> Result<f64, OptimiseError> {
         let setup = &self.setup;
-        let mut truth = setup.true_dose(&self.fluences, (&setup.grid, Quality::Standard), control)?;
+        let mut truth = setup.true_dose(&self.fluences, (&setup.grid, CORRECTION), control)?;
         self.between_gy = between(setup, &self.objectives, &truth, control);
         truth.rows.iter_mut().zip(&self.finer_gy).for_each(|(gy, finer)| *gy += finer);
         Ok(self.take_truth(&truth.rows))
@@ -358,7 +381,7 @@ impl Optimiser {
     fn judge(&mut self, control: &JobControl) -> Result<(), OptimiseError> {
         let setup = &self.setup;
         let Some((grid, quality)) = &setup.judged else { return Ok(()) };
-        let coarse = setup.true_dose(&self.fluences, (&setup.grid, Quality::Standard), control)?;
+        let coarse = setup.true_dose(&self.fluences, (&setup.grid, CORRECTION), control)?;
         let truth = setup.true_dose(&self.fluences, (grid, *quality), control)?;
         self.finer_gy = truth.rows.iter().zip(&coarse.rows).map(|(truth, coarse)| truth - coarse).collect();
         self.between_gy = between(setup, &self.objectives, &truth, control);

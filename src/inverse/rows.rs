@@ -2,6 +2,7 @@
 
 use engine::Random;
 use geometry::{Grid, Mask};
+use rayon::prelude::*;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -40,9 +41,9 @@ pub enum RowsError {
 }
 
 /// A structure to sample.
-pub struct Sampled<'a> {
+pub struct Sampled {
     pub name: String,
-    pub mask: &'a Mask,
+    pub mask: Arc<Mask>,
     /// Voxels taken at most, by chance of equal likelihood; each then stands for more.
     pub most: usize,
     /// Only where the distance to the targets is in this range, mm; `None`: everywhere.
@@ -56,26 +57,30 @@ impl Rows {
     /// [`RowsError`] for a target or structure without any voxel; shells of distances may have none.
     pub fn of(
         grid: &Arc<Grid>,
-        structures: &[Sampled<'_>],
-        distance_mm: &dyn Fn(usize) -> f32,
+        structures: &[Sampled],
+        distance_mm: &(dyn Fn(usize) -> f32 + Sync),
     ) -> Result<Self, RowsError> {
         let mut chosen: Vec<(String, Vec<(usize, f64)>)> = Vec::new();
         // Shells share the mask of the body.
-        let mut last: Option<(&Mask, Vec<(usize, f64)>)> = None;
+        let mut masks: Vec<&Arc<Mask>> = structures.iter().map(|of| &of.mask).collect();
+        masks.dedup_by_key(|mask| Arc::as_ptr(mask));
+        let wholes: Vec<Vec<(usize, f64)>> = masks.par_iter().map(|mask| volumes(grid, mask)).collect();
+        let mut distances: Vec<Vec<f32>> = vec![Vec::new(); masks.len()];
         for (n, structure) in structures.iter().enumerate() {
-            let whole = match last.take().filter(|(mask, _)| std::ptr::eq(*mask, structure.mask)) {
-                Some((_, whole)) => whole,
-                None => volumes(grid, structure.mask),
-            };
+            let of = masks.iter().position(|mask| Arc::ptr_eq(mask, &structure.mask)).unwrap_or_default();
+            let whole = &wholes[of];
             let mut volumes: Vec<(usize, f64)> = match structure.beyond_target_mm {
                 Some([from, to]) => {
-                    let lies_in = |voxel: usize| (from..to).contains(&f64::from(distance_mm(voxel)));
-                    whole.iter().copied().filter(|(voxel, _)| lies_in(*voxel)).collect()
+                    if distances[of].len() < whole.len() {
+                        distances[of] = whole.par_iter().map(|(voxel, _)| distance_mm(*voxel)).collect();
+                    }
+                    let of_voxel = whole.iter().zip(&distances[of]);
+                    let lies_in = of_voxel.filter(|(_, mm)| (from..to).contains(&f64::from(**mm)));
+                    lies_in.map(|(of, _)| *of).collect()
                 }
                 None if whole.is_empty() => return Err(RowsError::Empty(structure.name.clone())),
                 None => whole.clone(),
             };
-            last = Some((structure.mask, whole));
             thin_out(&mut volumes, structure.most, n as u64);
             if !volumes.is_empty() {
                 chosen.push((structure.name.clone(), volumes));
@@ -104,11 +109,27 @@ impl Rows {
 /// where its centre lies.
 fn volumes(grid: &Grid, mask: &Mask) -> Vec<(usize, f64)> {
     let own = mask.grid();
+    let cm3: Vec<f64> = (0..own.size()[2]).map(|k| own.voxel_cm3(k)).collect();
+    // Grids of a case have the axes of its CT: the voxel of one follows from each index of the other alone.
+    let of_axis = |axis: usize| -> Vec<Option<usize>> {
+        let of = |n| {
+            let mut at = [0; 3];
+            at[axis] = n;
+            let place = grid.voxel_from_patient(own.centre_mm(at[0], at[1], at[2]))[axis].round();
+            (0.0..grid.size()[axis] as f64).contains(&place).then_some(place as usize)
+        };
+        (0..own.size()[axis]).map(of).collect()
+    };
+    let by_axis = (own.axes() == grid.axes()).then(|| [0, 1, 2].map(of_axis));
     let mut volumes = vec![0.0_f64; grid.len()];
     for (voxel, coverage) in mask.iter() {
         let [i, j, k] = own.voxel_of(voxel);
-        if let Some([x, y, z]) = grid.voxel_at(own.centre_mm(i, j, k)) {
-            volumes[grid.index(x, y, z)] += f64::from(coverage) * own.voxel_cm3(k);
+        let at = match &by_axis {
+            Some([x, y, z]) => x[i].zip(y[j]).zip(z[k]).map(|((x, y), z)| [x, y, z]),
+            None => grid.voxel_at(own.centre_mm(i, j, k)),
+        };
+        if let Some([x, y, z]) = at {
+            volumes[grid.index(x, y, z)] += f64::from(coverage) * cm3[k];
         }
     }
     volumes.into_iter().enumerate().filter(|(_, cm3)| *cm3 > 0.0).collect()

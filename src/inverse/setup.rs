@@ -24,13 +24,17 @@ const FALL_OFF_WEIGHT: f64 = 0.1;
 /// Spacing of the grid on which distances to the targets are computed, mm at least.
 const DISTANCE_MM: f64 = 5.0;
 
+/// Quality of the true dose that corrects the columns'.
+pub(super) const CORRECTION: Quality = Quality::Standard;
+
 /// Voxels of a shell that become rows at most.
 const SHELL_ROWS: usize = 3000;
 
 /// A structure whose voxels are sampled.
-pub struct Region<'a> {
+#[derive(Clone, Debug)]
+pub struct Region {
     pub name: String,
-    pub mask: &'a Arc<Mask>,
+    pub mask: Arc<Mask>,
     /// Beamlets are those that see a target, and all its voxels are rows: the optimum would leave others cold.
     pub is_target: bool,
     /// Voxels that become rows at most, where it is no target.
@@ -44,9 +48,9 @@ pub struct Inputs<'a> {
     pub patient: Arc<Patient>,
     /// The box of the dose grid, patient LPS, mm.
     pub corners_mm: [DVec3; 2],
-    pub body: Option<&'a Mask>,
+    pub body: Option<Arc<Mask>>,
     /// Structures that objectives name, and those whose dose is followed.
-    pub regions: Vec<Region<'a>>,
+    pub regions: Vec<Region>,
     /// Spacing of the dose grid whose voxels are sampled, mm: that on which the plan is judged, else penumbras differ from those of
     /// the true dose.
     pub grid_mm: f64,
@@ -74,10 +78,11 @@ pub(super) struct Setup {
     pub patient: Arc<Patient>,
     pub grid: Arc<Grid>,
     pub rows: Rows,
-    /// Names of the targets.
-    pub targets: Vec<String>,
-    /// Structures by name, for the DVHs that the plan is judged by.
-    pub masks: Vec<(String, Arc<Mask>)>,
+    /// What the rows were sampled of.
+    regions: Vec<Region>,
+    body: Option<Arc<Mask>>,
+    /// Centres of the targets' voxels, patient LPS.
+    target_mm: Arc<[DVec3]>,
     pub fields: Vec<Field>,
     pub dose_to: DoseTo,
     /// The grid and quality of the dose that the plan is judged by, where they are not the rows'.
@@ -86,32 +91,61 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    pub fn of(inputs: &Inputs<'_>) -> Result<Self, OptimiseError> {
+    /// From one `before` it takes the rows where structures and grid are the same.
+    ///
+    /// # Errors
+    /// [`OptimiseError`] but for columns.
+    pub fn of(inputs: &Inputs<'_>, before: Option<&Self>) -> Result<Self, OptimiseError> {
         let image = inputs.patient.mass_density_g_cm3.grid();
         let grid = Arc::new(dose_grid(image, inputs.corners_mm, inputs.grid_mm)?);
-        let coarse = dose_grid(image, inputs.corners_mm, inputs.grid_mm.max(DISTANCE_MM))?;
         let judged = match inputs.judged {
+            // Corrections look at that dose all the time.
+            Some((mm, CORRECTION)) if mm == inputs.grid_mm => None,
             Some((mm, quality)) if mm == inputs.grid_mm => Some((Arc::clone(&grid), quality)),
             Some((mm, quality)) => Some((Arc::new(dose_grid(image, inputs.corners_mm, mm)?), quality)),
             None => None,
         };
-        let targets = || inputs.regions.iter().filter(|region| region.is_target);
-        let target_mm: Vec<DVec3> = targets().flat_map(|region| centres(region.mask)).collect();
-        if target_mm.is_empty() {
-            return Err(OptimiseError::NoTarget);
-        }
+        let (rows, target_mm) = match before.filter(|before| before.has_rows_of(inputs, &grid)) {
+            Some(before) => (before.rows.clone(), Arc::clone(&before.target_mm)),
+            None => {
+                let target_mm: Arc<[DVec3]> =
+                    targets(&inputs.regions).flat_map(|region| centres(&region.mask)).collect();
+                if target_mm.is_empty() {
+                    return Err(OptimiseError::NoTarget);
+                }
+                let coarse = dose_grid(image, inputs.corners_mm, inputs.grid_mm.max(DISTANCE_MM))?;
+                (rows(inputs, &grid, &coarse, &target_mm)?, target_mm)
+            }
+        };
         Ok(Self {
             plan: inputs.plan.clone(),
             patient: Arc::clone(&inputs.patient),
-            rows: rows(inputs, &grid, &coarse, &target_mm)?,
-            grid,
-            targets: targets().map(|region| region.name.clone()).collect(),
-            masks: inputs.regions.iter().map(|of| (of.name.clone(), Arc::clone(of.mask))).collect(),
             fields: fields(inputs, &target_mm)?,
+            rows,
+            grid,
+            regions: inputs.regions.clone(),
+            body: inputs.body.clone(),
+            target_mm,
             dose_to: inputs.dose_to,
             judged,
             device: inputs.device.clone(),
         })
+    }
+
+    fn has_rows_of(&self, inputs: &Inputs<'_>, grid: &Grid) -> bool {
+        let is_same = |(own, other): (&Region, &Region)| {
+            Arc::ptr_eq(&own.mask, &other.mask)
+                && (&own.name, own.is_target, own.most_rows)
+                    == (&other.name, other.is_target, other.most_rows)
+        };
+        *self.grid == *grid
+            && self.body.as_ref().map(Arc::as_ptr) == inputs.body.as_ref().map(Arc::as_ptr)
+            && self.regions.len() == inputs.regions.len()
+            && self.regions.iter().zip(&inputs.regions).all(is_same)
+    }
+
+    pub fn targets(&self) -> impl Iterator<Item = &Region> {
+        targets(&self.regions)
     }
 
     pub fn beamlets(&self) -> usize {
@@ -157,8 +191,8 @@ impl Setup {
 
     /// The DVH of a structure in a true dose, as the plan is judged by it; `None` where the dose has none of it.
     pub fn dvh(&self, structure: &str, truth: &Truth, control: &JobControl) -> Option<Dvh> {
-        let (_, mask) = self.masks.iter().find(|(name, _)| name == structure)?;
-        Dvh::new(mask, &truth.gy, &control.child()).ok()
+        let region = self.regions.iter().find(|region| region.name == structure)?;
+        Dvh::new(&region.mask, &truth.gy, &control.child()).ok()
     }
 
     /// Whether the columns of a field are those of a field of another setup.
@@ -214,7 +248,7 @@ impl Setup {
     /// Mean over the volume of all targets.
     pub fn mean_of_targets(&self, values: &[f32]) -> f64 {
         let (mut sum, mut volume) = (0.0, 0.0);
-        for set in self.targets.iter().filter_map(|name| self.rows.set(name)) {
+        for set in self.targets().filter_map(|region| self.rows.set(&region.name)) {
             for (row, cm3) in set.rows.iter().zip(&set.cm3) {
                 sum += f64::from(values[*row as usize]) * f64::from(*cm3);
                 volume += f64::from(*cm3);
@@ -233,7 +267,7 @@ pub(super) fn completed(mut objectives: Vec<Objective>, setup: &Setup, reference
         weight,
         asked: None,
     };
-    for name in &setup.targets {
+    for Region { name, .. } in setup.targets() {
         if !objectives.iter().any(|o| o.structure == *name) {
             objectives.push(of(name, super::Aim::Deviation, reference_gy, 1.0));
         }
@@ -259,17 +293,18 @@ fn rows(
     coarse: &Grid,
     target_mm: &[DVec3],
 ) -> Result<Rows, OptimiseError> {
-    let mut sampled: Vec<Sampled<'_>> = Vec::new();
-    for Region { name, mask, is_target, most_rows } in &inputs.regions {
-        let most = if *is_target { usize::MAX } else { *most_rows };
-        sampled.push(Sampled { name: name.clone(), mask, most, beyond_target_mm: None });
+    let mut sampled: Vec<Sampled> = Vec::new();
+    for Region { name, mask, is_target, most_rows } in inputs.regions.clone() {
+        let most = if is_target { usize::MAX } else { most_rows };
+        sampled.push(Sampled { name, mask, most, beyond_target_mm: None });
     }
     let mut distance_mm = Vec::new();
-    if let Some(mask) = inputs.body {
+    if let Some(body) = &inputs.body {
         distance_mm = distances(coarse, target_mm);
         for shell in SHELLS_MM.windows(2) {
             let beyond_target_mm = Some([shell[0], shell[1]]);
-            sampled.push(Sampled { name: shell_name(shell), mask, most: SHELL_ROWS, beyond_target_mm });
+            let (name, mask) = (shell_name(shell), Arc::clone(body));
+            sampled.push(Sampled { name, mask, most: SHELL_ROWS, beyond_target_mm });
         }
     }
     let of_voxel = |voxel: usize| {
@@ -277,6 +312,10 @@ fn rows(
         at.map_or(f32::INFINITY, |[i, j, k]| distance_mm[coarse.index(i, j, k)])
     };
     Ok(Rows::of(grid, &sampled, &of_voxel)?)
+}
+
+fn targets(regions: &[Region]) -> impl Iterator<Item = &Region> {
+    regions.iter().filter(|region| region.is_target)
 }
 
 /// Voxel centres of a mask that are covered at least half.
@@ -288,8 +327,9 @@ fn centres(mask: &Mask) -> Vec<DVec3> {
 
 fn fields(inputs: &Inputs<'_>, target_mm: &[DVec3]) -> Result<Vec<Field>, OptimiseError> {
     let plan = inputs.plan;
-    let beams = plan.beams.iter().filter(|beam| analysis::is_computed(beam));
+    let beams: Vec<&Beam> = plan.beams.iter().filter(|beam| analysis::is_computed(beam)).collect();
     let fields: Vec<Field> = beams
+        .into_par_iter()
         .map(|beam| {
             let machine = Machine::resolve(plan.machine_of(beam))?;
             let beamlets = Beamlets::of(beam, &machine, plan.position, target_mm, inputs.beamlet_mm)?;

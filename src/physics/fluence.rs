@@ -8,7 +8,7 @@ mod map;
 mod opening;
 mod tables;
 
-pub use beamlets::{BeamletFluence, Shares};
+pub use beamlets::{BeamletFluence, LEAST_SHARE, Shares};
 pub use tables::{FluenceTables, Picture};
 
 use super::aperture::{Edge, Motion, Raster, leaf_transmission};

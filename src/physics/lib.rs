@@ -29,7 +29,7 @@ pub use attenuation_curve::{AttenuationCurve, CurveKind};
 pub use beyond::{BeyondEnd, BeyondTable};
 pub use curve::Curve;
 pub use exposure::{Exposure, Segment, exposures};
-pub use fluence::{BeamletFluence, Fluence, FluenceError, FluenceTables, Picture, Shares};
+pub use fluence::{BeamletFluence, Fluence, FluenceError, FluenceTables, LEAST_SHARE, Picture, Shares};
 pub use given::Given;
 pub use hu::{HuTable, HuTableError, Tissue};
 pub use machine::{Calibration, Electrons, ExtraFocal, JawModel, Leaves, Machine};

@@ -34,9 +34,10 @@ fn compared(
     control: &JobControl,
 ) -> Result<Vec<Row>, DoseError> {
     let [got, again] = [(); 2].map(|()| beamlet_doses(request, device, control));
-    let (got, again) = (got?.gy, again?.gy);
-    let repeats = got.iter().zip(&again).all(|(a, b)| a.to_bits() == b.to_bits());
+    let (columns, again) = (got?.columns, again?.columns);
+    let repeats = columns == again;
     let count = request.voxels.len();
+    let got: Vec<f32> = columns.gy().collect();
     let row = |case: String, got: &[f32], want: &[f64]| {
         let most = want.iter().copied().fold(0.0, f64::max);
         let (worst, mean) = differences(got, want);
@@ -62,17 +63,27 @@ fn compared(
     }
     let value = |beamlet: usize| 0.1 + (beamlet * 7 % 11) as f32 / 10.0;
     let want = at_voxels(request, value, dose)?;
-    let matrix = Matrix::new(count, vec![Arc::new(got)], device, None);
+    let matrix = Matrix::new(count, vec![columns], device, None);
     let fluences: Vec<f64> = request.beamlets.iter().map(|beamlet| f64::from(value(*beamlet))).collect();
     rows.push(row("modulated map".to_owned(), &matrix.doses(&fluences, &vec![0.0; count]), &want));
     // The transposed product, by its definition in double precision.
     let by_dose: Vec<f32> = (0..count).map(|n| (n * 31 % 17) as f32 - 8.0).collect();
-    let product = |column: &[f32]| -> f64 {
-        column.iter().zip(&by_dose).map(|(gy, by)| f64::from(*gy) * f64::from(*by)).sum()
+    let product = |(steps, gy): (&[i16], f32)| -> f64 {
+        let sum: f64 = steps.iter().zip(&by_dose).map(|(step, by)| f64::from(*step) * f64::from(*by)).sum();
+        f64::from(gy) * sum
     };
     let want: Vec<f64> = matrix.columns().map(product).collect();
     let transposed: Vec<f32> = matrix.transposed(&by_dose).iter().map(|sum| *sum as f32).collect();
     rows.push(row("transposed product".to_owned(), &transposed, &want));
+    let weights: Vec<f32> = (0..count).map(|n| (n * 31 % 17) as f32).collect();
+    let square = |(steps, gy): (&[i16], f32)| -> f64 {
+        let sum: f64 =
+            steps.iter().zip(&weights).map(|(step, w)| f64::from(*step).powi(2) * f64::from(*w)).sum();
+        f64::from(gy).powi(2) * sum
+    };
+    let want: Vec<f64> = matrix.columns().map(square).collect();
+    let squares: Vec<f32> = matrix.squares(&weights).iter().map(|sum| *sum as f32).collect();
+    rows.push(row("squares of columns".to_owned(), &squares, &want));
     Ok(rows)
 }
 

@@ -15,8 +15,11 @@ use crate::{Exposure, Machine};
 use case::{Beam, FluenceMap, MlcAxis};
 use std::ops::Range;
 
-/// Shares of a beamlet below this are left out: a map has a thousand beamlets at most that shine so far.
-const LEAST_SHARE: f64 = 1e-6;
+/// Shares of a span below this are left out, and so are products of two below it: a dozen neighbours at most shine so far.
+pub const LEAST_SHARE: f64 = 1e-5;
+
+/// Where a Gaussian has fallen to [`LEAST_SHARE`], standard deviations.
+const LEAST_SIGMAS: f64 = 4.3;
 
 /// Fluences of the beamlets of a map, each of value 1, relative as those of [`Fluence`].
 #[derive(Clone, Debug)]
@@ -74,7 +77,7 @@ impl Line {
             jaws_mm: edges.map(|edge| edge.middle_mm),
             jaw_distance_mm: optics.jaw_distance_mm[axis],
             jaw_transmission: optics.jaw_transmission,
-            blur_mm: margin,
+            blur_mm: LEAST_SIGMAS * leaf.max(jaw) + 2.0 * PIXEL_MM,
             focal,
             electrons,
             sides_mm,
@@ -146,8 +149,12 @@ impl BeamletFluence {
         let widths =
             self.optics.widths_behind_leaves(self.along_y, self.leaf_distance_mm, distance_mm, footprint_mm);
         let uv = self.uv(at_mm);
-        for ((line, shares), (at, width)) in self.lines.iter().zip(shares).zip(uv.into_iter().zip(widths)) {
+        let of_axes = self.lines.iter().zip(shares).zip(uv.into_iter().zip(widths));
+        for ((line, shares), (at, width)) in of_axes.rev() {
             line.focal_shares(at, width, shares);
+            if shares.is_empty() {
+                return 0.0;
+            }
         }
         let share = 1.0 - self.optics.extra_focal.map_or(0.0, |e| e.share);
         self.scale * share * self.optics.horn(at_mm)

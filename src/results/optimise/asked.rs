@@ -71,13 +71,14 @@ impl Asked {
     }
 
     /// Regions of the structures; so many voxels of an organ at most become rows.
-    pub fn regions(&self, most_rows: usize) -> Vec<Region<'_>> {
-        let mut regions = Vec::new();
-        for (structure, mask, is_target) in &self.structures {
-            let name = structure.name.clone();
-            regions.push(Region { name, mask, is_target: *is_target, most_rows });
-        }
-        regions
+    pub fn regions(&self, most_rows: usize) -> Vec<Region> {
+        let region = |(structure, mask, is_target): &(Structure, Arc<Mask>, bool)| Region {
+            name: structure.name.clone(),
+            mask: Arc::clone(mask),
+            is_target: *is_target,
+            most_rows,
+        };
+        self.structures.iter().map(region).collect()
     }
 
     /// All objectives, goal by goal.

@@ -59,7 +59,7 @@ pub fn optimise_plan(
         plan,
         patient: Arc::clone(ready.patient()),
         corners_mm: ready.corners_mm(),
-        body: ready.body().map(|mask| &**mask),
+        body: ready.body().cloned(),
         regions: asked.regions(ORGAN_ROWS),
         grid_mm,
         beamlet_mm: job.beamlet_mm,

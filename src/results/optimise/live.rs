@@ -102,6 +102,14 @@ impl LiveOptimiser {
         Ok(own.answer())
     }
 
+    /// The objective now over the least of the same problem.
+    ///
+    /// # Errors
+    /// [`Failure`] of the solver.
+    pub fn over_least(&self) -> Result<f64, Failure> {
+        self.optimiser.over_least().map_err(failure)
+    }
+
     fn answer(&self) -> Step {
         let [done, of] = self.optimiser.beams();
         let Some(snapshot) = self.optimiser.snapshot() else { return Step::Columns { done, of } };
@@ -139,7 +147,7 @@ impl LiveOptimiser {
             plan: &plan,
             patient: Arc::clone(ready.patient()),
             corners_mm: ready.corners_mm(),
-            body: ready.body().map(|mask| &**mask),
+            body: ready.body().cloned(),
             regions: asked.regions(most_rows),
             grid_mm: query.grid_mm(),
             beamlet_mm: query.beamlet_mm,

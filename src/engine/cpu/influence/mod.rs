@@ -9,6 +9,7 @@ use crate::jobs::cccs::DoseError;
 use crate::jobs::cccs::beam::{Field, Superposition};
 use crate::jobs::cccs::job::{Clock, digest, receipt};
 use crate::jobs::cccs::medium::Medium;
+use crate::jobs::influence::columns::DoseColumns;
 use crate::jobs::influence::field::{Lit, Sampled};
 use crate::jobs::influence::smooth::Smooth;
 use crate::jobs::influence::walks::{LitVoxel, SourceTerm, Transport};
@@ -16,6 +17,7 @@ use crate::jobs::influence::{BeamletDoses, InfluenceRequest, OpenField};
 use crate::{Cancelled, JobControl};
 use lines::{Lines, Room};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// Directions whose source terms are kept at a time: 64 bytes for each and every lit voxel.
 const TOGETHER: usize = 4;
@@ -48,8 +50,9 @@ pub fn beamlet_doses(request: &InfluenceRequest, control: &JobControl) -> Result
     let gy = transported(request, (&beam, &field), &medium, (&lit, &sampled, &smooth), control)?;
     clock.phase("transport");
     let device = format!("cpu ({} threads)", rayon::current_num_threads());
-    let work = (lit.tubes.shares.len() * beam.directions.len()) as u64;
-    Ok(BeamletDoses { gy, receipt: receipt("influence", digest(dose), device, clock, work) })
+    let work = (lit.beamlets.shares.len() * beam.directions.len()) as u64;
+    let columns = Arc::new(DoseColumns::of_gy(sampled.voxels.len(), &gy));
+    Ok(BeamletDoses { columns, receipt: receipt("influence", digest(dose), device, clock, work) })
 }
 
 fn transported(
@@ -60,7 +63,8 @@ fn transported(
     control: &JobControl,
 ) -> Result<Vec<f32>, Cancelled> {
     let transport = Transport::new((beam, field), medium, lit, sampled);
-    let Transport { density, row_of, number_of, walks, local, .. } = &transport;
+    let Transport { density, row_of, number_of, walks, .. } = &transport;
+    let (local, tubes) = (transport.local(beam, lit, sampled), lit.tubes(request.beamlets.len()));
     let count = sampled.voxels.len();
     let mut gy = vec![0.0_f32; request.beamlets.len() * count];
     for (done, walks) in walks.chunks(TOGETHER).enumerate() {
@@ -80,7 +84,7 @@ fn transported(
             || Room::new(density.len()),
             |room, (beamlet, column)| {
                 control.check()?;
-                let tube = lit.tubes.group(beamlet);
+                let tube = tubes.group(beamlet);
                 room.enter(tube, &transport.lit);
                 for (walk, terms) in walks.iter().zip(&terms) {
                     let lines = Lines { walk, terms, density, row_of, number_of };
@@ -92,7 +96,7 @@ fn transported(
         )?;
     }
     gy.par_chunks_mut(count.max(1)).enumerate().for_each(|(beamlet, column)| {
-        for lit in lit.tubes.group(beamlet) {
+        for lit in tubes.group(beamlet) {
             for energy in local.group(lit.number as usize) {
                 column[energy.number as usize] += lit.share * energy.share;
             }

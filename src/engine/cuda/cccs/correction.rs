@@ -38,7 +38,7 @@ pub struct CorrectionOffset {
 
 /// `struct CorrectionList` of `kernels/correction.cu`, which only the card writes and reads: where each number of steps ends, and eight
 /// numbers to an offset.
-type CorrectionList = [[i32; 4]; 1 + 2 * OFFSETS];
+pub type CorrectionList = [[i32; 4]; 1 + 2 * OFFSETS];
 
 impl CorrectionOffset {
     /// `step` is the index increment of one voxel along each axis of the block.
@@ -63,9 +63,27 @@ pub fn add_correction(
     directions: &[LineDirection],
     table: &Buffer<Coefficients>,
 ) -> Result<(), CudaError> {
+    let layouts = &cells.layouts.of_axis;
+    let steps = |layout: usize| [1, layouts[layout].pitch, layouts[layout].plane];
+    for stencil in stencils(card, placement, layouts, (beam, directions, table), steps)? {
+        stencil.add(card, cells)?;
+    }
+    Ok(())
+}
+
+/// Queues the stencils of every layout that has directions, which are sorted by layout. `steps` are the index increments of one voxel
+/// along each axis of a layout, by its number.
+pub fn stencils(
+    card: &mut CardLock<'_>,
+    placement: &Placement,
+    layouts: &[SlabLayout; 3],
+    (beam, directions, table): (&Superposition, &[LineDirection], &Buffer<Coefficients>),
+    steps: impl Fn(usize) -> [i32; 3],
+) -> Result<Vec<Stencil>, CudaError> {
     let numbers: Vec<i16> = BALL.number.iter().map(|n| n.map_or(-1, |n| n as i16)).collect();
     let lines = Lines { directions: card.upload(directions)?, numbers: card.upload(&numbers)?, table };
-    for (n, (layout, order)) in cells.layouts.of_axis.iter().zip(ORDERS).enumerate() {
+    let mut stencils = Vec::new();
+    for (n, (layout, order)) in layouts.iter().zip(ORDERS).enumerate() {
         let first = directions.partition_point(|d| (d.layout as usize) < n);
         let count = directions.partition_point(|d| d.layout as usize <= n) - first;
         let Tilts { reach, count: tilt_count } = placement.tilts;
@@ -80,11 +98,10 @@ pub fn add_correction(
             directions: count as i32,
         };
         if count > 0 {
-            let stencil = make(card, layout, &correction, &lines)?;
-            stencil.add(card, layout, &correction, cells)?;
+            stencils.push(make(card, (n, layout), correction, &lines, steps(n))?);
         }
     }
-    Ok(())
+    Ok(stencils)
 }
 
 /// Blocks of `correction_add`: more than any card runs at once.
@@ -97,17 +114,24 @@ struct Lines<'a> {
     table: &'a Buffer<Coefficients>,
 }
 
-/// The stencils of a layout: powers of the density, `[tilt][slab][offset]`, and the offsets that receive a share.
-struct Stencil {
-    table: Buffer<[f32; 4]>,
-    list: Buffer<CorrectionList>,
+/// The stencils of a layout.
+pub struct Stencil {
+    /// Number of the layout.
+    pub number: usize,
+    pub layout: SlabLayout,
+    pub correction: Correction,
+    /// Powers of the density, `[tilt][slab][offset]`.
+    pub table: Buffer<[f32; 4]>,
+    /// The offsets that receive a share.
+    pub list: Buffer<CorrectionList>,
 }
 
 fn make(
     card: &mut CardLock<'_>,
-    layout: &SlabLayout,
-    correction: &Correction,
+    (number, layout): (usize, &SlabLayout),
+    correction: Correction,
     lines: &Lines<'_>,
+    step: [i32; 3],
 ) -> Result<Stencil, CudaError> {
     let tilts = (correction.tilt_count * correction.tilt_count) as usize;
     let [_, slabs] = layout.extent();
@@ -118,7 +142,7 @@ fn make(
     let missed = card.alloc::<i32>(rows * OFFSETS * POWERS)?;
     let args = [
         Arg::value(layout),
-        Arg::value(correction),
+        Arg::value(&correction),
         Arg::from(&lines.directions),
         Arg::from(lines.table),
         Arg::from(&lines.numbers),
@@ -128,15 +152,15 @@ fn make(
     let blocks = |x: usize| [x as u32, tilts as u32, 1];
     let shape = Shape { blocks: blocks(PLACES * PLACES + slabs), threads: [128, 1, 1] };
     card.launch("correction", "correction_shares", shape, &args)?;
-    let stencil = Stencil { table: card.alloc(rows * OFFSETS)?, list: card.alloc(1)? };
+    let (table, list) = (card.alloc(rows * OFFSETS)?, card.alloc(1)?);
     let used = card.alloc::<i32>(OFFSETS)?;
     card.fill(&used, 0)?;
     let args = [
         Arg::int(slabs),
-        Arg::value(correction),
+        Arg::value(&correction),
         Arg::from(&mean),
         Arg::from(&missed),
-        Arg::from(&stencil.table),
+        Arg::from(&table),
         Arg::from(&used),
     ];
     card.launch(
@@ -145,23 +169,17 @@ fn make(
         Shape { blocks: blocks(slabs), threads: [256, 1, 1] },
         &args,
     )?;
-    let step = [1, layout.pitch, layout.plane];
     let offset = |to: &[i32; 3]| CorrectionOffset::new(&Offset::new(*to), step);
     let offsets: Vec<CorrectionOffset> = BALL.offsets.iter().map(offset).collect();
     let offsets = card.upload(&offsets)?;
-    let args = [Arg::from(&offsets), Arg::from(&used), Arg::from(&stencil.list)];
+    let args = [Arg::from(&offsets), Arg::from(&used), Arg::from(&list)];
     card.launch("correction", "correction_list", Shape { blocks: [1, 1, 1], threads: [256, 1, 1] }, &args)?;
-    Ok(stencil)
+    Ok(Stencil { number, layout: *layout, correction, table, list })
 }
 
 impl Stencil {
-    fn add(
-        &self,
-        card: &mut CardLock<'_>,
-        layout: &SlabLayout,
-        correction: &Correction,
-        cells: &DeviceLayout,
-    ) -> Result<(), CudaError> {
+    fn add(&self, card: &mut CardLock<'_>, cells: &DeviceLayout) -> Result<(), CudaError> {
+        let Self { layout, correction, .. } = self;
         let [plane, slabs] = layout.extent();
         let warps = plane / LANES;
         let (count, reached) = (card.alloc::<i32>(1)?, card.alloc::<i32>(warps * slabs)?);

@@ -1,6 +1,6 @@
 //! Collapsed-cone convolution/superposition on a card: the algorithm of [`engine::cpu::cccs`](crate::cpu::cccs).
 
-mod correction;
+pub(super) mod correction;
 mod rays;
 pub(super) mod superpose;
 mod terma;
@@ -192,6 +192,7 @@ mod tests {
             include_str!("../../../../kernels/cccs.cuh"),
             include_str!("../../../../kernels/cccs.cu"),
             include_str!("../../../../kernels/layout.cu"),
+            include_str!("../../../../kernels/correction.cuh"),
             include_str!("../../../../kernels/correction.cu"),
             include_str!("../../../../kernels/fluence.cuh"),
         ];

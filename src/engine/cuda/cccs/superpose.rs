@@ -129,7 +129,7 @@ pub struct Layouts {
 }
 
 impl Layouts {
-    fn new(placement: &Placement) -> Self {
+    pub fn new(placement: &Placement) -> Self {
         let Lattice { size, spacing_mm } = placement.lattice;
         let mut cells = 0;
         let of_axis = ORDERS.map(|order| {

@@ -4,6 +4,8 @@ mod products;
 
 pub use products::CardMatrix;
 
+use super::cccs::correction::stencils;
+use super::cccs::superpose::{Layouts, Placement, coefficients, line_directions};
 use super::cccs::{energy_of, monitor_unit_at};
 use super::{Arg, Buffer, CardLock, CudaError, Device, Failure, Shape};
 use crate::JobControl;
@@ -12,8 +14,10 @@ use crate::jobs::cccs::DoseError;
 use crate::jobs::cccs::angles::{ANGLES, Coefficients};
 use crate::jobs::cccs::beam::{Field, Superposition};
 use crate::jobs::cccs::job::{Clock, digest, receipt};
+use crate::jobs::cccs::lattice::ORDERS;
 use crate::jobs::cccs::medium::Medium;
-use crate::jobs::influence::field::{Lit, Sampled, Share, ShareLists};
+use crate::jobs::influence::columns::DoseColumns;
+use crate::jobs::influence::field::{Lit, Sampled, Share};
 use crate::jobs::influence::smooth::Smooth;
 use crate::jobs::influence::walks::{LitVoxel, Step, Transport};
 use crate::jobs::influence::{BeamletDoses, InfluenceRequest, OpenField};
@@ -97,25 +101,25 @@ pub fn beamlet_doses(
     } else {
         Vec::new()
     };
-    let smooth = Smooth::new(request, &field, &medium, &depth_mm, &sampled, (&extra, per_mu.electrons_gy));
     clock.phase("extra-focal");
     let transport = Transport::new((&beam, &field), &medium, &lit, &sampled);
     clock.phase("lines");
-    let work = (lit.tubes.shares.len() * beam.directions.len()) as u64;
-    let mut card = device.lock();
+    let work = (lit.beamlets.shares.len() * beam.directions.len()) as u64;
     let parts = Parts {
         request,
         beam: &beam,
         lit: &lit,
         sampled: &sampled,
-        smooth: &smooth,
+        source_mm: medium.grid.local_from_patient(field.frame.source_mm),
         map_columns: field.map.columns,
     };
-    let gy = transported(&mut card, &parts, &transport, control)?;
-    drop(card);
+    let (launch, deposit) = transported(&mut device.lock(), &parts, &transport, control)?;
+    // The host's part goes on while the card walks.
+    let smooth = Smooth::new(request, &field, &medium, &depth_mm, &sampled, (&extra, per_mu.electrons_gy));
+    let columns = finished(&mut device.lock(), &parts, &smooth, launch, &deposit)?;
     clock.phase("transport");
     let receipt = receipt("influence", digest(dose), device.card().to_string(), clock, work);
-    Ok(BeamletDoses { gy, receipt })
+    Ok(BeamletDoses { columns: Arc::new(columns), receipt })
 }
 
 /// Radiological depth of the medium's voxels, mm of water.
@@ -132,40 +136,40 @@ struct Parts<'a> {
     beam: &'a Superposition,
     lit: &'a Lit,
     sampled: &'a Sampled,
-    smooth: &'a Smooth,
+    /// The radiation source in the lattice's frame.
+    source_mm: DVec3,
     map_columns: usize,
 }
 
+/// Queues the energies of all columns.
 fn transported(
     card: &mut CardLock<'_>,
     parts: &Parts<'_>,
     transport: &Transport,
     control: &JobControl,
-) -> Result<Vec<f32>, Failure<DoseError>> {
+) -> Result<(Launch, Buffer<i32>), Failure<DoseError>> {
     let Parts { request, beam, lit, sampled, .. } = *parts;
     let count = request.beamlets.len() * sampled.voxels.len();
     card.fits_int("influence of beamlets", count)?;
     let deposit: Buffer<i32> = card.alloc(count)?;
     card.fill(&deposit, 0)?;
     let (walks, steps, layers) = card_walks(transport);
-    let by_voxel = by_voxel(lit);
     let upload = Uploaded {
         steps: card.upload(&steps)?,
         layers: card.upload(&layers)?,
         lit: card.upload(&transport.lit)?,
         terma: card.upload(&lit.terma)?,
         table: card.upload(&(0..ANGLES).map(|n| beam.table.at(n as f32)).collect::<Vec<_>>())?,
-        tubes: card.upload(&lit.tubes.shares)?,
-        beamlet_of: card.upload(&lit.tubes.groups().collect::<Vec<_>>())?,
+        voxel_of: card.upload(&lit.beamlets.groups().collect::<Vec<_>>())?,
         number_of: card.upload(&transport.number_of)?,
-        first: card.upload(&by_voxel.first)?,
-        beamlets: card.upload(&by_voxel.shares)?,
+        first: card.upload(&lit.beamlets.first)?,
+        beamlets: card.upload(&lit.beamlets.shares)?,
         density: card.upload(&transport.density)?,
         row_of: card.upload(&transport.row_of)?,
     };
     let brightest = lit.terma.iter().map(|terma| terma.iter().sum::<f32>()).fold(f32::MIN_POSITIVE, f32::max);
     let densest = transport.density.iter().copied().fold(1.0, f32::max);
-    let shares = lit.tubes.shares.len();
+    let shares = lit.beamlets.shares.len();
     let mut launch = Launch {
         lit: lit.voxels.len() as u32,
         shares: shares as u32,
@@ -186,20 +190,10 @@ fn transported(
             upload.walk(card, launch, &walks, (&entries, &terms, &counter), &deposit)?;
         }
     }
-    let local = (card.upload(&transport.local.first)?, card.upload(&transport.local.shares)?);
-    if shares > 0 && local.1.count() > 0 {
-        let args = [
-            Arg::value(&launch),
-            Arg::from(&upload.tubes),
-            Arg::from(&upload.beamlet_of),
-            Arg::from(&local.0),
-            Arg::from(&local.1),
-            Arg::from(&deposit),
-        ];
-        let shape = Shape::covering([shares * LANES, 1, 1], [THREADS, 1, 1]);
-        card.launch("influence", "influence_local", shape, &args)?;
+    if shares > 0 && beam.corrected {
+        upload.correct(card, launch, parts.source_mm, transport, beam, &deposit)?;
     }
-    finished(card, parts, launch, &deposit)
+    Ok((launch, deposit))
 }
 
 /// Inputs of the kernels, on the card.
@@ -209,8 +203,8 @@ struct Uploaded {
     lit: Buffer<LitVoxel>,
     terma: Buffer<[f32; 4]>,
     table: Buffer<Coefficients>,
-    tubes: Buffer<Share>,
-    beamlet_of: Buffer<u32>,
+    /// The voxel of each beamlet's share.
+    voxel_of: Buffer<u32>,
     number_of: Buffer<u32>,
     first: Buffer<u32>,
     beamlets: Buffer<Share>,
@@ -245,8 +239,7 @@ impl Uploaded {
             Arg::from(&self.steps),
             Arg::from(&self.layers),
             Arg::from(&self.lit),
-            Arg::from(&self.tubes),
-            Arg::from(&self.beamlet_of),
+            Arg::from(&self.voxel_of),
             Arg::from(&self.number_of),
             Arg::from(&self.first),
             Arg::from(&self.beamlets),
@@ -270,6 +263,45 @@ impl Uploaded {
         ];
         let shape = Shape { blocks: [WALKING_BLOCKS, 1, 1], threads: [THREADS, 1, 1] };
         card.launch("influence", "influence_lines", shape, &args)
+    }
+
+    /// Queues the local correction of all beamlets.
+    fn correct(
+        &self,
+        card: &mut CardLock<'_>,
+        launch: Launch,
+        source_mm: DVec3,
+        transport: &Transport,
+        beam: &Superposition,
+        deposit: &Buffer<i32>,
+    ) -> Result<(), CudaError> {
+        let Transport { padded, lattice_from_kernel, tilts, .. } = *transport;
+        let placement = Placement { lattice: padded.lattice, source_mm, lattice_from_kernel, tilts };
+        let steps = |layout: usize| ORDERS[layout].map(|axis| padded.steps[axis] as i32);
+        let layouts = Layouts::new(&placement).of_axis;
+        let directions = line_directions(&placement, &beam.directions);
+        let table = card.upload(&coefficients(&beam.table))?;
+        for stencil in stencils(card, &placement, &layouts, (beam, &directions, &table), steps)? {
+            let order = ORDERS[stencil.number].map(|axis| axis as i32);
+            let args = [
+                Arg::value(&launch),
+                Arg::value(&stencil.layout),
+                Arg::value(&stencil.correction),
+                Arg::value(&order),
+                Arg::from(&stencil.list),
+                Arg::from(&stencil.table),
+                Arg::from(&self.lit),
+                Arg::from(&self.terma),
+                Arg::from(&self.density),
+                Arg::from(&self.row_of),
+                Arg::from(&self.first),
+                Arg::from(&self.beamlets),
+                Arg::from(deposit),
+            ];
+            let shape = Shape::covering([self.lit.count() * LANES, 1, 1], [THREADS, 1, 1]);
+            card.launch("influence", "influence_local", shape, &args)?;
+        }
+        Ok(())
     }
 }
 
@@ -295,51 +327,50 @@ fn card_walks(transport: &Transport) -> (Vec<CardWalk>, Vec<Step>, Vec<[u32; 2]>
     (walks, steps, layers)
 }
 
-/// Shares of each lit voxel by beamlet, ascending.
-fn by_voxel(lit: &Lit) -> ShareLists {
-    let shares = lit.tubes.groups().zip(&lit.tubes.shares);
-    let of = |(beamlet, of): (u32, &Share)| (of.number, Share { number: beamlet, share: of.share });
-    ShareLists::of(lit.voxels.len(), shares.map(of))
-}
-
-/// Energies to Gy, with the smooth part.
+/// Energies to columns in steps of Gy, with the smooth part.
 fn finished(
     card: &mut CardLock<'_>,
     parts: &Parts<'_>,
+    smooth: &Smooth,
     launch: Launch,
     deposit: &Buffer<i32>,
-) -> Result<Vec<f32>, Failure<DoseError>> {
+) -> Result<DoseColumns, Failure<DoseError>> {
     let beamlets = &parts.request.beamlets;
     let place =
         |beamlet: &usize| [beamlet / parts.map_columns, beamlet % parts.map_columns].map(|n| n as u32);
     let places = card.upload(&beamlets.iter().map(place).collect::<Vec<[u32; 2]>>())?;
     let gy_per_energy = card.upload(&parts.sampled.gy_per_energy)?;
-    let mut smooth = CardSmooth::default();
+    let mut on_card = CardSmooth::default();
     // The buffers outlive the launch that reads them.
     let mut held = Vec::new();
-    for (n, (columns, rows)) in parts.smooth.parts().enumerate() {
+    for (n, (columns, rows)) in smooth.parts().enumerate() {
         let (columns, rows) = (card.upload(columns)?, card.upload(rows)?);
-        (smooth.columns[n], smooth.rows[n]) = (columns.address(), rows.address());
+        (on_card.columns[n], on_card.rows[n]) = (columns.address(), rows.address());
         held.push((columns, rows));
     }
-    let gy: Buffer<f32> = card.alloc(deposit.count())?;
+    let steps: Buffer<i16> = card.alloc(deposit.count())?;
+    let gy_per_step: Buffer<f32> = card.alloc(beamlets.len())?;
     let args = [
         Arg::value(&launch),
         Arg::from(deposit),
         Arg::from(&gy_per_energy),
         Arg::from(&places),
-        Arg::value(&smooth),
-        Arg::from(&gy),
+        Arg::value(&on_card),
+        Arg::from(&steps),
+        Arg::from(&gy_per_step),
     ];
-    let size = [launch.sampled as usize, beamlets.len(), 1];
     if deposit.count() > 0 {
-        card.launch("influence", "influence_finish", Shape::covering(size, [FINISH_THREADS, 1, 1]), &args)?;
+        let shape = Shape { blocks: [beamlets.len() as u32, 1, 1], threads: [FINISH_THREADS, 1, 1] };
+        card.launch("influence", "influence_finish", shape, &args)?;
     }
-    Ok(card.download(&gy)?)
+    let rows = launch.sampled as usize;
+    Ok(DoseColumns { rows, steps: card.download(&steps)?, gy_per_step: card.download(&gy_per_step)? })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::cccs::correction::Correction;
+    use super::super::cccs::superpose::SlabLayout;
     use super::super::kernels::{ptx, signature};
     use super::*;
 
@@ -347,13 +378,14 @@ mod tests {
     #[test]
     fn the_kernels_are_called_as_declared() {
         let ptx = ptx("influence").expect("kernels");
+        let (layout, correction) = (size_of::<SlabLayout>(), size_of::<Correction>());
         let (launch, smooth) = (size_of::<Launch>(), size_of::<CardSmooth>());
         for (kernel, more) in [
             ("influence_terms", vec![8; 5]),
-            ("influence_entries", vec![8; 11]),
+            ("influence_entries", vec![8; 10]),
             ("influence_lines", vec![8; 11]),
-            ("influence_local", vec![8; 5]),
-            ("influence_finish", vec![8, 8, 8, smooth, 8]),
+            ("influence_local", [vec![layout, correction, 12], vec![8; 9]].concat()),
+            ("influence_finish", vec![8, 8, 8, smooth, 8, 8]),
         ] {
             let want = [vec![launch], more].concat();
             assert_eq!(signature(ptx, kernel), Some(want), "{kernel}");

@@ -8,8 +8,8 @@ use crate::jobs::cccs::terma::open_terma;
 use crate::{Cancelled, JobControl};
 use bytemuck::{Pod, Zeroable};
 use geometry::Volume;
-use physics::Shares;
 use physics::kernel_beam::CHANNELS;
+use physics::{LEAST_SHARE, Shares};
 use rayon::prelude::*;
 
 /// Voxels with focal TERMA of any beamlet.
@@ -20,8 +20,8 @@ pub struct Lit {
     /// TERMA by channel of a voxel under the unobstructed focal source, Gy for one photon per cm2 on the axis at the isocentre, tilt
     /// normalisation included.
     pub terma: Vec<[f32; CHANNELS]>,
-    /// Shares of the unobstructed focal fluence by lit voxel, of each beamlet.
-    pub tubes: ShareLists,
+    /// Shares of the unobstructed focal fluence of each lit voxel, by beamlet asked for, ascending.
+    pub beamlets: ShareLists,
 }
 
 /// A part of something numbered: a lit or sampled voxel, or a beamlet.
@@ -74,8 +74,9 @@ impl ShareLists {
 struct Plane {
     voxels: Vec<u32>,
     terma: Vec<[f32; CHANNELS]>,
-    /// Beamlet among those asked for, number of the lit voxel in the plane, share.
-    entries: Vec<(u32, u32, f32)>,
+    beamlets: Vec<Share>,
+    /// Shares of each voxel.
+    counts: Vec<u32>,
 }
 
 impl Lit {
@@ -98,21 +99,25 @@ impl Lit {
             })
             .collect::<Result<_, Cancelled>>()?;
         let mut lit = Self::default();
-        let mut before = Vec::with_capacity(planes.len());
-        for plane in &planes {
-            before.push(lit.voxels.len() as u32);
-            lit.voxels.extend(&plane.voxels);
-            lit.terma.extend(&plane.terma);
+        lit.beamlets.first.push(0);
+        for plane in planes {
+            lit.voxels.extend(plane.voxels);
+            lit.terma.extend(plane.terma);
+            lit.beamlets.shares.extend(plane.beamlets);
+            let mut end = lit.beamlets.first.last().copied().unwrap_or_default();
+            lit.beamlets.first.extend(plane.counts.into_iter().map(|count| {
+                end += count;
+                end
+            }));
         }
-        let of_plane = |(before, plane): (u32, &'_ Plane)| {
-            let share = move |(beamlet, voxel, share): &(u32, u32, f32)| {
-                (*beamlet, Share { number: before + voxel, share: *share })
-            };
-            plane.entries.iter().map(share).collect::<Vec<_>>()
-        };
-        let entries: Vec<_> = before.into_iter().zip(&planes).flat_map(of_plane).collect();
-        lit.tubes = ShareLists::of(request.beamlets.len(), entries.into_iter());
         Ok(lit)
+    }
+
+    /// Shares by lit voxel, of each of so many beamlets: its tube.
+    pub fn tubes(&self, beamlets: usize) -> ShareLists {
+        let shares = self.beamlets.groups().zip(&self.beamlets.shares);
+        let of = |(voxel, of): (u32, &Share)| (of.number, Share { number: voxel, share: of.share });
+        ShareLists::of(beamlets, shares.map(of))
     }
 }
 
@@ -136,17 +141,20 @@ fn plane(
         let centre_mm = grid.centre_mm(i, j, k);
         let Some((at, distance_mm)) = field.frame.project(centre_mm) else { continue };
         let focal = field.beamlets.focal_at(at, distance_mm, grid.spacing_xy_mm()[0], &mut shares);
-        let number = out.voxels.len() as u32;
-        let before = out.entries.len();
+        if focal == 0.0 {
+            continue;
+        }
+        let before = out.beamlets.len();
         for (row, of_row) in &shares[1] {
             for (column, of_column) in &shares[0] {
                 let beamlet = asked[row * field.map.columns + column];
-                if beamlet != u32::MAX {
-                    out.entries.push((beamlet, number, (of_row * of_column) as f32));
+                if beamlet != u32::MAX && of_row * of_column > LEAST_SHARE {
+                    out.beamlets.push(Share { number: beamlet, share: (of_row * of_column) as f32 });
                 }
             }
         }
-        if out.entries.len() > before {
+        if out.beamlets.len() > before {
+            out.counts.push((out.beamlets.len() - before) as u32);
             let place = (at, centre_mm, depth_mm.data()[voxel]);
             out.voxels.push(voxel as u32);
             out.terma.push(open_terma(beam, &field.frame, tilt, place, focal));

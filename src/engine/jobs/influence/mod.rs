@@ -4,6 +4,7 @@
 //! local correction. What is new is what is left out. A beamlet's focal TERMA is a tube, so that of a direction only lines through the
 //! tube carry anything. What the extra-focal source and the electrons give is smooth and scaled from one dose of all beamlets.
 
+pub mod columns;
 pub mod field;
 pub mod smooth;
 pub mod walks;
@@ -11,6 +12,7 @@ pub mod walks;
 use super::cccs::job::{check, frame_of};
 use super::cccs::{DoseError, DoseRequest};
 use case::{FluenceMap, Receipt};
+use columns::DoseColumns;
 use geometry::BeamFrame;
 use physics::{BeamletFluence, Exposure, Fluence, exposures};
 use std::sync::Arc;
@@ -30,8 +32,8 @@ pub struct InfluenceRequest {
 /// The answer to an [`InfluenceRequest`].
 #[derive(Clone, Debug)]
 pub struct BeamletDoses {
-    /// `[beamlet][voxel]`: Gy of one fraction at fluence 1, for the beam's monitor units.
-    pub gy: Vec<f32>,
+    /// Gy of one fraction at fluence 1, for the beam's monitor units; a row for each voxel.
+    pub columns: Arc<DoseColumns>,
     pub receipt: Arc<Receipt>,
 }
 

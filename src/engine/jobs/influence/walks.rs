@@ -94,7 +94,7 @@ impl Walk {
             let walk = Self::new(padded, lattice_from_kernel * d.axis, start(n), d.solid_angle_sr);
             Self { least: LEAST * most, ..walk }
         };
-        beam.directions.iter().enumerate().map(of).collect()
+        beam.directions.par_iter().enumerate().map(of).collect()
     }
 
     fn new(padded: &Padded, direction: DVec3, start: [f64; 2], solid_angle_sr: f64) -> Self {
@@ -172,8 +172,10 @@ pub struct Transport {
     /// Padded: the number of the lit voxel; all ones elsewhere.
     pub number_of: Vec<u32>,
     pub walks: Vec<Walk>,
-    /// Energy per volume that the local correction adds at sampled voxels for all of a lit voxel's unobstructed TERMA, by lit voxel.
-    pub local: ShareLists,
+    pub padded: Padded,
+    pub lattice_from_kernel: DMat3,
+    /// Rays of the field against its axis.
+    pub tilts: Tilts,
 }
 
 impl Transport {
@@ -200,22 +202,6 @@ impl Transport {
         let voxels: Vec<LitVoxel> = lit.voxels.par_iter().map(lit_voxel).collect();
         let mut number_of = vec![u32::MAX; padded.len()];
         voxels.iter().enumerate().for_each(|(n, voxel)| number_of[voxel.at as usize] = n as u32);
-        let correction = Correction {
-            beam,
-            padded,
-            lattice_from_kernel,
-            tilts: Tilts::within(field.flat.widest_mm() / field.frame.sad_mm),
-            density: &density,
-            lit: &voxels,
-            number_of: &number_of,
-            terma: &lit.terma,
-        };
-        let local = if beam.corrected {
-            let at = |voxel: &u32| padded.of(*voxel as usize).0;
-            correction.shares(&sampled.voxels.iter().map(at).collect::<Vec<_>>())
-        } else {
-            ShareLists::of(voxels.len(), std::iter::empty())
-        };
         let sum = |terma: &&[f32; CHANNELS]| terma.iter().sum::<f32>();
         let brightest = lit.terma.iter().max_by(|a, b| sum(a).total_cmp(&sum(b)));
         let brightest = brightest.copied().unwrap_or_default();
@@ -225,37 +211,28 @@ impl Transport {
             number_of,
             density,
             row_of,
-            local,
+            padded,
+            lattice_from_kernel,
+            tilts: Tilts::within(field.flat.widest_mm() / field.frame.sad_mm),
         }
     }
-}
 
-/// Inputs of the local correction.
-struct Correction<'a> {
-    beam: &'a Superposition,
-    padded: Padded,
-    lattice_from_kernel: DMat3,
-    tilts: Tilts,
-    /// As in [`Transport`].
-    density: &'a [f32],
-    lit: &'a [LitVoxel],
-    number_of: &'a [u32],
-    terma: &'a [[f32; CHANNELS]],
-}
-
-impl Correction<'_> {
-    /// Shares at the sampled voxels, by padded index, of each lit voxel.
-    fn shares(&self, sampled: &[usize]) -> ShareLists {
-        let Self { beam, padded, lattice_from_kernel, tilts, density, lit, number_of, terma } = *self;
+    /// Energy per volume that the local correction adds at sampled voxels for all of a lit voxel's unobstructed TERMA, by lit voxel.
+    pub fn local(&self, beam: &Superposition, lit: &Lit, sampled: &Sampled) -> ShareLists {
+        let Self { padded, lattice_from_kernel, tilts, density, lit: voxels, number_of, .. } = self;
+        if !beam.corrected {
+            return ShareLists::of(voxels.len(), std::iter::empty());
+        }
         let stencils =
-            ORDERS.map(|order| Stencil::new(&padded.lattice, order, beam, lattice_from_kernel, tilts));
+            ORDERS.map(|order| Stencil::new(&padded.lattice, order, beam, *lattice_from_kernel, *tilts));
         let kernel_from_lattice = lattice_from_kernel.transpose();
         let tilt_of = |voxel: &LitVoxel| {
             let ray = kernel_from_lattice * Vec3::from(voxel.ray).as_dvec3();
             if ray.z > 0.0 { tilts.at([ray.x / ray.z, ray.y / ray.z].map(|t| t as f32)) } else { 0 }
         };
         // Sampled voxels are few beside the lit ones: each looks for those within reach.
-        let shares_of = |(row, to): (usize, &usize)| {
+        let shares_of = |(row, to): (usize, &u32)| {
+            let (to, _) = padded.of(*to as usize);
             let mut shares: Vec<(u32, Share)> = Vec::new();
             for (order, stencil) in ORDERS.iter().zip(&stencils) {
                 let steps = order.map(|a| padded.steps[a] as i32);
@@ -267,7 +244,7 @@ impl Correction<'_> {
                     };
                     // The path stays in the lattice where both its ends do, and an index beyond a side is one of the padding or of the
                     // next row: the place tells.
-                    let voxel = &lit[number as usize];
+                    let voxel = &voxels[number as usize];
                     let place = voxel.place.map(|n| n as usize);
                     let inside = (0..3).all(|axis| {
                         let at = place[order[axis]] as i32 + offset.to[axis];
@@ -281,15 +258,15 @@ impl Correction<'_> {
                     let along =
                         offset.path.iter().map(|(at, part)| part * density[from.wrapping_add_signed(by(at))]);
                     let mean = along.sum::<f32>().min(DENSEST);
-                    let terma = &terma[number as usize];
+                    let terma = &lit.terma[number as usize];
                     let primary = density[from] * (terma[0] + terma[1]);
-                    let share = density[*to] * primary * (a + mean * (b + mean * c));
+                    let share = density[to] * primary * (a + mean * (b + mean * c));
                     shares.push((number, Share { number: row as u32, share }));
                 }
             }
             shares
         };
-        let all: Vec<Vec<(u32, Share)>> = sampled.par_iter().enumerate().map(shares_of).collect();
-        ShareLists::of(lit.len(), all.iter().flatten().copied())
+        let all: Vec<Vec<(u32, Share)>> = sampled.voxels.par_iter().enumerate().map(shares_of).collect();
+        ShareLists::of(voxels.len(), all.iter().flatten().copied())
     }
 }
