@@ -58,13 +58,10 @@ __device__ inline float open_part(const Head& head, const float tips[2], float u
     return fmaxf(1.0f - absorbed / (1.0f - powf(head.leaf_transmission, height)), 0.0f);
 }
 
-// Leaves::ray_transmission of physics/leaf.rs.
-__device__ inline float leaf_transmission(const Tables& run, const BeamPosition& position, const Head& head, const Segment& segment, float when,
-                                          float u, float v)
+// How many of ascending sides lie at or below a place.
+__device__ inline int sides_below(const float* sides, int count, float v)
 {
-    const float* sides = run.leaf_boundaries_mm + position.boundaries_at;
-    int pairs = (int)position.pairs;
-    int low = 0, high = pairs + 1;
+    int low = 0, high = count;
     while (low < high) {
         int middle = (low + high) / 2;
         if (sides[middle] <= v) {
@@ -73,10 +70,32 @@ __device__ inline float leaf_transmission(const Tables& run, const BeamPosition&
             high = middle;
         }
     }
-    if (low == 0 || low == pairs + 1) {
+    return low;
+}
+
+// Value of a fluence map in the plane of the leaves (engine/cpu/mccs/head.rs).
+__device__ inline float map_value(const Tables& run, const BeamPosition& position, float u, float v)
+{
+    int rows = (int)position.pairs;
+    int above = sides_below(run.leaf_boundaries_mm + position.boundaries_at, rows + 1, v);
+    float column = floorf((u - position.map_first_mm) / position.map_step_mm);
+    if (above == 0 || above > rows || !(column >= 0.0f && column < (float)position.map_columns)) {
+        return 0.0f;
+    }
+    return run.map_values[position.map_at + (unsigned)(above - 1) * position.map_columns + (unsigned)column];
+}
+
+// Leaves::ray_transmission of physics/leaf.rs.
+__device__ inline float leaf_transmission(const Tables& run, const BeamPosition& position, const Head& head, const Segment& segment, float when,
+                                          float u, float v)
+{
+    const float* sides = run.leaf_boundaries_mm + position.boundaries_at;
+    int pairs = (int)position.pairs;
+    int above = sides_below(sides, pairs + 1, v);
+    if (above == 0 || above == pairs + 1) {
         return 1.0f;
     }
-    int row = low - 1;
+    int row = above - 1;
     float magnification = head.sad_mm / head.leaf_distance_mm;
     float half_tongue = 0.5f * head.tongue_mm * magnification;
     float t = head.leaf_transmission;
@@ -138,7 +157,8 @@ __device__ inline float collimators(const Tables& run, const BeamPosition& posit
     }
     float x = crossing(0, head.leaf_distance_mm), y = crossing(1, head.leaf_distance_mm);
     bool swapped = position.along_y != 0u;
-    return through * leaf_transmission(run, position, head, segment, when, swapped ? y : x, swapped ? x : y);
+    float u = swapped ? y : x, v = swapped ? x : y;
+    return through * (position.map_columns > 0u ? map_value(run, position, u, v) : leaf_transmission(run, position, head, segment, when, u, v));
 }
 
 // History n of a batch (engine/cpu/mccs/head.rs).

@@ -35,7 +35,8 @@ struct Head {
 
 struct BeamPosition {
     float source_cm[3], axes[3][3], corner_mm[2], cell_mm[2];
-    unsigned columns, first_cell, first_electron_cell, segments_at, segments, boundaries_at, pairs, along_y;
+    unsigned columns, first_cell, first_electron_cell, segments_at, segments, boundaries_at, pairs, along_y, map_at, map_columns;
+    float map_first_mm, map_step_mm;
 };
 
 struct Cell {
@@ -57,7 +58,7 @@ struct Tables {
     const BeamPosition* beam_positions;
     const Segment* segments;
     const Cell* cells;
-    const float *horns, *tips_mm, *leaf_boundaries_mm, *cones, *rows, *softening;
+    const float *horns, *tips_mm, *leaf_boundaries_mm, *map_values, *cones, *rows, *softening;
     int size[3];
     float per_cm[3]; // voxels
     unsigned group_count, directions, paper;

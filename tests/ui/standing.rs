@@ -6,7 +6,7 @@ use beamsight::analysis::{Engine, GoalRow};
 use beamsight::app::App;
 use beamsight::app::command::{Command, OptimiseAction};
 use beamsight::app::state::Selection;
-use beamsight::app::state::results::Shown;
+use beamsight::app::state::results::{EngineChoice, Shown};
 use beamsight::app::state::roi::Shape;
 use beamsight::case::{
     Beam, DoseStatus, Edit, Jaws, Normalisation, Plan, Radiation, Structure, StructureKind,
@@ -519,4 +519,14 @@ fn the_optimisers_dose_is_a_preview_and_that_of_maps_is_partial() {
         partial
     });
     assert!(partial && previews > 0 && !checked.is_empty(), "{previews} previews");
+    let choice = EngineChoice { monte_carlo: true, uncertainty_percent: 2.0, ..EngineChoice::default() };
+    command(&mut w, Command::Engine { plan: 0, choice });
+    until(&mut w, "maps by Monte Carlo", |app| {
+        let results = &app.state.results;
+        let status = results.shown_status();
+        assert_ne!(status, Some(DoseStatus::Final), "a dose of maps is never final");
+        results.certainty().is_some() && status == Some(DoseStatus::Partial) && app.is_settled()
+    });
+    let dose = w.state().state.results.shown_dose().expect("a dose");
+    assert!(dose.caveats.iter().any(|caveat| caveat == "fluence, not deliverable"), "{:?}", dose.caveats);
 }

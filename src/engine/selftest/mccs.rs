@@ -6,7 +6,7 @@ use crate::cccs::DoseError;
 use crate::mccs::{MccsDose, MccsRequest, Next, Variant, refine_over};
 use crate::phantom::patient;
 use crate::{Compute, DeviceError, JobControl};
-use case::{Beam, Jaws};
+use case::{Beam, FluenceMap, Jaws, MlcAxis};
 use glam::DVec3;
 use physics::kernel::{CONES, KernelClass, KernelTable};
 use physics::{Machine, Material, Patient, Spectrum};
@@ -166,12 +166,28 @@ fn cases() -> Fallible<Vec<(&'static str, MccsRequest)>> {
     last.gantry_deg = 215.0;
     last.leaves_mm.iter_mut().for_each(|bank| *bank = bank.map(|mm| mm + 12.0));
     arc.control_points.push(last);
+    // Rows and columns that no cell of the histories' raster has, along either axis; a beamlet in five is closed.
+    let mapped = [(MlcAxis::X, 20.0), (MlcAxis::Y, 200.0)].map(|(axis, gantry)| {
+        let value = |n: usize| if n.is_multiple_of(5) { 0.0 } else { (n % 7) as f32 * 0.4 };
+        let map = FluenceMap {
+            axis,
+            rows_mm: vec![-37.0, -30.0, -22.5, -10.0, -4.0, 3.0, 11.0, 24.0],
+            first_mm: -31.0,
+            step_mm: 6.5,
+            columns: 9,
+            values: (0..63).map(value).collect(),
+        };
+        let beam = Beam { fluence: Some(map), ..field(square(70.0), gantry, 15.0, 0.0) };
+        (beam, Arc::clone(&machine))
+    });
+    let mapped = request(&water, mapped.into(), 150_000);
     let mixed = vec![(arc, ten), (field(square(50.0), 80.0, 0.0, 0.0), machine)];
     let three = request(&water, three.into(), 150_000);
     let paper = MccsRequest { variant: Variant::Paper, ..three.clone() };
     Ok(vec![
         ("water, three beams", three),
         ("water, three beams", paper),
+        ("water, two fluence maps", mapped),
         ("lung, bone, an arc with leaves, two energies", request(&chest, mixed, 150_000)),
     ])
 }

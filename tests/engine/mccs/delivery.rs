@@ -13,7 +13,7 @@ fn beam(gantry_deg: f64, side_mm: f64) -> Beam {
     Beam::fixed("beam", 1, gantry_deg, DVec3::ZERO, Jaws::symmetric(side_mm, side_mm), 100.0)
 }
 
-fn both(asked: &MccsRequest) -> [Arc<Volume<f32>>; 2] {
+pub fn both(asked: &MccsRequest) -> [Arc<Volume<f32>>; 2] {
     let cone = dose(&DoseRequest {
         patient: asked.patient.clone(),
         machine: asked.beams[0].1.clone(),
@@ -26,7 +26,7 @@ fn both(asked: &MccsRequest) -> [Arc<Volume<f32>>; 2] {
 }
 
 /// Mean over a box.
-fn mean(dose: &Volume<f32>, low: DVec3, high: DVec3) -> f64 {
+pub fn mean(dose: &Volume<f32>, low: DVec3, high: DVec3) -> f64 {
     let grid = dose.grid();
     let [nx, ny, nz] = grid.size();
     let (mut sum, mut n) = (0.0, 0);

@@ -2,6 +2,7 @@
 
 mod delivery;
 mod gamma;
+mod map;
 mod refused;
 mod spread;
 mod water;

@@ -2,7 +2,7 @@
 
 use super::request;
 use crate::cccs::phantom::{block, machine};
-use beamsight::case::{Beam, Jaws};
+use beamsight::case::{Beam, FluenceMap, Jaws, MlcAxis};
 use beamsight::engine::mccs::{MccsRequest, Next, refine};
 use beamsight::engine::{Compute, JobControl};
 use beamsight::physics::Machine;
@@ -18,6 +18,18 @@ fn asked(change: impl FnOnce(&mut Beam, &mut Machine)) -> MccsRequest {
     beam.control_points[0].leaves_mm = vec![[-20.0, 20.0]; leaves.boundaries_mm.len() - 1];
     change(&mut beam, &mut machine);
     request(&water, vec![(beam, Arc::new(machine))], 1000)
+}
+
+fn map(value: f32) -> FluenceMap {
+    let rows_mm = vec![-10.0, 0.0, 10.0];
+    FluenceMap {
+        axis: MlcAxis::X,
+        rows_mm,
+        first_mm: -10.0,
+        step_mm: 5.0,
+        columns: 4,
+        values: vec![value; 8],
+    }
 }
 
 fn refusal(request: &MccsRequest) -> String {
@@ -64,6 +76,13 @@ fn what_cannot_be_is_said_before_any_history() {
     told(&["AP", "monitor units"], |b, _| b.mu = 0.0);
     told(&["AP", "monitor units"], |b, _| b.mu = -1.0);
     told(&["AP", "leaf"], |b, _| b.control_points[0].leaves_mm.truncate(3));
+    told(&["AP", "0 everywhere"], |b, _| b.fluence = Some(map(0.0)));
+    told(&["AP", "closed"], |b, _| {
+        b.fluence = Some(FluenceMap { first_mm: 60.0, ..map(1.0) });
+    });
+    told(&["AP", "rows"], |b, _| b.fluence = Some(FluenceMap { rows_mm: Vec::new(), ..map(1.0) }));
+    told(&["AP", "beamlet 0", "NaN"], |b, _| b.fluence = Some(map(f32::NAN)));
+    told(&["AP", "generic-6mv", "MLC"], |b, m| (b.fluence, m.leaves) = (Some(map(1.0)), None));
     // One beam of two is faulty: the message names it, and the other is not run either.
     let mut both = asked(|_, _| {});
     let mut second = both.beams[0].clone();

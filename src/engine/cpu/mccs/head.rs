@@ -153,8 +153,26 @@ fn collimators(
     if through == 0.0 || position.pairs == 0 {
         return through;
     }
+    let xy = [0, 1].map(|axis| crossing(axis, head.leaf_distance_mm));
+    let uv = if position.along_y == 1 { [xy[1], xy[0]] } else { xy };
+    if position.map_columns > 0 {
+        return through * map_value(run, position, uv);
+    }
     let Some(leaves) = run.heads.machines[machine as usize].machine.leaves.as_ref() else { return through };
-    through * leaf_transmission(run, leaves, position, head, segment, when, crossing)
+    through * leaf_transmission(run, leaves, position, head, segment, when, uv)
+}
+
+/// Value of a fluence map where a ray crosses the plane of the leaves, in whose place it stands; 0 beside its beamlets.
+fn map_value(run: &Simulation, position: &BeamPosition, [u, v]: [f32; 2]) -> f32 {
+    let rows = position.pairs as usize;
+    let sides = &run.heads.leaf_boundaries_mm[position.boundaries_at as usize..][..=rows];
+    let above = sides.partition_point(|side| *side <= f64::from(v));
+    let column = ((u - position.map_first_mm) / position.map_step_mm).floor();
+    if above == 0 || above > rows || !(0.0..position.map_columns as f32).contains(&column) {
+        return 0.0;
+    }
+    let beamlet = (above - 1) * position.map_columns as usize + column as usize;
+    run.heads.map_values[position.map_at as usize + beamlet]
 }
 
 fn leaf_transmission(
@@ -164,10 +182,8 @@ fn leaf_transmission(
     head: &Head,
     segment: &Segment,
     when: f32,
-    crossing: impl Fn(usize, f32) -> f32,
+    uv: [f32; 2],
 ) -> f32 {
-    let xy = [0, 1].map(|axis| f64::from(crossing(axis, head.leaf_distance_mm)));
-    let uv = if position.along_y == 1 { [xy[1], xy[0]] } else { xy };
     let pairs = position.pairs as usize;
     let sides = &run.heads.leaf_boundaries_mm[position.boundaries_at as usize..][..=pairs];
     let tips = &run.heads.tips_mm[segment.tips_at as usize..][..4 * pairs];
@@ -178,5 +194,5 @@ fn leaf_transmission(
         })
     };
     let magnification = f64::from(head.sad_mm / head.leaf_distance_mm);
-    leaves.ray_transmission(sides, magnification, at, uv) as f32
+    leaves.ray_transmission(sides, magnification, at, uv.map(f64::from)) as f32
 }

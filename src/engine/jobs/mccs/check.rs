@@ -40,6 +40,11 @@ pub fn check(request: &MccsRequest) -> Result<(), DoseError> {
     if request.beams.iter().all(|(beam, _)| beam.mu == 0.0) {
         return Err(refusal(&request.beams[0].0.name, "no beam has monitor units: give it some"));
     }
+    let is_dark = |beam: &Beam| beam.fluence.as_ref().is_some_and(|map| map.values.iter().all(|v| *v == 0.0));
+    if request.beams.iter().all(|(beam, _)| is_dark(beam)) {
+        let why = "the fluence maps of all beams are 0 everywhere: optimise them, or remove the maps";
+        return Err(refusal(&request.beams[0].0.name, why));
+    }
     Ok(())
 }
 
@@ -65,9 +70,9 @@ fn check_spectrum(machine: &Machine) -> Result<(), DoseError> {
 }
 
 fn check_leaves(beam: &Beam) -> Result<(), DoseError> {
-    if beam.fluence.is_some() {
-        let why = "Monte Carlo has no histories through a fluence map: compute it by collapsed cone";
-        return Err(refusal(&beam.name, why));
+    if let Some(map) = &beam.fluence {
+        let fault = |why| FluenceError::Map { beam: beam.name.clone(), why }.into();
+        return map.check().map_err(fault);
     }
     if let Some(mlc) = &beam.mlc {
         let want = mlc.boundaries_mm.len().saturating_sub(1);
@@ -92,17 +97,21 @@ fn check_leaves(beam: &Beam) -> Result<(), DoseError> {
     Ok(())
 }
 
-/// Whether anything lies open between the jaws and the leaves.
+/// Whether anything lies open between the jaws and the leaves. A map may be 0 everywhere, as that of a beam that a plan does not need.
 fn is_open(beam: &Beam, point: &ControlPoint) -> bool {
     if !point.jaws.is_open() {
         return false;
+    }
+    let overlaps = |a: [f64; 2], b: [f64; 2]| a[0].max(b[0]) < a[1].min(b[1]);
+    if let Some(map) = &beam.fluence {
+        let all = map.jaws();
+        return overlaps(all.x, point.jaws.x) && overlaps(all.y, point.jaws.y);
     }
     let Some(mlc) = &beam.mlc else { return true };
     let (along, across) = match mlc.axis {
         case::MlcAxis::X => (point.jaws.x, point.jaws.y),
         case::MlcAxis::Y => (point.jaws.y, point.jaws.x),
     };
-    let overlaps = |a: [f64; 2], b: [f64; 2]| a[0].max(b[0]) < a[1].min(b[1]);
     let rows = mlc.boundaries_mm.windows(2).zip(&point.leaves_mm);
     let mut rows = rows.filter(|(sides, _)| overlaps([sides[0], sides[1]], across));
     rows.any(|(_, tips)| overlaps(*tips, along))

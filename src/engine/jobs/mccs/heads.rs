@@ -54,6 +54,7 @@ pub struct Heads {
     pub segments: Vec<Segment>,
     pub tips_mm: Vec<f32>,
     pub leaf_boundaries_mm: Vec<f64>,
+    pub map_values: Vec<f32>,
     pub cells: Vec<Cell>,
 }
 
@@ -106,10 +107,7 @@ impl Heads {
         control: &JobControl,
         outputs: &mut Vec<PositionOutput>,
     ) -> Result<(), DoseError> {
-        let boundaries_at = self.leaf_boundaries_mm.len();
-        if let Some(mlc) = &beam.mlc {
-            self.leaf_boundaries_mm.extend(&mlc.boundaries_mm);
-        }
+        let shaped = self.add_shape(beam);
         for exposure in exposures(beam, ARC_STEP_DEG) {
             control.check()?;
             let fluence = Fluence::new(machine, beam, &exposure)?;
@@ -123,20 +121,45 @@ impl Heads {
             );
             let raster = Raster::over(machine, &frame, grid);
             let photons = beam.mu * exposure.share * per_mu.fluence;
-            let position = self.add_position(beam, &exposure, &frame, grid, &raster, boundaries_at);
+            let position = self.add_position(shaped, &exposure, &frame, grid, &raster);
             outputs.push(PositionOutput::new(position, &raster, &fluence, machine, per_mu, photons));
         }
         Ok(())
     }
 
+    /// Leaves or map of a beam, as all its positions have them; the map stands in place of the leaves, where it has both.
+    fn add_shape(&mut self, beam: &Beam) -> BeamPosition {
+        let (axis, boundaries_mm) = match (&beam.fluence, &beam.mlc) {
+            (Some(map), _) => (map.axis, &map.rows_mm),
+            (None, Some(mlc)) => (mlc.axis, &mlc.boundaries_mm),
+            (None, None) => return BeamPosition::default(),
+        };
+        let shaped = BeamPosition {
+            boundaries_at: self.leaf_boundaries_mm.len() as u32,
+            pairs: boundaries_mm.len().saturating_sub(1) as u32,
+            along_y: u32::from(axis == MlcAxis::Y),
+            ..BeamPosition::default()
+        };
+        self.leaf_boundaries_mm.extend(boundaries_mm);
+        let Some(map) = &beam.fluence else { return shaped };
+        let map_at = self.map_values.len() as u32;
+        self.map_values.extend(&map.values);
+        BeamPosition {
+            map_at,
+            map_columns: map.columns as u32,
+            map_first_mm: map.first_mm as f32,
+            map_step_mm: map.step_mm as f32,
+            ..shaped
+        }
+    }
+
     fn add_position(
         &mut self,
-        beam: &Beam,
+        shaped: BeamPosition,
         exposure: &Exposure<'_>,
         frame: &BeamFrame,
         grid: &Grid,
         raster: &Raster,
-        boundaries_at: usize,
     ) -> usize {
         let segments_at = self.segments.len();
         let mut until = 0.0;
@@ -172,9 +195,7 @@ impl Heads {
             first_electron_cell: 0,
             segments_at: segments_at as u32,
             segments: (self.segments.len() - segments_at) as u32,
-            boundaries_at: boundaries_at as u32,
-            pairs: beam.mlc.as_ref().map_or(0, |mlc| mlc.boundaries_mm.len() as u32 - 1),
-            along_y: u32::from(beam.mlc.as_ref().is_some_and(|mlc| mlc.axis == MlcAxis::Y)),
+            ..shaped
         });
         self.beam_positions.len() - 1
     }

@@ -148,9 +148,18 @@ impl Simulation {
     /// Digest of all that a history reads: runs of equal digests on one kind of device have the same histories, to the bit.
     pub fn digest(&self) -> String {
         let mut digest = Digest::default();
-        let Heads { machines: _, heads, horns, beam_positions, segments, tips_mm, leaf_boundaries_mm, cells } =
-            &self.heads;
-        let tables: [&[u8]; 12] = [
+        let Heads {
+            machines: _,
+            heads,
+            horns,
+            beam_positions,
+            segments,
+            tips_mm,
+            leaf_boundaries_mm,
+            map_values,
+            cells,
+        } = &self.heads;
+        let tables: [&[u8]; 13] = [
             cast_slice(&self.voxels),
             cast_slice(&self.groups),
             cast_slice(heads),
@@ -159,6 +168,7 @@ impl Simulation {
             cast_slice(segments),
             cast_slice(tips_mm),
             cast_slice(leaf_boundaries_mm),
+            cast_slice(map_values),
             cast_slice(cells),
             cast_slice(&self.cones),
             cast_slice(&self.rows),

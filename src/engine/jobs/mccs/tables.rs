@@ -109,11 +109,18 @@ pub struct BeamPosition {
     pub first_electron_cell: u32,
     pub segments_at: u32,
     pub segments: u32,
-    /// Boundaries of the leaves: the first of them, and how many pairs there are (0: no leaves).
+    /// Boundaries of the leaves, or of the rows of a fluence map: the first of them, and how many pairs or rows there are (0: nothing
+    /// shapes the field within the jaws).
     pub boundaries_at: u32,
     pub pairs: u32,
-    /// Leaves travel along y.
+    /// Leaves travel, and columns of a map lie, along y.
     pub along_y: u32,
+    /// First value of the fluence map, `[row][column]`, and its columns (0: no map stands in place of the leaves).
+    pub map_at: u32,
+    pub map_columns: u32,
+    /// Low edge of the map's first column, and the width of a column.
+    pub map_first_mm: f32,
+    pub map_step_mm: f32,
 }
 
 /// A cell of the isocentre plane through which photons start.
