@@ -15,13 +15,14 @@ macro_rules! asset {
 }
 
 /// Name and text of each template that comes with the program.
-const SHIPPED: [(&str, &str); 6] = [
+const SHIPPED: [(&str, &str); 7] = [
     asset!("icru-target"),
     asset!("quantec-thorax"),
     asset!("quantec-head-neck"),
     asset!("quantec-pelvis"),
     asset!("rtog-0617-lung"),
     asset!("tg119-c-shape"),
+    asset!("openkbp-head-neck"),
 ];
 
 /// Most goals of a template.
