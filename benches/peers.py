@@ -2,7 +2,8 @@
 
     python3 -m venv target/others && target/others/bin/pip install numpy scipy pymedphys interpolation itk itk-rtk
     apt-get install plastimatch
-    target/others/bin/python benches/peers.py target/release/beamsight [--turns 3] [--json] [gamma] [drr]
+    target/others/bin/pip install pyRadPlan 'pydantic<2.13' 'numpydantic<2'
+    target/others/bin/python benches/peers.py target/release/beamsight [--turns 3] [--json] [gamma] [drr] [inverse]
 
 A peer that is not installed is named and left out. Times are CPU seconds of all threads, so that other load of the machine counts
 little: of the whole program for Beamsight and plastimatch, of the call alone for libraries (their data are in memory).
@@ -12,6 +13,9 @@ gamma  Doses linear in space, whose gamma is known on paper, and a ball moved by
        difference from the exact, and from ours.
 drr    400 x 225 pixels in the middle of 750 x 750 of 0.4 mm through a trunk of 512 x 512 x 72 voxels (0.521, 0.521, 1.25 mm), gantry
        30, on one thread. Agreement: root mean square of the difference from ours, of the greatest line integral.
+inverse  The C-shape of TG-119 as pyRadPlan brings it, nine fields, beamlets and dose grid of 5 mm, to the optimum: the phantom's objectives
+       of target and core, and of the body beside them what each program has (dose above 30 Gy, a fall-off). Agreement: the phantom's
+       own objective, body included, of our dose of either's maps on 2.5 mm; pyRadPlan's are scaled so that theirs is least.
 """
 
 import argparse
@@ -26,6 +30,7 @@ import subprocess
 import tempfile
 import time
 
+os.environ["TQDM_DISABLE"] = "1"
 os.environ["OMP_NUM_THREADS"] = os.environ["ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS"] = "1"
 import numpy as np
 
@@ -258,6 +263,147 @@ def drr(ours, peers, turns, folder):
         yield {"job": "drr", "case": "trunk, gantry 30", "who": who, "seconds": seconds, "agreement": agreement}
 
 
+# --- inverse
+
+BEAMLET_MM, INVERSE_GRID_MM, TARGET_GY, CORE_GY, BODY_GY = 5.0, 5.0, 50.0, 25.0, 30.0
+# Objectives of the phantom: deviation in the target, overdose in the core and in the body beside both.
+TARGET_WEIGHT, CORE_WEIGHT, BODY_WEIGHT = 1000.0, 300.0, 100.0
+GANTRY_STEP_DEG, FIELDS = 40.0, 9
+
+
+class Phantom:
+    """CT and structures of pyRadPlan, the same as DICOM, and their voxels."""
+
+    def __init__(self, folder):
+        import SimpleITK as sitk
+        from pyRadPlan.io import DicomHandler, load_tg119
+
+        self.ct, self.cst = load_tg119()
+        self.case = folder / "tg119"
+        self.case.mkdir()
+        DicomHandler(self.case).save(ct=self.ct, cst=self.cst)
+        masks = {v.name: sitk.GetArrayFromImage(v.mask) > 0 for v in self.cst.vois}
+        image = self.cst.vois[0].mask
+        origin, spacing = image.GetOrigin(), image.GetSpacing()
+        self.parts = {}
+        beside = masks["BODY"] & ~masks["OuterTarget"] & ~masks["Core"]
+        for name, mask in [("target", masks["OuterTarget"]), ("core", masks["Core"]), ("body", beside)]:
+            k, j, i = np.nonzero(mask)
+            self.parts[name] = np.stack([origin[a] + spacing[a] * n for a, n in zip((2, 1, 0), (k, j, i))])
+
+    def doses(self, path):
+        """Gy of the voxels of each part, of a dose along the axes."""
+        from scipy.ndimage import map_coordinates
+
+        head = path.read_bytes().partition(b"ElementDataFile = LOCAL\n")[0]
+        of = lambda key: [float(v) for v in head.split(key + b" = ")[1].split(b"\n")[0].split()][::-1]
+        origin, spacing = (np.array(of(key))[:, None] for key in (b"Offset", b"ElementSpacing"))
+        gy = read_mha(path)
+        return [map_coordinates(gy, (at - origin) / spacing, order=1) for at in self.parts.values()]
+
+
+def objective(doses, factor=1.0):
+    target, core, body = (factor * gy for gy in doses)
+    over = lambda gy, limit: np.mean(np.maximum(gy - limit, 0.0) ** 2)
+    return TARGET_WEIGHT * np.mean((target - TARGET_GY) ** 2) + CORE_WEIGHT * over(core, CORE_GY) + BODY_WEIGHT * over(body, BODY_GY)
+
+
+def plan_toml(fields):
+    """A plan of fields, each its gantry angle, jaws and the rest of its table."""
+    text = 'name = "nine fields"\nmachine = "generic-6mv"\nisocentre_mm = [0.0, 0.0, 0.0]\nprescription_gy = 50.0\n'
+    for gantry, (x, y), rest in fields:
+        text += f'[[beam]]\nname = "G{gantry:.0f}"\ngantry_deg = {gantry}\nmu = 100.0\njaws_mm = {{ x = {x}, y = {y} }}\n{rest}'
+    return text
+
+
+def inverse_beamsight(ours, phantom, folder):
+    goals, plan, out = (folder / name for name in ("goals.toml", "open.toml", "ours.toml"))
+    # A maximum weighs four times a minimum.
+    asked = [("OuterTarget", f"Dmin >= {TARGET_GY} Gy"), ("OuterTarget", f"Dmax <= {TARGET_GY} Gy (weight 0.25)"),
+             ("Core", f"Dmax <= {CORE_GY} Gy (weight {0.25 * CORE_WEIGHT / TARGET_WEIGHT})")]
+    text = "".join(f'[[goal]]\nstructure = "{structure}"\ngoal = "{goal}"\n' for structure, goal in asked)
+    goals.write_text(f'name = "TG-119"\nsource = "pyRadPlan"\n{text}')
+    plan.write_text(plan_toml([(GANTRY_STEP_DEG * n, ([-50.0, 50.0], [-50.0, 50.0]), "") for n in range(FIELDS)]))
+    words = [ours, "optimise", phantom.case, "--plan", plan, "--goals", goals, "--beamlets", BEAMLET_MM, "--grid", INVERSE_GRID_MM]
+    seconds = program([*words, "--quality", "standard", "--device", "cpu", "--out", out, "--overwrite"])
+    return (out, ""), seconds
+
+
+def inverse_pyradplan(ours, phantom, folder):
+    import logging
+    import warnings
+
+    from pyRadPlan import PhotonPlan, calc_dose_influence, fluence_optimization, generate_stf
+
+    logging.disable(logging.WARNING)
+    warnings.simplefilter("ignore")
+    plan = PhotonPlan(machine="Generic")
+    angles = [GANTRY_STEP_DEG * n for n in range(FIELDS)]
+    plan.prop_stf = {"gantry_angles": angles, "couch_angles": [0.0] * FIELDS, "bixel_width": BEAMLET_MM, "iso_center": [0.0] * 3}
+    plan.prop_dose_calc = {"dose_grid": {"resolution": [INVERSE_GRID_MM] * 3}}
+    plan.prop_opt = {"solver": "scipy"}
+    told = {}
+
+    def optimum():
+        beams = generate_stf(phantom.ct, phantom.cst, plan)
+        matrix = calc_dose_influence(phantom.ct, phantom.cst, beams, plan)
+        return beams, fluence_optimization(phantom.ct, phantom.cst, beams, matrix, plan, opt_info=told)
+
+    (beams, fluence), seconds = call(optimum)
+    # Its beamlets lie on the isocentre plane about whole multiples of their width: x across, z along the patient.
+    fields, first = [], 0
+    for gantry, beam in zip(angles, beams.beams):
+        at = np.array([ray.ray_pos_bev for ray in beam.rays])[:, [2, 0]]
+        cell = np.round(at / BEAMLET_MM).astype(int)
+        low = cell.min(axis=0)
+        values = np.zeros(cell.max(axis=0) - low + 1)
+        values[tuple((cell - low).T)] = fluence[first:first + len(cell)]
+        first += len(cell)
+        edges = [[BEAMLET_MM * (low[a] + n - 0.5) for n in range(values.shape[a] + 1)] for a in (0, 1)]
+        fields.append((gantry, edges, values))
+    most = max(values.max() for *_, values in fields)
+
+    def plan_of(scale):
+        def field(gantry, edges, values):
+            rows, columns = ([float(mm) for mm in of] for of in edges)
+            rest = f'[beam.fluence]\naxis = "x"\nrows_mm = {rows}\nfirst_mm = {columns[0]}\nstep_mm = {BEAMLET_MM}\n'
+            rest += f"columns = {values.shape[1]}\nvalues = {[float(v) for v in (scale * values).ravel()]}\n"
+            return gantry, ([columns[0], columns[-1]], [rows[0], rows[-1]]), rest
+
+        return plan_toml([field(*of) for of in fields])
+
+    out = folder / "peer.toml"
+    out.write_text(plan_of(1.0 / most))
+    doses = dose_of(ours, phantom, out, folder)
+    from scipy.optimize import minimize_scalar
+
+    # About the factor that brings the target's mean to its dose.
+    middle = TARGET_GY / doses[0].mean()
+    factor = minimize_scalar(lambda k: objective(doses, k), bounds=(0.5 * middle, 2.0 * middle), method="bounded").x
+    out.write_text(plan_of(factor / most))
+    return (out, f"{told['obj_history'][-1]:.0f} by its own dose, "), seconds
+
+
+def dose_of(ours, phantom, plan, folder):
+    out = folder / "dose.mha"
+    program([ours, "dose", phantom.case, "--plan", plan, "--grid", 2.5, "--quality", "standard", "--device", "cpu", "--out", out, "--overwrite"])
+    return phantom.doses(out)
+
+
+def inverse(ours, peers, turns, folder):
+    # The phantom is the peer's.
+    if not peers:
+        return
+    phantom = Phantom(folder)
+    answers = by_turns([("Beamsight", inverse_beamsight), *peers], turns, (ours, phantom, folder))
+    for who, ((plan, own), seconds) in answers.items():
+        doses = dose_of(ours, phantom, plan, folder)
+        target, core = doses[:2]
+        points = f"D95 {np.percentile(target, 5):.1f}, D10 {np.percentile(target, 90):.1f}, core D10 {np.percentile(core, 90):.1f} Gy"
+        agreement = f"objective {own}{objective(doses):.0f} by our dose; {points}"
+        yield {"job": "inverse", "case": "TG-119, nine fields", "who": who, "seconds": seconds, "agreement": agreement}
+
+
 # --- the table
 
 
@@ -278,8 +424,9 @@ JOBS = {
         ("plastimatch interp-search", gamma_plastimatch("--interp-search")),
     ]),
     "drr": (drr, [("plastimatch", drr_plastimatch), ("RTK", drr_rtk), ("ITK", drr_itk)]),
+    "inverse": (inverse, [("pyRadPlan", inverse_pyradplan)]),
 }
-PACKAGES = {"pymedphys": "pymedphys", "RTK": "itk-rtk", "ITK": "itk"}
+PACKAGES = {"pyRadPlan": "pyRadPlan", "pymedphys": "pymedphys", "RTK": "itk-rtk", "ITK": "itk"}
 
 
 def version(who, ours):
@@ -300,7 +447,7 @@ def version(who, ours):
 def main():
     words = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     words.add_argument("program")
-    words.add_argument("jobs", nargs="*", metavar="JOB", help="gamma, drr; left out: all")
+    words.add_argument("jobs", nargs="*", metavar="JOB", help="gamma, drr, inverse; left out: all")
     words.add_argument("--turns", type=int, default=3)
     words.add_argument("--json", action="store_true")
     asked = words.parse_intermixed_args()
