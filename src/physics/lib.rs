@@ -32,7 +32,7 @@ pub use exposure::{Exposure, Segment, exposures};
 pub use fluence::{BeamletFluence, Fluence, FluenceError, FluenceTables, LEAST_SHARE, Picture, Shares};
 pub use given::Given;
 pub use hu::{HuTable, HuTableError, Tissue};
-pub use machine::{Calibration, Electrons, ExtraFocal, JawModel, Leaves, Machine};
+pub use machine::{Calibration, Delivery, Electrons, ExtraFocal, JawModel, Leaves, Machine};
 pub use machine_file::{MachineContents, MachineError};
 pub use material::{Attenuation, Material};
 pub use normal::normal_tables;

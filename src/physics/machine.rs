@@ -28,6 +28,8 @@ pub struct Machine {
     pub jaws: JawModel,
     pub leaves: Option<Leaves>,
     pub calibration: Calibration,
+    /// Limits of motion; without them no fluence map is cut into leaves.
+    pub delivery: Option<Delivery>,
 }
 
 /// A Gaussian source of scattered photons below the target, seen through the aperture.
@@ -98,6 +100,24 @@ pub struct Leaves {
     pub tongue_mm: f64,
     /// Sides of the leaves, mm at the isocentre plane, ascending; pairs + 1 values.
     pub boundaries_mm: Vec<f64>,
+}
+
+/// What the machine can move, and how fast. Lengths of leaves are at the isocentre plane.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Delivery {
+    /// Monitor units a minute, at most.
+    pub dose_rate_mu_min: f64,
+    /// Degrees a second, at most.
+    pub gantry_speed_deg_s: f64,
+    /// Speed of a leaf, at most, mm/s.
+    pub leaf_speed_mm_s: f64,
+    /// Opposing tips of a pair, as plans state them, come no closer while the beam is on, mm.
+    pub min_gap_mm: f64,
+    /// Most and least extended leaf of a bank, which one carriage holds, differ by no more, mm.
+    pub max_span_mm: f64,
+    /// Whether a leaf may pass the opposing leaves of the pairs beside its own.
+    pub interdigitates: bool,
 }
 
 impl Leaves {

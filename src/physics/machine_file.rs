@@ -1,6 +1,6 @@
 //! Machine files: TOML, as `assets/machines/README.md` documents it.
 
-use super::machine::{Calibration, Electrons, ExtraFocal, JawModel, Leaves, Machine};
+use super::machine::{Calibration, Delivery, Electrons, ExtraFocal, JawModel, Leaves, Machine};
 use super::{Curve, Spectrum};
 use case::check_leaf_boundaries;
 use input::{MACHINE_BYTES, beginning, from_toml, read_text};
@@ -164,6 +164,7 @@ impl Machine {
             jaws: raw.jaws,
             leaves: raw.mlc.map(|entry| leaves_of(entry, file)).transpose()?,
             calibration: raw.calibration,
+            delivery: raw.delivery,
         };
         machine.check(&check)?;
         Ok(machine)
@@ -214,7 +215,7 @@ impl Machine {
             check.range("calibration.depth_mm", depth_mm, 1.0, 300.0)?;
             check.range("calibration.gy_per_mu", gy_per_mu, GY_PER_MU[0], GY_PER_MU[1])?;
         }
-        Ok(())
+        self.delivery.iter().try_for_each(|delivery| delivery.check(check))
     }
 }
 
@@ -229,6 +230,17 @@ impl Leaves {
         let sides = check_leaf_boundaries(&self.boundaries_mm);
         sides.map_err(|why| check.fault(key, why.to_string(), "list the sides of the leaves"))?;
         Ok(())
+    }
+}
+
+impl Delivery {
+    /// Ranges reach some ten times beyond the linacs in use: a slip of the unit is refused.
+    fn check(&self, check: &Check) -> Result<(), MachineError> {
+        check.range("delivery.dose_rate_mu_min", self.dose_rate_mu_min, 1.0, 20_000.0)?;
+        check.range("delivery.gantry_speed_deg_s", self.gantry_speed_deg_s, 0.1, 60.0)?;
+        check.range("delivery.leaf_speed_mm_s", self.leaf_speed_mm_s, 1.0, 1000.0)?;
+        check.range("delivery.min_gap_mm", self.min_gap_mm, 0.0, 20.0)?;
+        check.range("delivery.max_span_mm", self.max_span_mm, 10.0, 800.0)
     }
 }
 
@@ -278,6 +290,7 @@ struct File {
     jaws: JawModel,
     mlc: Option<toml::Value>,
     calibration: Calibration,
+    delivery: Option<Delivery>,
 }
 
 #[derive(Deserialize)]
@@ -338,6 +351,7 @@ mod tests {
             let m = Machine::resolve(&name).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert_eq!(m.name, name);
             assert_eq!(m.leaves.is_some(), name != "point-6mv", "{name}");
+            assert_eq!(m.delivery.is_some(), name != "point-6mv", "{name}");
         }
     }
 
@@ -365,6 +379,11 @@ mod tests {
             ("off_axis = [[0.0, 1.0]", "off_axis = [[99.0, 1.0]", vec!["off_axis", "ascend"]),
             ("kind = \"reference\"", "kind = \"magic\"", vec!["magic"]),
             ("photons = [", "photons = [0.5,", vec!["spectrum.photons", "25"]),
+            ("leaf_speed_mm_s = 25.0", "leaf_speed_mm_s = nan", vec!["delivery.leaf_speed_mm_s", "NaN"]),
+            ("min_gap_mm = 0.5", "min_gap_mm = -0.5", vec!["delivery.min_gap_mm", "-0.5", "from 0 to 20"]),
+            ("dose_rate_mu_min = 600.0", "dose_rate = 600.0", vec!["dose_rate", "README.md"]),
+            ("max_span_mm = 150.0\n", "", vec!["max_span_mm"]),
+            ("interdigitates = true", "interdigitates = 1", vec!["interdigitates", "boolean"]),
         ];
         for (from, to, wants) in cases {
             assert!(good.contains(from), "{from}");

@@ -62,6 +62,18 @@ impl Machine {
         keys(&mut text, &values);
         comment(&mut text, "calibration");
         calibration(&mut text, &self.calibration);
+        if let Some(d) = &self.delivery {
+            comment(&mut text, "delivery");
+            let _ = writeln!(text, "\n[delivery]\ninterdigitates = {}", d.interdigitates);
+            let values = [
+                ("dose_rate_mu_min", d.dose_rate_mu_min),
+                ("gantry_speed_deg_s", d.gantry_speed_deg_s),
+                ("leaf_speed_mm_s", d.leaf_speed_mm_s),
+                ("min_gap_mm", d.min_gap_mm),
+                ("max_span_mm", d.max_span_mm),
+            ];
+            keys(&mut text, &values);
+        }
         if let Some(leaves) = leaves.filter(|l| shipped_leaves_name(l).is_none()) {
             table_of(&mut text, leaves);
         }
@@ -125,12 +137,14 @@ mod tests {
         let mut own = machines[0].clone();
         own.name = "a \"quoted\"\nname".to_owned();
         own.leaves.as_mut().unwrap().tongue_mm = 0.7;
+        own.delivery.as_mut().unwrap().interdigitates = false;
         machines.push(own);
         for machine in machines {
             let text = machine.to_text(&|key| vec![format!("on '{key}'\nname = 3")]);
             let read = Machine::parse(&text, "written").unwrap_or_else(|e| panic!("{e}\n{text}"));
             assert_eq!(read.name, plain(&machine.name));
             assert_eq!((&read.leaves, read.calibration), (&machine.leaves, machine.calibration));
+            assert_eq!(read.delivery, machine.delivery);
             assert_eq!((&read.off_axis, read.electrons), (&machine.off_axis, machine.electrons));
             assert_eq!(
                 (read.focal_sigma_mm, read.extra_focal),
