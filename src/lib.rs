@@ -29,4 +29,5 @@ pub use physics;
 pub use registration;
 pub use report;
 pub use results;
+pub use sequence;
 pub use worker;

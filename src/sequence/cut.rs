@@ -1,0 +1,192 @@
+//! From a map to leaves: the sweep is asked for what the machine's leaves make the map of.
+
+use crate::difference::{Delivered, FluenceDifference};
+use crate::field::Field;
+use crate::limits::broken_limit;
+use crate::sliding::{MOST_STEPS, sliding_window, without_leakage};
+use crate::step::{LEVELS, step_and_shoot};
+use case::{Beam, Plan};
+use physics::{FluenceError, Machine, MachineError};
+use rayon::prelude::*;
+use thiserror::Error;
+
+/// How leaves deliver a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Technique {
+    SlidingWindow,
+    StepAndShoot,
+}
+
+/// A beam with leaves in place of its map.
+#[derive(Clone, Debug)]
+pub struct Sequenced {
+    pub beam: Beam,
+    pub difference: FluenceDifference,
+}
+
+/// A plan whose maps are cut into leaves; other beams are as they were.
+#[derive(Clone, Debug)]
+pub struct SequencedPlan {
+    pub plan: Plan,
+    /// Beams that were cut, in order.
+    pub beams: Vec<Sequenced>,
+}
+
+/// Why a map is not cut into leaves.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum SequenceError {
+    #[error("beam '{beam}' has no fluence map: optimise the plan first")]
+    NoMap { beam: String },
+    #[error("the plan '{plan}' has no fluence map that could be cut into leaves: optimise it first")]
+    NoMaps { plan: String },
+    #[error("beam '{beam}' has an empty map or no monitor units: there is nothing to deliver")]
+    Empty { beam: String },
+    #[error("beam '{beam}' is on the machine '{machine}', which has no leaves: choose a machine with an MLC")]
+    NoLeaves { beam: String, machine: String },
+    #[error(
+        "the machine '{machine}' of beam '{beam}' does not say how fast its leaves move: give its file a table [delivery] \
+         (assets/machines/README.md)"
+    )]
+    NoLimits { beam: String, machine: String },
+    #[error(
+        "the rows of the map of beam '{beam}' are not leaves of the machine '{machine}': optimise it for that machine"
+    )]
+    Rows { beam: String, machine: String },
+    #[error(
+        "beam '{beam}': every segment of its map is under 4 cm2 or 2 MU: deliver it as a sliding window, or with more monitor units"
+    )]
+    TooSmall { beam: String },
+    #[error("beam '{beam}' on the machine '{machine}', {what}")]
+    Limit { beam: String, machine: String, what: String },
+    #[error("beam '{beam}': {why}")]
+    Beam { beam: String, why: String },
+    #[error("beam '{beam}': {why}")]
+    Machine { beam: String, why: String },
+    #[error(transparent)]
+    Fluence(#[from] FluenceError),
+}
+
+/// Passes in which the difference from the map is added to what is asked of the sweep.
+const PASSES: usize = 8;
+
+/// Passes that leave more of the difference are not worth the monitor units by which edges are asked to be steeper than leaves are.
+const LEAST_GAIN: f64 = 0.95;
+
+/// Steps of a sliding window that are tried first: the fewest whose fluence is that of the finest within a part of its greatest.
+const FEWER_STEPS: [usize; 2] = [25, 50];
+const SAME_FLUENCE_PERCENT: f64 = 0.5;
+
+/// Cuts the map of each beam of a plan that has one.
+///
+/// # Errors
+/// [`SequenceError`] of the first beam that cannot be cut, or of a plan without maps.
+pub fn sequence_plan(plan: &Plan, technique: Technique) -> Result<SequencedPlan, SequenceError> {
+    let cut = |beam: &Beam| -> Option<Result<Sequenced, SequenceError>> {
+        beam.fluence.as_ref()?;
+        let machine =
+            |e: MachineError| SequenceError::Machine { beam: beam.name.clone(), why: e.to_string() };
+        let machine = Machine::resolve(plan.machine_of(beam)).map_err(machine);
+        Some(machine.and_then(|machine| sequence_beam(beam, &machine, technique)))
+    };
+    let cuts: Vec<_> = plan.beams.par_iter().map(cut).collect();
+    let mut sequenced = SequencedPlan { plan: plan.clone(), beams: Vec::new() };
+    for (beam, cut) in sequenced.plan.beams.iter_mut().zip(cuts) {
+        if let Some(cut) = cut.transpose()? {
+            *beam = cut.beam.clone();
+            sequenced.beams.push(cut);
+        }
+    }
+    if sequenced.beams.is_empty() {
+        return Err(SequenceError::NoMaps { plan: plan.name.clone() });
+    }
+    Ok(sequenced)
+}
+
+/// Cuts the map of a beam: leaves within the machine's limits, and how far their fluence is from the map's.
+///
+/// # Errors
+/// [`SequenceError`].
+pub fn sequence_beam(
+    beam: &Beam,
+    machine: &Machine,
+    technique: Technique,
+) -> Result<Sequenced, SequenceError> {
+    let field = Field::new(beam, machine)?;
+    let want = Delivered::of(beam, field.map, machine)?;
+    let leaves = match technique {
+        Technique::SlidingWindow => {
+            let by = |asked: &[Vec<f64>]| Some(sliding_window(&field, asked, MOST_STEPS));
+            let found = refined(&field, &want, &by)?;
+            found.map(|found| Ok::<_, FluenceError>(fewer_steps(&field, &found)?)).transpose()?
+        }
+        Technique::StepAndShoot => {
+            let mut best: Option<Refined> = None;
+            for levels in LEVELS {
+                let by = |asked: &[Vec<f64>]| step_and_shoot(&field, asked, levels);
+                let found = refined(&field, &want, &by)?;
+                best = best.into_iter().chain(found).min_by(|a, b| a.rms.total_cmp(&b.rms));
+            }
+            best.map(|best| best.beam)
+        }
+    };
+    let Some(leaves) = leaves else { return Err(SequenceError::TooSmall { beam: beam.name.clone() }) };
+    if let Some(what) = broken_limit(&leaves, &field.delivery) {
+        return Err(SequenceError::Limit { beam: beam.name.clone(), machine: machine.name.clone(), what });
+    }
+    let got = Delivered::of(&leaves, field.map, machine)?;
+    Ok(Sequenced {
+        difference: FluenceDifference::between(&got.on_raster(field.map), &want.on_raster(field.map)),
+        beam: leaves,
+    })
+}
+
+/// Leaves, what was asked of the sweep for them, and how far their beamlets are from the map's.
+struct Refined {
+    beam: Beam,
+    asked: Vec<Vec<f64>>,
+    rms: f64,
+}
+
+/// The best leaves of a few passes, each of which asks for what the last one missed.
+fn refined(
+    field: &Field<'_>,
+    want: &Delivered,
+    cut: &dyn Fn(&[Vec<f64>]) -> Option<Beam>,
+) -> Result<Option<Refined>, FluenceError> {
+    let want = want.by_beamlet(field.map);
+    let mut asked = without_leakage(field, &field.asked());
+    let mut best: Option<Refined> = None;
+    for _ in 0..PASSES {
+        let Some(beam) = cut(&asked) else { break };
+        let got = Delivered::of(&beam, field.map, field.machine)?.by_beamlet(field.map);
+        let rms = FluenceDifference::between(&got.concat(), &want.concat()).rms_percent;
+        if best.as_ref().is_none_or(|best| rms < LEAST_GAIN * best.rms) {
+            best = Some(Refined { beam, asked: asked.clone(), rms });
+        }
+        for ((asked, got), want) in
+            asked.iter_mut().flatten().zip(got.iter().flatten()).zip(want.iter().flatten())
+        {
+            *asked = (*asked + want - got).max(0.0);
+        }
+    }
+    Ok(best)
+}
+
+/// The same leaves in fewer steps, where their fluence stays.
+fn fewer_steps(field: &Field<'_>, found: &Refined) -> Result<Beam, FluenceError> {
+    let fluence = |beam: &Beam| {
+        Ok::<_, FluenceError>(Delivered::of(beam, field.map, field.machine)?.on_raster(field.map))
+    };
+    let finest = fluence(&found.beam)?;
+    for steps in FEWER_STEPS {
+        let beam = sliding_window(field, &found.asked, steps);
+        let off = FluenceDifference::between(&fluence(&beam)?, &finest);
+        if off.worst_percent.abs() <= SAME_FLUENCE_PERCENT {
+            return Ok(beam);
+        }
+    }
+    Ok(found.beam.clone())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+use super::*;
+use crate::figures::DeliveryFigures;
+use case::{FluenceMap, MlcAxis};
+use glam::DVec3;
+use physics::Delivery;
+use proptest::prelude::*;
+
+/// Rows of 5 mm from the leaf side `low_mm` on, columns of 5 mm about the axis.
+fn beam(axis: MlcAxis, low_mm: f64, rows: &[Vec<f32>], mu: f64) -> Beam {
+    let columns = rows[0].len();
+    let map = FluenceMap {
+        axis,
+        rows_mm: (0..=rows.len()).map(|n| low_mm + 5.0 * n as f64).collect(),
+        first_mm: -5.0 * (columns / 2) as f64,
+        step_mm: 5.0,
+        columns,
+        values: rows.concat(),
+    };
+    let mut beam = Beam::fixed("G", 1, 30.0, DVec3::ZERO, map.jaws(), mu);
+    beam.fluence = Some(map);
+    beam
+}
+
+fn machine(limits: impl Fn(&mut Delivery)) -> Machine {
+    let mut machine = (*Machine::resolve("generic-6mv").unwrap()).clone();
+    machine.delivery.iter_mut().for_each(limits);
+    machine
+}
+
+/// The machine's numbers: leaves of 25 mm/s by 600 MU/min, of which 99 % are used.
+const SPEED_MM_MU: f64 = 0.99 * 2.5;
+
+/// Sliding windows of a wedge, a pyramid and two islands: monitor units by the closed form but for leakage and rounded ends, which the
+/// machine's leaves add; their fluence is the map's.
+#[test]
+fn sliding_windows_deliver_the_map() {
+    let ten = |of: &dyn Fn(usize) -> f32| vec![(0..12).map(of).collect::<Vec<f32>>(); 8];
+    let machine = machine(|_| {});
+    for (name, rows, rises) in [
+        ("wedge", ten(&|n| 0.1 * (n as f32 + 1.0)), 1.2),
+        ("pyramid", ten(&|n| 0.2 * (6.0 - (n as f32 - 5.5).abs())), 1.1),
+        ("islands", ten(&|n| if matches!(n, 0..3 | 9..12) { 1.0 } else { 0.3 }), 1.7),
+    ] {
+        let beam = beam(MlcAxis::X, -20.0, &rows, 60.0);
+        let cut = sequence_beam(&beam, &machine, Technique::SlidingWindow).unwrap();
+        // Travel between nodes under the jaws: the least gap (retreat of either tip, 0.5 mm) and 5 mm beyond the map.
+        let retreat = machine.leaves.as_ref().unwrap().end_retreat_mm(machine.sad_mm);
+        let travel = 60.0 + 2.0 * (5.0 + 0.5 + 2.0 * retreat);
+        let mu = travel / SPEED_MM_MU + 60.0 * rises;
+        println!("{name}: {} MU for {mu:.2}, {:?}", cut.beam.mu, cut.difference);
+        // Edges of islands are asked to be steeper than rounded ends are.
+        assert!(cut.beam.mu > 0.97 * mu && cut.beam.mu < 1.2 * mu, "{name}: {} for {mu}", cut.beam.mu);
+        assert!(cut.difference.mean_percent.abs() < 0.5 && cut.difference.rms_percent < 3.0, "{name}");
+        assert_eq!((cut.beam.fluence.as_ref(), cut.beam.fault()), (None, None));
+        let figures = DeliveryFigures::of(&cut.beam, &machine.delivery.unwrap());
+        assert!((figures.beam_on_s - 0.1 * cut.beam.mu).abs() < 0.01, "{figures:?}");
+    }
+}
+
+#[test]
+fn segments_deliver_the_map() {
+    let rows: Vec<Vec<f32>> =
+        (0..12).map(|row| (0..14).map(|n| 0.25 * ((n / 4 + row / 4) % 4 + 1) as f32).collect()).collect();
+    let beam = beam(MlcAxis::Y, -30.0, &rows, 80.0);
+    let machine = machine(|_| {});
+    let cut = sequence_beam(&beam, &machine, Technique::StepAndShoot).unwrap();
+    let figures = DeliveryFigures::of(&cut.beam, &machine.delivery.unwrap());
+    println!("{} MU, {:?}, {figures:?}", cut.beam.mu, cut.difference);
+    assert!(cut.difference.mean_percent.abs() < 1.5 && cut.difference.rms_percent < 5.0);
+    assert!(figures.smallest_cm2 >= 4.0 && figures.apertures >= 4);
+    for pair in cut.beam.control_points.windows(2) {
+        let mu = cut.beam.mu * (pair[1].meterset_weight - pair[0].meterset_weight);
+        assert!(mu == 0.0 || (pair[0].leaves_mm == pair[1].leaves_mm && mu > 1.99), "{mu}");
+    }
+}
+
+/// What the sweep takes for granted is said where it is not so.
+#[test]
+fn what_cannot_be_cut_is_refused_in_words() {
+    let good = beam(MlcAxis::X, -20.0, &vec![vec![1.0; 10]; 8], 60.0);
+    let said = |beam: &Beam, machine: &Machine, technique| {
+        sequence_beam(beam, machine, technique).expect_err("refused").to_string()
+    };
+    let sliding = Technique::SlidingWindow;
+    let own = machine(|_| {});
+    let unlimited = Machine { delivery: None, ..own.clone() };
+    assert!(said(&good, &unlimited, sliding).contains("[delivery]"));
+    let leafless = Machine { leaves: None, ..own.clone() };
+    assert!(said(&good, &leafless, sliding).contains("no leaves"));
+    assert!(said(&Beam { fluence: None, ..good.clone() }, &own, sliding).contains("no fluence map"));
+    assert!(said(&Beam { mu: 0.0, ..good.clone() }, &own, sliding).contains("nothing to deliver"));
+    let shifted = beam(MlcAxis::X, -22.0, &vec![vec![1.0; 10]; 8], 60.0);
+    assert!(said(&shifted, &own, sliding).contains("rows of the map"));
+    assert!(
+        said(&beam(MlcAxis::X, 0.0, &vec![vec![1.0; 2]; 2], 60.0), &own, Technique::StepAndShoot)
+            .contains("4 cm2")
+    );
+    let mut wide = vec![vec![0.01; 60]; 8];
+    wide[0].iter_mut().for_each(|value| *value = 1.0);
+    wide[1].iter_mut().take(30).for_each(|value| *value = 2.0);
+    let narrow = machine(|limits| limits.max_span_mm = 60.0);
+    let said = said(&beam(MlcAxis::X, -20.0, &wide, 100.0), &narrow, sliding);
+    assert!(said.contains("carriage holds 60.0 mm"), "{said}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// No control point of any map breaks a limit of any machine, and what is delivered is never far from the map on average.
+    #[test]
+    fn no_limit_is_broken(
+        values in prop::collection::vec(prop::collection::vec(prop_oneof![Just(0.0_f32), 0.0_f32..3.0], 9), 2..9),
+        mu in 5.0_f64..150.0,
+        gap in 0.0_f64..6.0,
+        speed in 15.0_f64..60.0,
+        interdigitates in any::<bool>(),
+        sliding in any::<bool>(),
+    ) {
+        let machine = machine(|limits| {
+            *limits = Delivery { min_gap_mm: gap, leaf_speed_mm_s: speed, interdigitates, max_span_mm: 800.0, ..*limits };
+        });
+        let beam = beam(MlcAxis::X, -20.0, &values, mu);
+        let technique = if sliding { Technique::SlidingWindow } else { Technique::StepAndShoot };
+        match sequence_beam(&beam, &machine, technique) {
+            Ok(cut) => {
+                prop_assert_eq!(cut.beam.fault(), None);
+                prop_assert_eq!(broken_limit(&cut.beam, &machine.delivery.unwrap()), None);
+                let points = &cut.beam.control_points;
+                prop_assert!(points.windows(2).all(|p| p[0].meterset_weight <= p[1].meterset_weight));
+                prop_assert!(points.iter().all(|p| p.leaves_mm.len() == 60));
+            }
+            Err(why) => prop_assert!(matches!(why, SequenceError::TooSmall { .. } | SequenceError::Empty { .. }), "{}", why),
+        }
+    }
+}

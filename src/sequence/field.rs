@@ -1,0 +1,145 @@
+//! A map on the leaves of a machine: what the sweep is asked for, and the machine's tips for those of ideal leaves.
+
+use crate::SequenceError;
+use crate::sweep::beside;
+use case::{Bank, Beam, ControlPoint, FluenceMap, Mlc};
+use physics::{Delivery, Machine};
+
+/// Leaf speed that sequences use, part of the most: positions are rounded.
+const SPEED_PART: f64 = 0.99;
+
+/// Beyond the map, under the jaws, leaves open as wide as its last columns for so far, mm: the edge of the field is the jaw's.
+const BEYOND_MM: f64 = 5.0;
+
+/// Positions of tips are multiples of this, mm: a DICOM file holds them.
+const POSITION_MM: f64 = 1e-3;
+
+/// Sides of leaves that differ by less are the same, mm.
+const SAME_SIDE_MM: f64 = 1e-3;
+
+/// A beam with its map, and the leaves that are to deliver it.
+pub struct Field<'a> {
+    pub beam: &'a Beam,
+    pub machine: &'a Machine,
+    pub map: &'a FluenceMap,
+    pub delivery: Delivery,
+    /// Part of the primary that a leaf lets through.
+    pub transmission: f64,
+    leaf_sides_mm: &'a [f64],
+    /// The leaf pair of the map's first row.
+    first_pair: usize,
+    /// An ideal leaf's end lies so far behind the tip of a rounded one, mm.
+    retreat_mm: f64,
+}
+
+impl<'a> Field<'a> {
+    pub fn new(beam: &'a Beam, machine: &'a Machine) -> Result<Self, SequenceError> {
+        let name = || beam.name.clone();
+        if let Some(why) = beam.fault() {
+            return Err(SequenceError::Beam { beam: name(), why: why.to_string() });
+        }
+        let Some(map) = &beam.fluence else { return Err(SequenceError::NoMap { beam: name() }) };
+        let Some(leaves) = &machine.leaves else {
+            return Err(SequenceError::NoLeaves { beam: name(), machine: machine.name.clone() });
+        };
+        let Some(delivery) = machine.delivery else {
+            return Err(SequenceError::NoLimits { beam: name(), machine: machine.name.clone() });
+        };
+        if beam.mu <= 0.0 || map.values.iter().all(|value| *value <= 0.0) {
+            return Err(SequenceError::Empty { beam: name() });
+        }
+        let sides = &leaves.boundaries_mm;
+        let first_pair = sides.partition_point(|side| *side < map.rows_mm[0] - SAME_SIDE_MM);
+        let own = sides.get(first_pair..first_pair + map.rows_mm.len());
+        let same = |own: &[f64]| own.iter().zip(&map.rows_mm).all(|(a, b)| (a - b).abs() < SAME_SIDE_MM);
+        if !own.is_some_and(same) {
+            return Err(SequenceError::Rows { beam: name(), machine: machine.name.clone() });
+        }
+        Ok(Self {
+            beam,
+            machine,
+            map,
+            delivery,
+            transmission: leaves.transmission,
+            leaf_sides_mm: sides,
+            first_pair,
+            retreat_mm: leaves.end_retreat_mm(machine.sad_mm),
+        })
+    }
+
+    /// Fluence that each beamlet asks for, `[row][column]`, MU of an open field.
+    pub fn asked(&self) -> Vec<Vec<f64>> {
+        let row = |values: &[f32]| values.iter().map(|value| self.beam.mu * f64::from(*value)).collect();
+        self.map.values.chunks(self.map.columns).map(row).collect()
+    }
+
+    /// Speed of tips at the full dose rate, mm a monitor unit.
+    pub fn speed_mm_mu(&self) -> f64 {
+        SPEED_PART * self.delivery.leaf_speed_mm_s * 60.0 / self.delivery.dose_rate_mu_min
+    }
+
+    /// Least gap between ideal tips, mm: rounded ends let through more than their gap.
+    pub fn gap_mm(&self) -> f64 {
+        self.delivery.min_gap_mm + 2.0 * self.retreat_mm
+    }
+
+    /// Nodes of the sweep under the jaws and at the sides of the columns; closed leaves stand in the outermost cells.
+    pub fn nodes_mm(&self) -> Vec<f64> {
+        let [[low, high], _] = self.map.reach_mm();
+        let closed = BEYOND_MM + self.gap_mm();
+        let columns = (1..self.map.columns).map(|n| self.map.first_mm + n as f64 * self.map.step_mm);
+        let start = [low - closed, low - BEYOND_MM, low];
+        start.into_iter().chain(columns).chain([high, high + BEYOND_MM, high + closed]).collect()
+    }
+
+    /// Fluence of the cells between the nodes for that of a row's columns, and for that of the outermost cells.
+    pub fn cells(&self, row: &[f64], outermost: f64) -> Vec<f64> {
+        let ends = [0, row.len() - 1].map(|column| row[column]);
+        [outermost, ends[0]].into_iter().chain(row.iter().copied()).chain([ends[1], outermost]).collect()
+    }
+
+    /// Ideal tips of the map's rows, trailing and leading, held back until the gaps are those of the machine.
+    pub fn held_apart(&self, tips: &[[f64; 2]]) -> Vec<[f64; 2]> {
+        let apart = |row: usize| {
+            let own = tips[row][1] - self.gap_mm();
+            let neighbours = beside(row, tips.len()).filter(|_| !self.delivery.interdigitates);
+            let nearest = neighbours.map(|row| tips[row][1] - self.gap_mm()).fold(own, f64::min);
+            [tips[row][0].min(nearest), tips[row][1]]
+        };
+        (0..tips.len()).map(apart).collect()
+    }
+
+    /// Tips of all pairs of the machine for ideal tips of the map's rows; pairs beside the map are closed and follow the nearest row.
+    pub fn leaves_mm(&self, rows: &[[f64; 2]]) -> Vec<Bank> {
+        let rounded = |mm: f64| (mm / POSITION_MM).round() * POSITION_MM;
+        let pair = |pair: usize| {
+            let row = pair.saturating_sub(self.first_pair).min(rows.len() - 1);
+            let [trail, mut lead] = rows[row];
+            if row + self.first_pair != pair {
+                lead = trail + self.gap_mm();
+            }
+            let high = rounded(lead - self.retreat_mm);
+            [rounded(trail + self.retreat_mm).min(rounded(high - self.delivery.min_gap_mm)), high]
+        };
+        (0..self.leaf_sides_mm.len() - 1).map(pair).collect()
+    }
+
+    /// The beam with leaves in place of its map. `points` are cumulative monitor units and ideal tips of the map's rows.
+    pub fn beam_of(&self, points: &[(f64, Vec<[f64; 2]>)]) -> Beam {
+        let mu = points.last().map_or(0.0, |(mu, _)| *mu);
+        let start = self.beam.control_points[0].clone();
+        let point = |(n, (at, rows)): (usize, &(f64, Vec<[f64; 2]>))| ControlPoint {
+            // Six digits are exact in a DICOM file.
+            meterset_weight: if n + 1 == points.len() { 1.0 } else { (1e6 * at / mu).round() / 1e6 },
+            leaves_mm: self.leaves_mm(rows),
+            ..start.clone()
+        };
+        Beam {
+            mu,
+            mlc: Some(Mlc { axis: self.map.axis, boundaries_mm: self.leaf_sides_mm.to_vec() }),
+            fluence: None,
+            control_points: points.iter().enumerate().map(point).collect(),
+            ..self.beam.clone()
+        }
+    }
+}

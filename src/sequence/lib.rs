@@ -1,0 +1,21 @@
+//! Leaf sequencing: control points of leaves that deliver the fluence map of a beam within the machine's limits.
+//!
+//! [`sequence_plan`] cuts the maps of a plan: a sliding window (Spirou and Chui, Med. Phys. 21, 1031 (1994); Stein et al., Radiother.
+//! Oncol. 32, 162 (1994); Svensson et al., Phys. Med. Biol. 39, 37 (1994)) or step and shoot by the same one-way sweep with leaves that
+//! move while the beam is off (Bortfeld et al., Int. J. Radiat. Oncol. Biol. Phys. 28, 723 (1994)). The sweep is of ideal leaves;
+//! [`physics::Fluence`] of its control points then says what the machine's leaves let through, and the difference from the map is added
+//! to what is asked of the sweep.
+
+mod cut;
+mod difference;
+mod field;
+mod figures;
+mod limits;
+mod sliding;
+mod step;
+mod sweep;
+
+pub use cut::{SequenceError, Sequenced, SequencedPlan, Technique, sequence_beam, sequence_plan};
+pub use difference::FluenceDifference;
+pub use figures::DeliveryFigures;
+pub use limits::broken_limit;

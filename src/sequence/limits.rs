@@ -1,0 +1,62 @@
+//! Control points against what a machine can move.
+
+use case::{Beam, ControlPoint};
+use physics::Delivery;
+
+/// Positions are rounded by less, mm.
+const ROUNDING_MM: f64 = 2e-3;
+
+/// The first limit of the machine that the leaves of a beam break, in words; speeds are those at the full dose rate.
+pub fn broken_limit(beam: &Beam, limits: &Delivery) -> Option<String> {
+    let points = &beam.control_points;
+    let at = |n: usize| format!("control point {}", n + 1);
+    for (n, point) in points.iter().enumerate() {
+        if let Some(what) = broken_at(point, limits) {
+            return Some(format!("{}: {what}", at(n)));
+        }
+    }
+    points.windows(2).enumerate().find_map(|(n, pair)| {
+        let mu = beam.mu * (pair[1].meterset_weight - pair[0].meterset_weight);
+        let most = limits.leaf_speed_mm_s * 60.0 * mu / limits.dose_rate_mu_min;
+        let way = farthest_mm(&pair[0], &pair[1]);
+        (mu > 0.0 && way > most + ROUNDING_MM).then(|| {
+            format!(
+                "{}: a leaf goes {way:.3} mm while {mu:.3} MU are given: {most:.3} mm are possible",
+                at(n + 1)
+            )
+        })
+    })
+}
+
+/// The farthest way of a leaf from one control point to the next, mm.
+pub fn farthest_mm(from: &ControlPoint, to: &ControlPoint) -> f64 {
+    let pairs = from.leaves_mm.iter().zip(&to.leaves_mm);
+    pairs.flat_map(|(a, b)| [0, 1].map(|bank| (b[bank] - a[bank]).abs())).fold(0.0, f64::max)
+}
+
+fn broken_at(point: &ControlPoint, limits: &Delivery) -> Option<String> {
+    let leaves = &point.leaves_mm;
+    let gap = limits.min_gap_mm - ROUNDING_MM;
+    for (pair, [low, high]) in leaves.iter().enumerate() {
+        if high - low < gap {
+            return Some(format!("the tips of pair {} are {:.3} mm apart", pair + 1, high - low));
+        }
+        let beside = leaves.get(pair + 1).filter(|_| !limits.interdigitates);
+        if beside.is_some_and(|next| next[1] - low < gap || high - next[0] < gap) {
+            return Some(format!("leaves of the pairs {} and {} pass each other", pair + 1, pair + 2));
+        }
+    }
+    (0..2).find_map(|bank| {
+        let ends = leaves.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], pair| {
+            [low.min(pair[bank]), high.max(pair[bank])]
+        });
+        let span = ends[1] - ends[0];
+        (span > limits.max_span_mm + ROUNDING_MM).then(|| {
+            format!(
+                "the leaves of a bank are {span:.1} mm apart, and its carriage holds {:.1} mm: make the field narrower, or turn the \
+                 collimator",
+                limits.max_span_mm
+            )
+        })
+    })
+}

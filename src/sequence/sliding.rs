@@ -1,0 +1,48 @@
+//! Sliding window: leaves sweep the field once while the beam is on.
+
+use crate::field::Field;
+use crate::sweep::Sweep;
+use case::Beam;
+
+/// Control points of the finest sequence, beside the first.
+pub const MOST_STEPS: usize = 100;
+
+/// Passes in which the leakage of the whole sweep is taken off what is asked of it.
+const LEAKAGE_PASSES: usize = 3;
+
+/// A sliding window for fluences, `[row][column]` in MU of an open field, in so many steps of equal monitor units.
+pub fn sliding_window(field: &Field<'_>, fluences: &[Vec<f64>], steps: usize) -> Beam {
+    let sweep = sweep(field, fluences);
+    // Monitor units as a file states them.
+    let mu = (1e3 * sweep.mu()).ceil() / 1e3;
+    let point = |n: usize| {
+        let at = mu * n as f64 / steps as f64;
+        (at, field.held_apart(&sweep.at(at)))
+    };
+    field.beam_of(&(0..=steps).map(point).collect::<Vec<_>>())
+}
+
+fn sweep(field: &Field<'_>, fluences: &[Vec<f64>]) -> Sweep {
+    let speed = field.speed_mm_mu();
+    // Tips at their least distance, at full speed, let so much through.
+    let least = field.gap_mm() / speed;
+    let cells = |row: &Vec<f64>| field.cells(&row.iter().map(|mu| mu.max(least)).collect::<Vec<_>>(), least);
+    let mut sweep = Sweep::new(field.nodes_mm(), speed, &fluences.iter().map(cells).collect::<Vec<_>>());
+    sweep.start_side_by_side();
+    if !field.delivery.interdigitates {
+        sweep.keep_behind_neighbours();
+    }
+    sweep
+}
+
+/// What is asked of the sweep so that, with what its leaves leak all the while, a field gets its fluences.
+pub fn without_leakage(field: &Field<'_>, fluences: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let t = field.transmission;
+    let mut asked = fluences.to_vec();
+    for _ in 0..LEAKAGE_PASSES {
+        let leaked = t * sweep(field, &asked).mu();
+        let open = |mu: &f64| ((mu - leaked) / (1.0 - t)).max(0.0);
+        asked = fluences.iter().map(|row| row.iter().map(open).collect()).collect();
+    }
+    asked
+}

@@ -1,0 +1,65 @@
+//! Step and shoot: segments of a one-way sweep whose leaves move while the beam is off.
+
+use crate::field::Field;
+use crate::figures::open_cm2;
+use crate::sweep::Sweep;
+use case::Beam;
+
+/// Segments of less are dropped: their output is uncertain (as planning systems have them; chosen).
+pub const LEAST_CM2: f64 = 4.0;
+pub const LEAST_MU: f64 = 2.0;
+
+/// Levels of fluence that are tried.
+pub const LEVELS: [u32; 5] = [5, 7, 10, 14, 20];
+
+/// Segments for fluences, `[row][column]` in MU of an open field, rounded to so many levels; `None` where all are too small.
+pub fn step_and_shoot(field: &Field<'_>, fluences: &[Vec<f64>], levels: u32) -> Option<Beam> {
+    let most = fluences.iter().flatten().copied().fold(0.0, f64::max);
+    let unit = most / f64::from(levels);
+    if unit <= 0.0 {
+        return None;
+    }
+    let cells =
+        |row: &Vec<f64>| field.cells(&row.iter().map(|mu| (mu / unit).round()).collect::<Vec<_>>(), 0.0);
+    let nodes = field.nodes_mm();
+    let rows: Vec<Vec<f64>> = fluences.iter().map(cells).collect();
+    let mut sweep = Sweep::new(nodes.clone(), f64::INFINITY, &rows);
+    sweep.start_side_by_side();
+    if !field.delivery.interdigitates {
+        sweep.keep_behind_neighbours();
+    }
+    let mut segments: Vec<(f64, Vec<[f64; 2]>)> = Vec::new();
+    for n in 0..sweep.mu().round() as usize {
+        let tips = field.held_apart(&closed_aside(field, sweep.at(n as f64 + 0.5), &nodes));
+        match segments.last_mut() {
+            Some((mu, last)) if *last == tips => *mu += unit,
+            _ => segments.push((unit, tips)),
+        }
+    }
+    segments.retain(|(mu, tips)| {
+        let start = &field.beam.control_points[0];
+        let still = field.beam_of(&[(*mu, tips.clone())]);
+        *mu >= LEAST_MU && open_cm2(&still, &still.control_points[0].leaves_mm, start.jaws) >= LEAST_CM2
+    });
+    let mut points = Vec::new();
+    let mut given = 0.0;
+    for (mu, tips) in segments {
+        points.push((given, tips.clone()));
+        given = (1e3 * (given + mu)).round() / 1e3;
+        points.push((given, tips));
+    }
+    (!points.is_empty()).then(|| field.beam_of(&points))
+}
+
+/// Closed pairs stand under the nearer jaw, where leaves may pass one another: tips that meet in the field leak. Others keep their place.
+fn closed_aside(field: &Field<'_>, mut tips: Vec<[f64; 2]>, nodes_mm: &[f64]) -> Vec<[f64; 2]> {
+    let (low, high, gap) = (nodes_mm[0], nodes_mm[nodes_mm.len() - 1], field.gap_mm());
+    for pair in tips.iter_mut().filter(|[trail, lead]| trail >= lead) {
+        *pair = match field.delivery.interdigitates {
+            true if pair[0] > 0.5 * (low + high) => [high - gap, high],
+            true => [low, low + gap],
+            false => [pair[0], pair[0] + gap],
+        };
+    }
+    tips
+}
