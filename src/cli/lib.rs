@@ -27,6 +27,7 @@ mod render;
 mod scorecard;
 mod selftest;
 mod send;
+mod sequence;
 mod window;
 mod words;
 mod xrays;
@@ -103,6 +104,8 @@ enum Verb {
     Dose(dose::Args),
     /// Find fluence maps whose dose meets goals
     Optimise(Box<optimise::Args>),
+    /// Cut the fluence maps of a plan into leaves that deliver them
+    Sequence(Box<sequence::Args>),
     /// Read metrics and curves off the DVHs of structures in a dose
     Dvh(Box<dvh::Args>),
     /// Check a plan from elsewhere: its dose recomputed for its own monitor units, and a verdict
@@ -255,6 +258,7 @@ fn carry_out(cli: Cli) -> Result<Option<VerbOutput>, Failure> {
         Some(Verb::Gamma(args)) => gamma::run(&args, common.device),
         Some(Verb::Machine(args)) => machine::run(&args, common.device),
         Some(Verb::Optimise(args)) => optimise::run(&args, common.device),
+        Some(Verb::Sequence(args)) => sequence::run(&args, common.device),
         Some(Verb::Render(args)) => render::run(&args, common.device),
         Some(Verb::Receive(args)) => receive::run(&args),
         Some(Verb::Send(args)) => send::run(&args),

@@ -3,15 +3,18 @@
 use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::PlanArgs;
 use super::scorecard::{Scorecard, goals_of};
+use super::sequence::{Cut, Leaves};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
 use analysis::Engine;
 use anyhow::Context as _;
 use case::Structure;
+use clap::ValueEnum;
 use engine::{DeviceChoice, JobControl};
 use files::{plan_toml, replace_file, stop_in_order};
 use inverse::{Progress, write_matrix};
 use results::{BEAMLET_MM, OptimiseJob, optimise_plan};
+use sequence::check_machines;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -21,9 +24,10 @@ use std::time::{Duration, Instant};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The beams of the plan keep their angles and isocentres; each gets a map of fluence that its leaves would have to \
-deliver, and no leaves yet: the dose of the maps is true and not deliverable, and leaves as a plan.toml alone.\n\n\
+deliver. The dose of maps is true and not deliverable, and they leave as a plan.toml alone; --technique cuts them into leaves.\n\n\
 Examples:\n  \
 beamsight optimise demo:tg119 --goals goals.toml --out optimised.toml\n  \
+beamsight optimise demo:tg119 --goals tg119-c-shape --technique imrt --out leaves.toml\n  \
 beamsight optimise ~/ct/patient-7 --plan nine-fields.toml --goals quantec-pelvis --out optimised.toml --matrix matrix.npz"
 )]
 pub struct Args {
@@ -45,7 +49,11 @@ pub struct Args {
     #[arg(long, value_name = "MM", value_parser = words::grid)]
     rows: Option<f64>,
 
-    /// Plan to write, with maps (.toml)
+    /// What is written: maps, or the leaves that deliver them, by a sliding window (imrt) or by step and shoot (step)
+    #[arg(long, value_enum, value_name = "TECHNIQUE", default_value = "maps")]
+    technique: Technique,
+
+    /// Plan to write (.toml)
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 
@@ -55,6 +63,24 @@ pub struct Args {
 
     #[command(flatten)]
     output: OutputArgs,
+}
+
+/// What becomes of the maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Technique {
+    Maps,
+    Imrt,
+    Step,
+}
+
+impl Technique {
+    fn leaves(self) -> Option<Leaves> {
+        match self {
+            Self::Maps => None,
+            Self::Imrt => Some(Leaves::Imrt),
+            Self::Step => Some(Leaves::Step),
+        }
+    }
 }
 
 /// The files that it writes and reads.
@@ -86,6 +112,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let matched = goals_of(&case, args.goals.as_deref())?;
     let goals = matched.as_ref().map(|matched| matched.goals.clone()).unwrap_or_default();
     let settings = args.plan.settings(&case, device)?;
+    if args.technique != Technique::Maps {
+        check_machines(&plan, plan.beams.iter().filter(|beam| analysis::is_computed(beam)))?;
+    }
     let job = OptimiseJob {
         case: &case,
         plan: &plan,
@@ -123,11 +152,16 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let seconds = start.elapsed().as_secs_f64();
     super::tell("true dose of the maps");
     let result = args.plan.compute(&case, answer.plan.clone(), Engine::Cccs, device)?;
+    let cut = args
+        .technique
+        .leaves()
+        .map(|technique| Cut::of(&case, &args.plan, (&result, matched.clone()), technique, device));
+    let cut = cut.transpose()?;
     let dvhs: Vec<(&Structure, _)> = result.dvhs.iter().map(|(s, dvh)| (s, Ok((**dvh).clone()))).collect();
     let scorecard =
         matched.map(|matched| Scorecard::of(&case, matched, result.dose.status, &dvhs, plan.prescription_gy));
     outputs.write(|| {
-        plan_toml::write(&args.out, &answer.plan)?;
+        plan_toml::write(&args.out, cut.as_ref().map_or(&answer.plan, Cut::plan))?;
         if let Some(path) = &args.matrix {
             replace_file(path, |out| write_matrix(std::io::BufWriter::new(out), answer))
                 .with_context(|| format!("cannot write {}", path.display()))?;
@@ -154,7 +188,11 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     if let Some(scorecard) = &scorecard {
         text.push_str(&scorecard.text());
     }
-    let _ = writeln!(text, "written to {} (fluence, not deliverable)", args.out.display());
+    if let Some(cut) = &cut {
+        text.push_str(&cut.text());
+    }
+    let caveat = if cut.is_none() { " (fluence, not deliverable)" } else { "" };
+    let _ = writeln!(text, "written to {}{caveat}", args.out.display());
     let json = json!({
         "case": case.source,
         "plan": answer.plan.name,
@@ -170,6 +208,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         "figures": result.figures,
         "not_optimised": found.only_judged.iter().map(|(goal, why)| json!({"goal": goal, "why": why})).collect::<Vec<_>>(),
         "goals": scorecard.as_ref().map(Scorecard::json),
+        "leaves": cut.as_ref().map(Cut::json),
         "out": args.out,
         "matrix": args.matrix,
     });

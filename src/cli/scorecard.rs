@@ -95,6 +95,23 @@ impl Scorecard {
         })
     }
 
+    /// A line for each goal, with its values and verdicts in two doses.
+    pub fn beside(&self, own: &str, other: &Self, others: &str) -> String {
+        let told = |row: &GoalRow| match &row.answer {
+            Ok(outcome) => {
+                format!("{:.2} {} {}", outcome.value, row.goal.unit().symbol(), outcome.verdict.word())
+            }
+            Err(why) => why.short().to_owned(),
+        };
+        let mut text = format!("goals: {own} {}; {others} {}\n", met_text(&self.rows), met_text(&other.rows));
+        let width = self.rows.iter().map(|row| row.goal.short_text().chars().count()).max().unwrap_or(0);
+        for (row, beside) in self.rows.iter().zip(&other.rows) {
+            let goal = row.goal.short_text();
+            let _ = writeln!(text, "  {goal:<width$}  {own} {}, {others} {}", told(row), told(beside));
+        }
+        text
+    }
+
     /// A line for each goal, by priority.
     pub fn text(&self) -> String {
         let mut text = format!("goals: {}\n", met_text(&self.rows));

@@ -6,8 +6,9 @@ use crate::limits::broken_limit;
 use crate::sliding::{MOST_STEPS, sliding_window, without_leakage};
 use crate::step::{LEVELS, step_and_shoot};
 use case::{Beam, Plan};
-use physics::{FluenceError, Machine, MachineError};
+use physics::{Delivery, FluenceError, Leaves, Machine, MachineError};
 use rayon::prelude::*;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// How leaves deliver a map.
@@ -76,6 +77,31 @@ const LEAST_GAIN: f64 = 0.95;
 const FEWER_STEPS: [usize; 2] = [25, 50];
 const SAME_FLUENCE_PERCENT: f64 = 0.5;
 
+/// Whether the machines of some beams of a plan have what cutting their maps takes, before there are maps.
+///
+/// # Errors
+/// [`SequenceError`] of the first that does not.
+pub fn check_machines<'a>(
+    plan: &Plan,
+    beams: impl IntoIterator<Item = &'a Beam>,
+) -> Result<(), SequenceError> {
+    beams.into_iter().try_for_each(|beam| limits(beam, &*machine_of(plan, beam)?).map(|_| ()))
+}
+
+fn machine_of(plan: &Plan, beam: &Beam) -> Result<Arc<Machine>, SequenceError> {
+    let why = |e: MachineError| SequenceError::Machine { beam: beam.name.clone(), why: e.to_string() };
+    Machine::resolve(plan.machine_of(beam)).map_err(why)
+}
+
+/// Leaves of a machine, and the limits of their motion.
+pub(super) fn limits<'a>(beam: &Beam, machine: &'a Machine) -> Result<(&'a Leaves, Delivery), SequenceError> {
+    let (name, on) = (|| beam.name.clone(), || machine.name.clone());
+    let leaves = machine.leaves.as_ref();
+    let leaves = leaves.ok_or_else(|| SequenceError::NoLeaves { beam: name(), machine: on() })?;
+    let delivery = machine.delivery.ok_or_else(|| SequenceError::NoLimits { beam: name(), machine: on() })?;
+    Ok((leaves, delivery))
+}
+
 /// Cuts the map of each beam of a plan that has one.
 ///
 /// # Errors
@@ -83,10 +109,7 @@ const SAME_FLUENCE_PERCENT: f64 = 0.5;
 pub fn sequence_plan(plan: &Plan, technique: Technique) -> Result<SequencedPlan, SequenceError> {
     let cut = |beam: &Beam| -> Option<Result<Sequenced, SequenceError>> {
         beam.fluence.as_ref()?;
-        let machine =
-            |e: MachineError| SequenceError::Machine { beam: beam.name.clone(), why: e.to_string() };
-        let machine = Machine::resolve(plan.machine_of(beam)).map_err(machine);
-        Some(machine.and_then(|machine| sequence_beam(beam, &machine, technique)))
+        Some(machine_of(plan, beam).and_then(|machine| sequence_beam(beam, &machine, technique)))
     };
     let cuts: Vec<_> = plan.beams.par_iter().map(cut).collect();
     let mut sequenced = SequencedPlan { plan: plan.clone(), beams: Vec::new() };
@@ -130,6 +153,9 @@ pub fn sequence_beam(
         }
     };
     let Some(leaves) = leaves else { return Err(SequenceError::TooSmall { beam: beam.name.clone() }) };
+    if let Some(why) = leaves.fault() {
+        return Err(SequenceError::Beam { beam: beam.name.clone(), why: why.to_string() });
+    }
     if let Some(what) = broken_limit(&leaves, &field.delivery) {
         return Err(SequenceError::Limit { beam: beam.name.clone(), machine: machine.name.clone(), what });
     }

@@ -1,6 +1,7 @@
 //! A map on the leaves of a machine: what the sweep is asked for, and the machine's tips for those of ideal leaves.
 
 use crate::SequenceError;
+use crate::cut::limits;
 use crate::sweep::beside;
 use case::{Bank, Beam, ControlPoint, FluenceMap, Mlc};
 use physics::{Delivery, Machine};
@@ -11,8 +12,8 @@ const SPEED_PART: f64 = 0.99;
 /// Beyond the map, under the jaws, leaves open as wide as its last columns for so far, mm: the edge of the field is the jaw's.
 const BEYOND_MM: f64 = 5.0;
 
-/// Positions of tips are multiples of this, mm: a DICOM file holds them.
-const POSITION_MM: f64 = 1e-3;
+/// Positions of tips are given to so many parts of a millimetre: a DICOM file holds them to the bit.
+const PARTS_OF_MM: f64 = 1e3;
 
 /// Sides of leaves that differ by less are the same, mm.
 const SAME_SIDE_MM: f64 = 1e-3;
@@ -39,12 +40,7 @@ impl<'a> Field<'a> {
             return Err(SequenceError::Beam { beam: name(), why: why.to_string() });
         }
         let Some(map) = &beam.fluence else { return Err(SequenceError::NoMap { beam: name() }) };
-        let Some(leaves) = &machine.leaves else {
-            return Err(SequenceError::NoLeaves { beam: name(), machine: machine.name.clone() });
-        };
-        let Some(delivery) = machine.delivery else {
-            return Err(SequenceError::NoLimits { beam: name(), machine: machine.name.clone() });
-        };
+        let (leaves, delivery) = limits(beam, machine)?;
         if beam.mu <= 0.0 || map.values.iter().all(|value| *value <= 0.0) {
             return Err(SequenceError::Empty { beam: name() });
         }
@@ -111,7 +107,7 @@ impl<'a> Field<'a> {
 
     /// Tips of all pairs of the machine for ideal tips of the map's rows; pairs beside the map are closed and follow the nearest row.
     pub fn leaves_mm(&self, rows: &[[f64; 2]]) -> Vec<Bank> {
-        let rounded = |mm: f64| (mm / POSITION_MM).round() * POSITION_MM;
+        let rounded = |mm: f64| (mm * PARTS_OF_MM).round() / PARTS_OF_MM;
         let pair = |pair: usize| {
             let row = pair.saturating_sub(self.first_pair).min(rows.len() - 1);
             let [trail, mut lead] = rows[row];

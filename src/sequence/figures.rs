@@ -72,7 +72,10 @@ impl DeliveryFigures {
                 .max(farthest_mm(&step[0], &step[1]) / limits.leaf_speed_mm_s);
             all.complexity += part * alike(&openings) * open_mm / widest_mm.max(f64::MIN_POSITIVE);
             gaps = [gaps[0] + part * open_mm, gaps[1] + part * openings.len() as f64];
-            all.smallest_cm2 = all.smallest_cm2.min(open_cm2(beam, &point.leaves_mm, point.jaws));
+            // Leaves that start and end under the jaws open nothing there.
+            if open_mm > 0.0 {
+                all.smallest_cm2 = all.smallest_cm2.min(open_cm2(beam, &point.leaves_mm, point.jaws));
+            }
             all.apertures += 1;
         }
         all.mean_gap_mm = gaps[0] / gaps[1].max(f64::MIN_POSITIVE);

@@ -15,7 +15,9 @@ mod sliding;
 mod step;
 mod sweep;
 
-pub use cut::{SequenceError, Sequenced, SequencedPlan, Technique, sequence_beam, sequence_plan};
+pub use cut::{
+    SequenceError, Sequenced, SequencedPlan, Technique, check_machines, sequence_beam, sequence_plan,
+};
 pub use difference::FluenceDifference;
 pub use figures::DeliveryFigures;
 pub use limits::broken_limit;

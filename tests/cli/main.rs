@@ -15,6 +15,7 @@ mod machine;
 mod optimise;
 mod outputs;
 mod register;
+mod sequence;
 mod verbs;
 mod window;
 

@@ -1,0 +1,194 @@
+//! `beamsight sequence`: leaves for the fluence maps of a plan, and what is lost from maps to leaves.
+
+use super::outputs::{OutputArgs, Outputs};
+use super::plan_args::PlanArgs;
+use super::scorecard::{Scorecard, goals_of};
+use super::words::{self, CaseArgs};
+use super::{Failure, VerbOutput};
+use analysis::Engine;
+use case::{Case, Plan, Structure};
+use clap::ValueEnum;
+use engine::DeviceChoice;
+use files::{Matched, plan_toml};
+use results::PlanResult;
+use sequence::{DeliveryFigures, SequencedPlan, Technique, sequence_plan};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Each map is cut into leaves of the beam's machine, within the limits of delivery that its file states. The plan that is \
+written has control points and no maps: its dose is final, and it leaves as DICOM.\n\n\
+Examples:\n  \
+beamsight sequence demo:tg119 --plan optimised.toml --technique imrt --out leaves.toml\n  \
+beamsight sequence ~/ct/patient-7 --plan optimised.toml --technique step --goals quantec-pelvis --out leaves.toml"
+)]
+pub struct Args {
+    #[command(flatten)]
+    case: CaseArgs,
+
+    #[command(flatten)]
+    plan: PlanArgs,
+
+    /// How leaves deliver the maps: imrt (sliding window) or step (step and shoot)
+    #[arg(long, value_enum, value_name = "TECHNIQUE", default_value = "imrt")]
+    technique: Leaves,
+
+    /// Template of goals: a shipped name or a file; left out: the goals of the case
+    #[arg(long, value_name = "GOALS")]
+    goals: Option<String>,
+
+    /// Plan to write, with leaves (.toml)
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// A technique of delivery, by the words that planners have for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Leaves {
+    Imrt,
+    Step,
+}
+
+impl From<Leaves> for Technique {
+    fn from(leaves: Leaves) -> Self {
+        match leaves {
+            Leaves::Imrt => Self::SlidingWindow,
+            Leaves::Step => Self::StepAndShoot,
+        }
+    }
+}
+
+/// # Errors
+/// Errors of opening, of the sequencing, of either dose and of writing.
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
+    words::ending(&args.out, &["toml"])?;
+    let mut outputs = Outputs::new(args.output);
+    outputs.file("--out", [&args.out]);
+    outputs.reads_case(&args.case.case);
+    args.goals.iter().for_each(|word| outputs.reads_word("the goals", word));
+    args.plan.reads(&mut outputs);
+    outputs.check()?;
+    args.plan.check()?;
+    let case = args.case.open()?;
+    let plan = args.plan.plan(&case)?;
+    let goals = goals_of(&case, args.goals.as_deref())?;
+    // Maps that cannot be cut are refused before any dose.
+    sequence_plan(&plan, args.technique.into())?;
+    super::tell("dose of the maps");
+    let maps = args.plan.compute(&case, plan, Engine::Cccs, device)?;
+    let cut = Cut::of(&case, &args.plan, (&maps, goals), args.technique, device)?;
+    outputs.write(|| Ok(plan_toml::write(&args.out, cut.plan())?))?;
+    let text = format!("{}written to {}\n", cut.text(), args.out.display());
+    let mut json = cut.json();
+    json["case"] = json!(case.source);
+    json["out"] = json!(args.out);
+    Ok(VerbOutput { json, text })
+}
+
+/// A plan cut into leaves, with its dose beside that of the maps.
+pub struct Cut {
+    sequenced: SequencedPlan,
+    leaves: PlanResult,
+    figures: Option<DeliveryFigures>,
+    /// Goals in the dose of the maps and in that of the leaves.
+    scorecards: Option<[Scorecard; 2]>,
+}
+
+impl Cut {
+    /// Cuts the maps of a computed plan, with its normalised monitor units, and computes the dose of the leaves.
+    ///
+    /// # Errors
+    /// [`sequence::SequenceError`]; errors of the dose.
+    pub fn of(
+        case: &Case,
+        how: &PlanArgs,
+        (maps, goals): (&PlanResult, Option<Matched>),
+        technique: Leaves,
+        device: DeviceChoice,
+    ) -> Result<Self, Failure> {
+        super::tell("leaves");
+        let sequenced = sequence_plan(&maps.plan, technique.into())?;
+        super::tell("dose of the leaves");
+        let leaves = how.compute(case, sequenced.plan.clone(), Engine::Cccs, device)?;
+        let card = |result: &PlanResult, matched: Matched| {
+            let dvhs: Vec<(&Structure, _)> =
+                result.dvhs.iter().map(|(s, dvh)| (s, Ok((**dvh).clone()))).collect();
+            Scorecard::of(case, matched, result.dose.status, &dvhs, result.plan.prescription_gy)
+        };
+        let scorecards = goals.map(|goals| [card(maps, goals.clone()), card(&leaves, goals)]);
+        Ok(Self { figures: DeliveryFigures::of_plan(&leaves.plan), sequenced, leaves, scorecards })
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.sequenced.plan
+    }
+
+    /// Monitor units of a fraction for each gray prescribed for it.
+    fn mu_per_gy(&self) -> Option<f64> {
+        let plan = &self.leaves.plan;
+        Some(self.figures?.mu * f64::from(plan.fractions) / plan.prescription_gy?)
+    }
+
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n", self.leaves.figures);
+        if let Some(f) = &self.figures {
+            let per_gy = self.mu_per_gy().map_or_else(String::new, |mu| format!(" ({mu:.0} MU/Gy)"));
+            let _ = writeln!(
+                text,
+                "  {:.1} MU{per_gy}, beam on {:.0} s, complexity score {:.2}, mean gap {:.1} mm, {} apertures, smallest {:.1} cm2",
+                f.mu, f.beam_on_s, f.complexity, f.mean_gap_mm, f.apertures, f.smallest_cm2
+            );
+        }
+        let _ =
+            writeln!(text, "fluence of the leaves less that of the maps, percent of each map's greatest:");
+        for cut in &self.sequenced.beams {
+            let d = &cut.difference;
+            let _ = writeln!(
+                text,
+                "  {:<12} {:8.1} MU  mean {:+.2}, rms {:.2}, worst {:+.1}",
+                cut.beam.name, cut.beam.mu, d.mean_percent, d.rms_percent, d.worst_percent
+            );
+        }
+        if let Some([maps, leaves]) = &self.scorecards {
+            text.push_str(&maps.beside("maps", leaves, "leaves"));
+        }
+        text
+    }
+
+    pub fn json(&self) -> Value {
+        let beam = |cut: &sequence::Sequenced| {
+            json!({
+                "name": cut.beam.name,
+                "mu": cut.beam.mu,
+                "control_points": cut.beam.control_points.len(),
+                "mean_percent": cut.difference.mean_percent,
+                "rms_percent": cut.difference.rms_percent,
+                "worst_percent": cut.difference.worst_percent,
+            })
+        };
+        let [maps, leaves] = match &self.scorecards {
+            Some([maps, leaves]) => [maps.json(), leaves.json()],
+            None => [Value::Null, Value::Null],
+        };
+        json!({
+            "status": self.leaves.dose.status,
+            "caveats": self.leaves.dose.caveats,
+            "figures": self.leaves.figures,
+            "mu": self.figures.map(|f| f.mu),
+            "mu_per_gy": self.mu_per_gy(),
+            "beam_on_s": self.figures.map(|f| f.beam_on_s),
+            "complexity_score": self.figures.map(|f| f.complexity),
+            "mean_gap_mm": self.figures.map(|f| f.mean_gap_mm),
+            "smallest_cm2": self.figures.map(|f| f.smallest_cm2),
+            "apertures": self.figures.map(|f| f.apertures),
+            "beams": self.sequenced.beams.iter().map(beam).collect::<Vec<_>>(),
+            "goals_of_maps": maps,
+            "goals": leaves,
+        })
+    }
+}
