@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "MM", value_parser = words::grid)]
     rows: Option<f64>,
 
-    /// What is written: maps, or the leaves that deliver them, by a sliding window (imrt) or by step and shoot (step)
+    /// Content of the plan that is written: maps, or the leaves that deliver them, by a sliding window (imrt) or by step and shoot (step)
     #[arg(long, value_enum, value_name = "TECHNIQUE", default_value = "maps")]
     technique: Technique,
 
@@ -65,7 +65,7 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// What becomes of the maps.
+/// Delivery of the maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Technique {
     Maps,

@@ -102,7 +102,7 @@ pub struct Leaves {
     pub boundaries_mm: Vec<f64>,
 }
 
-/// What the machine can move, and how fast. Lengths of leaves are at the isocentre plane.
+/// Limits of what the machine delivers. Lengths of leaves are at the isocentre plane.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {

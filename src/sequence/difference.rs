@@ -39,7 +39,7 @@ impl Delivered {
         self.mu * self.fluence.at(x, y, self.sad_mm, side_mm)
     }
 
-    /// Of each beamlet of a map, `[row][column]`, MU.
+    /// Mean over each beamlet of a map, `[row][column]`, MU.
     pub fn by_beamlet(&self, map: &FluenceMap) -> Vec<Vec<f64>> {
         let value = |beamlet: usize| {
             let [u, v] = map.sides_mm(beamlet);

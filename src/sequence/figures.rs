@@ -7,7 +7,7 @@ use physics::{Delivery, Machine};
 /// Figures of a delivery; means over monitor units.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DeliveryFigures {
-    /// Of one fraction.
+    /// Monitor units of one fraction.
     pub mu: f64,
     /// With the beam on, seconds: at the full dose rate, or as fast as the leaves follow.
     pub beam_on_s: f64,

@@ -35,7 +35,7 @@ fn sweep(field: &Field<'_>, fluences: &[Vec<f64>]) -> Sweep {
     sweep
 }
 
-/// What is asked of the sweep so that, with what its leaves leak all the while, a field gets its fluences.
+/// Fluences to ask of the sweep so that a field gets those given, with what leaves leak all the while.
 pub fn without_leakage(field: &Field<'_>, fluences: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let t = field.transmission;
     let mut asked = fluences.to_vec();

@@ -74,7 +74,7 @@ fn segments_deliver_the_map() {
     }
 }
 
-/// What the sweep takes for granted is said where it is not so.
+/// Maps and machines that the sweep cannot have are refused with a sentence.
 #[test]
 fn what_cannot_be_cut_is_refused_in_words() {
     let good = beam(MlcAxis::X, -20.0, &vec![vec![1.0; 10]; 8], 60.0);
