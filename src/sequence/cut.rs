@@ -2,6 +2,7 @@
 
 use crate::difference::{Delivered, FluenceDifference};
 use crate::field::Field;
+use crate::flatten::flattened;
 use crate::limits::broken_limit;
 use crate::sliding::{MOST_STEPS, sliding_window, without_leakage};
 use crate::step::{LEVELS, step_and_shoot};
@@ -68,10 +69,13 @@ pub enum SequenceError {
 }
 
 /// Passes in which the difference from the map is added to what is asked of the sweep.
-const PASSES: usize = 8;
+const PASSES: usize = 3;
 
-/// Passes that leave more of the difference are not worth the monitor units by which edges are asked to be steeper than leaves are.
+/// Passes that leave more of the difference are not worth the monitor units that they ask for.
 const LEAST_GAIN: f64 = 0.95;
+
+/// Parts by which fluences may change so that rows rise less: the best by the fluence that comes of it is taken.
+const PARTS: [f64; 4] = [0.0, 0.1, 0.2, 0.3];
 
 /// Steps of a sliding window that are tried first: the fewest whose fluence is that of the finest within a part of its greatest.
 const FEWER_STEPS: [usize; 2] = [25, 50];
@@ -173,26 +177,26 @@ struct Refined {
     rms: f64,
 }
 
-/// The best leaves of a few passes, each of which asks for what the last one missed.
+/// The best leaves of a few passes, each of which asks for what the last one missed, for rows that are flattened more or less.
 fn refined(
     field: &Field<'_>,
     want: &Delivered,
     cut: &dyn Fn(&[Vec<f64>]) -> Option<Beam>,
 ) -> Result<Option<Refined>, FluenceError> {
     let want = want.by_beamlet(field.map);
-    let mut asked = without_leakage(field, &field.asked());
     let mut best: Option<Refined> = None;
-    for _ in 0..PASSES {
-        let Some(beam) = cut(&asked) else { break };
-        let got = Delivered::of(&beam, field.map, field.machine)?.by_beamlet(field.map);
-        let rms = FluenceDifference::between(&got.concat(), &want.concat()).rms_percent;
-        if best.as_ref().is_none_or(|best| rms < LEAST_GAIN * best.rms) {
-            best = Some(Refined { beam, asked: asked.clone(), rms });
-        }
-        for ((asked, got), want) in
-            asked.iter_mut().flatten().zip(got.iter().flatten()).zip(want.iter().flatten())
-        {
-            *asked = (*asked + want - got).max(0.0);
+    for part in PARTS {
+        let mut asked = without_leakage(field, &flattened(&field.asked(), part));
+        for _ in 0..PASSES {
+            let Some(beam) = cut(&asked) else { break };
+            let got = Delivered::of(&beam, field.map, field.machine)?.by_beamlet(field.map);
+            let rms = FluenceDifference::between(&got, &want).rms_percent;
+            if best.as_ref().is_none_or(|best| rms < LEAST_GAIN * best.rms) {
+                best = Some(Refined { beam, asked: asked.clone(), rms });
+            }
+            for (asked, (got, want)) in asked.iter_mut().flatten().zip(got.iter().zip(&want)) {
+                *asked = (*asked + want - got).max(0.0);
+            }
         }
     }
     Ok(best)

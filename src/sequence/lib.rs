@@ -10,6 +10,7 @@ mod cut;
 mod difference;
 mod field;
 mod figures;
+mod flatten;
 mod limits;
 mod sliding;
 mod step;

@@ -48,9 +48,8 @@ fn sliding_windows_deliver_the_map() {
         let travel = 60.0 + 2.0 * (5.0 + 0.5 + 2.0 * retreat);
         let mu = travel / SPEED_MM_MU + 60.0 * rises;
         println!("{name}: {} MU for {mu:.2}, {:?}", cut.beam.mu, cut.difference);
-        // Edges of islands are asked to be steeper than rounded ends are.
-        assert!(cut.beam.mu > 0.97 * mu && cut.beam.mu < 1.2 * mu, "{name}: {} for {mu}", cut.beam.mu);
-        assert!(cut.difference.mean_percent.abs() < 0.5 && cut.difference.rms_percent < 3.0, "{name}");
+        assert!((cut.beam.mu / mu - 1.0).abs() < 0.05, "{name}: {} for {mu}", cut.beam.mu);
+        assert!(cut.difference.mean_percent.abs() < 0.5 && cut.difference.rms_percent < 4.5, "{name}");
         assert_eq!((cut.beam.fluence.as_ref(), cut.beam.fault()), (None, None));
         let figures = DeliveryFigures::of(&cut.beam, &machine.delivery.unwrap());
         assert!((figures.beam_on_s - 0.1 * cut.beam.mu).abs() < 0.01, "{figures:?}");
