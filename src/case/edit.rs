@@ -102,6 +102,29 @@ impl History {
         steps.skip(1).map(|step| step.name.as_str()).collect()
     }
 
+    /// The plan as it was before it got the fluence maps that it has, latest first; `None` where the history does not reach back so far.
+    pub fn plan_before_maps(&self, plan: usize) -> Option<&Arc<Plan>> {
+        let (mut plans, mut place) = (&self.case().plans, plan);
+        let now = plans.get(plan)?;
+        let has_maps_of_now = |before: &Arc<Plan>| {
+            let same = |beam: &Beam| {
+                let other = before.beams.iter().find(|other| other.number == beam.number);
+                let [own, other] = [Some(beam), other].map(|beam| beam?.fluence.as_ref());
+                own.map(|map| &map.values) == other.map(|map| &map.values)
+            };
+            Arc::ptr_eq(before, now) || now.beams.iter().filter(|b| b.fluence.is_some()).all(same)
+        };
+        for step in self.steps.past().iter().rev() {
+            let kept = step.case.plans.iter().position(|before| Arc::ptr_eq(before, &plans[place]));
+            place = kept.or((step.case.plans.len() == plans.len()).then_some(place))?;
+            plans = &step.case.plans;
+            if !has_maps_of_now(&plans[place]) {
+                return Some(&plans[place]);
+            }
+        }
+        None
+    }
+
     /// Number of steps that can be undone.
     pub fn done(&self) -> usize {
         self.steps.past().len()
@@ -493,6 +516,38 @@ mod tests {
     fn a_wrong_edit_changes_nothing() {
         let mut h = History::default();
         assert_eq!(h.apply(Edit::AddBeam { plan: 3, beam: beam(0.0) }, None), Err(EditError::NoPlan(3)));
+    #[test]
+    fn the_plan_before_its_maps_is_found_through_other_edits() {
+        let map = |value: f32| crate::FluenceMap {
+            axis: crate::MlcAxis::X,
+            rows_mm: vec![0.0, 5.0],
+            first_mm: 0.0,
+            step_mm: 5.0,
+            columns: 1,
+            values: vec![value],
+        };
+        let mut h = History::default();
+        let other = Plan { beams: vec![beam(9.0)], ..Plan::new("Other", "generic-6mv") };
+        let forward = Plan { beams: vec![beam(0.0)], ..Plan::new("P", "generic-6mv") };
+        h.apply(Edit::AddPlan(other), None).unwrap();
+        h.apply(Edit::AddPlan(forward.clone()), None).unwrap();
+        assert_eq!(h.plan_before_maps(1), None, "it has no maps");
+        let optimised = |value: f32| vec![Beam { fluence: Some(map(value)), ..beam(0.0) }];
+        h.apply(Edit::SetFluences { plan: 1, beams: optimised(0.5) }, None).unwrap();
+        let renamed = Plan { name: "Q".to_owned(), ..(*h.case().plans[1]).clone() };
+        h.apply(Edit::SetPlan { plan: 1, value: renamed.clone() }, None).unwrap();
+        h.apply(Edit::AddBeam { plan: 1, beam: Beam { number: 2, ..beam(40.0) } }, None).unwrap();
+        h.apply(Edit::RemovePlan { plan: 0 }, None).unwrap();
+        assert_eq!(h.plan_before_maps(0).map(|plan| &**plan), Some(&forward));
+        h.apply(Edit::SetFluences { plan: 0, beams: optimised(0.7) }, None).unwrap();
+        let before = h.plan_before_maps(0).expect("the maps before");
+        assert_eq!((&*before.name, &before.beams[0]), ("Q", &renamed.beams[0]));
+        h.go_to(3);
+        assert_eq!(h.plan_before_maps(1).map(|plan| &**plan), Some(&forward));
+        assert_eq!(h.plan_before_maps(0), None, "the other plan has none");
+        assert_eq!(h.plan_before_maps(7), None);
+    }
+
         assert!(!h.can_undo());
     }
 

@@ -1,7 +1,10 @@
 //! Live inverse planning: the button, handles on the DVH, weights and locks, and what a case that changes meanwhile gets.
 
 use crate::harness::{Window, folder, said, small_case, until, window};
+use beamsight::analysis::Side;
 use beamsight::app::command::{Command, NewShape, OptimiseAction};
+use beamsight::app::state::Workspace;
+use beamsight::app::state::compare::Source;
 use beamsight::app::state::results::Settings;
 use beamsight::app::state::roi::Shape;
 use beamsight::app::{App, Options};
@@ -403,6 +406,46 @@ fn a_turned_beam_of_an_optimised_plan_is_optimised_again_and_columns_of_others_s
     w.state_mut().command(Command::Undo);
     at_rest(&mut w);
     assert_eq!((plan(w.state()), steps(w.state())), (before, done), "undone, and not optimised again");
+}
+
+#[test]
+fn one_click_compares_with_the_plan_before() {
+    let mut w = planned("optimise_before");
+    show_goals(&mut w);
+    assert!(w.query_by_label("Compare with before").is_none(), "there is nothing before");
+    let (forward, dose) = (plan(w.state()), mean(w.state(), "Cord"));
+    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    at_rest(&mut w);
+    let (optimised, done) = (plan(w.state()), steps(w.state()));
+    show_goals(&mut w);
+    w.get_by_label("Compare with before").click();
+    w.run_steps(3);
+    let state = &w.state().state;
+    assert_eq!((state.workspace, state.plan, steps(w.state())), (Workspace::Compare, 0, done + 1));
+    assert_eq!(state.compare.sides, [1, 0].map(|plan| Some(Source::Plan(plan))));
+    let before = (*state.case().plans[1]).clone();
+    assert_eq!(before.name, "Test before optimisation");
+    assert_eq!(Plan { name: forward.name.clone(), ..before }, forward);
+    // Each dose is worth what it is: nothing that is compared with fluence is final.
+    until(&mut w, "both doses", |app| app.is_settled() && app.state.results.pair().is_some());
+    let results = &w.state().state.results;
+    let status = |side| results.side(side).expect("a dose").status;
+    assert_eq!([Side::A, Side::B].map(status), [DoseStatus::Final, DoseStatus::Partial]);
+    assert_eq!(results.pair_status(), Some(DoseStatus::Partial));
+    let cord = w.state().state.case().structures.by_name("Cord").expect("an organ").number;
+    let own = results.side_dvh(Side::A, cord).expect("a DVH").mean_gy();
+    assert!((own - dose).abs() < 1e-6, "the dose before: {own} for {dose}");
+    // A second click finds the plan that the first one added, and undo takes that away.
+    w.state_mut().command(Command::Workspace(Workspace::Plan));
+    w.run_steps(3);
+    show_goals(&mut w);
+    w.get_by_label("Compare with before").click();
+    w.run_steps(3);
+    assert_eq!((w.state().state.case().plans.len(), steps(w.state())), (2, done + 1));
+    w.state_mut().command(Command::Undo);
+    at_rest(&mut w);
+    let state = &w.state().state;
+    assert_eq!((state.case().plans.len(), plan(w.state())), (1, optimised));
 }
 
 #[test]

@@ -8,4 +8,6 @@ pub enum OptimiseAction {
     Stop,
     /// Ends the run, and takes back the drag that began it.
     TakeBack,
+    /// Compares the plan as it was before its fluence maps (A), which is added to the plans, with the plan (B).
+    CompareBefore,
 }

@@ -2,10 +2,11 @@
 
 use crate::command::OptimiseAction;
 use crate::jobs::Requests;
+use crate::state::compare::Source;
 use crate::state::optimise::{GoalDrag, with_maps};
 use crate::state::slot::Slot;
-use crate::state::{NoticeKind, State};
-use case::{Beam, Edit, Goal};
+use crate::state::{NoticeKind, State, Workspace};
+use case::{Beam, Edit, Goal, Plan};
 use std::sync::Arc;
 
 impl Requests<'_> {
@@ -18,6 +19,7 @@ impl Requests<'_> {
             },
             OptimiseAction::Stop => self.stop_run(),
             OptimiseAction::TakeBack => _ = self.take_back_run(),
+            OptimiseAction::CompareBefore => self.state.compare_with_before(),
         }
     }
 
@@ -81,6 +83,26 @@ impl State {
         }
         self.optimise.applied = self.case().plans.get(plan).cloned();
         self.optimise.answered = self.optimise_query_of(plan).ok();
+    }
+
+    /// Opens Compare with the plan before its maps as A and the plan on show as B. The plan before becomes a plan of the case, once.
+    fn compare_with_before(&mut self) {
+        let Some(before) = self.plan_before_maps() else { return };
+        let unnamed = |plan: &Plan| Plan { name: String::new(), uid: None, ..plan.clone() };
+        let wanted = unnamed(before);
+        let there = self.case().plans.iter().position(|plan| unnamed(plan) == wanted);
+        let place = there.unwrap_or_else(|| {
+            let shown = self.plan().map_or("", |plan| &plan.name);
+            let name = self.free_plan_name(&format!("{shown} before optimisation"));
+            let place = self.case().plans.len();
+            self.edit(Edit::AddPlan(Plan { name, ..wanted }), None);
+            if let Some(engine) = self.results.engines.get(&self.plan).copied() {
+                self.results.engines.insert(place, engine);
+            }
+            place
+        });
+        self.compare.sides = [place, self.plan].map(|plan| Some(Source::Plan(plan)));
+        self.workspace = Workspace::Compare;
     }
 
     /// Nothing of a run is left, but its columns.

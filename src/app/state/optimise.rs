@@ -169,6 +169,12 @@ impl State {
         self.optimise.is_running() || self.plan().is_some_and(|plan| plan.beams.iter().any(has_map))
     }
 
+    /// The plan on show as it was before it got the maps that it has, while none are being found.
+    pub fn plan_before_maps(&self) -> Option<&Plan> {
+        let before = self.history.plan_before_maps(self.plan).filter(|_| !self.optimise.is_running());
+        before.map(|plan| &**plan)
+    }
+
     /// The optimiser's dose, where the DVHs and goals show it in place of the dose of the case.
     pub fn optimisers_dose(&self) -> Option<&Optimum> {
         self.optimise.on_view.as_deref()

@@ -18,6 +18,17 @@ pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if start.on_disabled_hover_text(why).clicked() {
             push(OptimiseAction::Start);
         }
+        if let Some(before) = state.plan_before_maps() {
+            let compare = ui.add(Button::new(RichText::new("Compare with before").small()));
+            let has_maps = before.beams.iter().any(|beam| beam.fluence.is_some());
+            let hint = match has_maps {
+                true => "Opens Compare: A the plan with the fluences before, B the plan as it is",
+                false => "Opens Compare: A the plan before the optimisation, B the plan as it is",
+            };
+            if compare.on_hover_text(hint).clicked() {
+                push(OptimiseAction::CompareBefore);
+            }
+        }
         return;
     }
     let stop = ui.add(Button::new(RichText::new("Stop").small())).accessible_name("Stop optimising");
