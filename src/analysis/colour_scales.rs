@@ -19,6 +19,16 @@ pub const GAMMA_COLOURS: [Rgb; 3] = [Rgb([24, 78, 168]), Rgb([250, 250, 250]), R
 /// Rim of the failing voxels.
 pub const FAILING: Rgb = Rgb([255, 60, 0]);
 
+/// Colours of no fluence, of half and of the greatest: lighter throughout.
+const FLUENCE_COLOURS: [Rgb; 3] = [Rgb([40, 60, 150]), Rgb([200, 60, 120]), Rgb([255, 225, 90])];
+
+/// Colour of a fluence, part of the greatest of its map.
+pub fn fluence_colour(part: f64) -> Rgb {
+    let [none, half, most] = FLUENCE_COLOURS;
+    let at = 2.0 * part.clamp(0.0, 1.0);
+    if at > 1.0 { mixed(half, most, at - 1.0) } else { mixed(none, half, at) }
+}
+
 /// Colour of a difference at a share -1 to 1 of the scale, as in `kernels/compare.wgsl`.
 pub fn difference_colour(share: f64) -> Rgb {
     let t = share.abs().min(1.0) * 2.0;
@@ -67,6 +77,14 @@ mod tests {
         assert_eq!(gamma_colour(1.0, 2.0), GAMMA_COLOURS[1]);
         assert_eq!([gamma_colour(0.0, 2.0), gamma_colour(5.0, 2.0)], [GAMMA_COLOURS[0], GAMMA_COLOURS[2]]);
         assert!(blue(gamma_colour(1.001, 2.0)) < -20, "what just fails is not white");
+    }
+
+    #[test]
+    fn more_fluence_is_lighter() {
+        let light = |Rgb([r, g, b]): Rgb| 0.3 * f64::from(r) + 0.6 * f64::from(g) + 0.1 * f64::from(b);
+        let all: Vec<f64> = (0..=20).map(|n| light(fluence_colour(f64::from(n) / 20.0))).collect();
+        assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{all:?}");
+        assert_eq!(fluence_colour(-1.0), fluence_colour(0.0));
     }
 
     #[test]

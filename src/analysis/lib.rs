@@ -50,7 +50,7 @@ pub use clearance::{
 };
 pub use clusters::{Cluster, clusters};
 pub use colour_scales::{
-    DIVERGING, FAILING, GAMMA_COLOURS, difference_colour, gamma_colour, signed_gamma_colour,
+    DIVERGING, FAILING, GAMMA_COLOURS, difference_colour, fluence_colour, gamma_colour, signed_gamma_colour,
 };
 pub use compare::{PairError, check_pair, combined, unit_remark};
 pub use couch::{

@@ -65,6 +65,18 @@ impl FluenceMap {
         [[self.first_mm, self.first_mm + self.columns as f64 * self.step_mm], v]
     }
 
+    /// The beamlet at a place (u, v), mm.
+    pub fn beamlet_at(&self, [u, v]: [f64; 2]) -> Option<usize> {
+        let column = ((u - self.first_mm) / self.step_mm).floor();
+        let row = self.rows_mm.windows(2).position(|side| side[0] <= v && v < side[1])?;
+        (column >= 0.0 && column < self.columns as f64).then(|| row * self.columns + column as usize)
+    }
+
+    /// Fluence at a place (u, v), mm.
+    pub fn value_at(&self, place_mm: [f64; 2]) -> Option<f32> {
+        self.values.get(self.beamlet_at(place_mm)?).copied()
+    }
+
     /// Jaws round the whole map.
     pub fn jaws(&self) -> Jaws {
         let [u, v] = self.reach_mm();
@@ -122,6 +134,11 @@ mod tests {
         assert_eq!(map.sides_mm(0), [[-5.0, -2.5], [-10.0, -5.0]]);
         assert_eq!(map.sides_mm(11), [[2.5, 5.0], [0.0, 10.0]]);
         assert_eq!(map.reach_mm(), [[-5.0, 5.0], [-10.0, 10.0]]);
+        let middle = |beamlet: usize| map.sides_mm(beamlet).map(|[low, high]| 0.5 * (low + high));
+        assert!((0..12).all(|beamlet| map.beamlet_at(middle(beamlet)) == Some(beamlet)));
+        for beside in [[-5.1, 0.0], [5.0, 0.0], [0.0, -10.1], [0.0, 10.0], [f64::NAN, 0.0]] {
+            assert_eq!(map.beamlet_at(beside), None, "{beside:?}");
+        }
     }
 
     /// Every number of a map may lie.

@@ -133,13 +133,7 @@ impl Beamlets {
     pub fn carried(&self, from: &FluenceMap) -> Vec<f64> {
         let Some(map) = &self.beam.fluence else { return Vec::new() };
         let place = |at: usize| map.sides_mm(at).map(|[low, high]| 0.5 * (low + high));
-        let value = |[u, v]: [f64; 2]| {
-            let column = ((u - from.first_mm) / from.step_mm).floor();
-            let row = from.rows_mm.windows(2).position(|side| side[0] <= v && v < side[1])?;
-            let inside = column >= 0.0 && column < from.columns as f64;
-            inside.then(|| f64::from(from.values[row * from.columns + column as usize]))
-        };
-        self.active.iter().map(|at| value(place(*at)).unwrap_or_default()).collect()
+        self.active.iter().map(|at| f64::from(from.value_at(place(*at)).unwrap_or_default())).collect()
     }
 
     /// Pairs of active beamlets, by their index among them, that lie beside each other along the leaf's travel.

@@ -1,12 +1,13 @@
 //! The report of a plan: pictures, beams with their apertures, DVHs and goals of a dose, and what that dose is worth.
 
+mod apertures;
 mod pages;
 
 use super::picture::Pictures;
 use super::room::RoomLook;
 use super::{Curve, DoseFacts, save};
 use analysis::{Dvh, GoalRow, Metric, is_computed, met_text};
-use case::{Beam, ControlPoint, Dose, DoseStatus, Mlc, Plan, Structure};
+use case::{Beam, ControlPoint, Dose, DoseStatus, FluenceMap, Mlc, Plan, Structure};
 use std::path::Path;
 
 /// Contents of the report of a plan.
@@ -77,6 +78,8 @@ pub struct BeamFacts {
     pub control_points: usize,
     pub isocentre_mm: [f64; 3],
     pub mlc: Option<Mlc>,
+    /// What stands in the place of leaves.
+    pub fluence: Option<FluenceMap>,
     /// Per fraction, as delivered: after normalisation, where that is known.
     pub mu: f64,
     pub is_normalised: bool,
@@ -98,6 +101,7 @@ impl BeamFacts {
             control_points: beam.control_points.len(),
             isocentre_mm: beam.isocentre_mm.to_array(),
             mlc: beam.mlc.clone(),
+            fluence: beam.fluence.clone(),
             mu: beam.mu * factor.unwrap_or(1.0),
             is_normalised: plan.normalisation.is_none() || factor.is_some(),
             left_out: (!is_computed(beam))

@@ -3,11 +3,9 @@
 use super::bev::BevPlane;
 use super::overlay::{Anchor, text};
 use crate::theme;
+use analysis::fluence_colour;
 use case::{FluenceMap, Jaws, MlcAxis};
-use egui::{Color32, Painter, Rect, lerp, pos2, vec2};
-
-/// Colours of no fluence, of half and of the greatest.
-const STOPS: [[f32; 3]; 3] = [[40.0, 60.0, 150.0], [200.0, 60.0, 120.0], [255.0, 225.0, 90.0]];
+use egui::{Color32, Painter, Rect, pos2, vec2};
 
 /// How much of the patient behind the map is seen.
 const OPACITY: f32 = 0.62;
@@ -15,13 +13,8 @@ const OPACITY: f32 = 0.62;
 /// Steps of the bar that tells the colours.
 const BAR_STEPS: u16 = 24;
 
-/// Colour of a fluence, part of the greatest.
 fn colour(part: f32) -> Color32 {
-    let at = 2.0 * part.clamp(0.0, 1.0);
-    let (low, high) = if at < 1.0 { (STOPS[0], STOPS[1]) } else { (STOPS[1], STOPS[2]) };
-    let share = if at < 1.0 { at } else { at - 1.0 };
-    let [r, g, b] = [0, 1, 2].map(|n| lerp(low[n]..=high[n], share) as u8);
-    Color32::from_rgb(r, g, b)
+    theme::colour(fluence_colour(f64::from(part)))
 }
 
 /// Draws the beamlets that have fluence, and a bar of their colours.
@@ -44,20 +37,4 @@ pub(super) fn draw(painter: &Painter, plane: &BevPlane, map: &FluenceMap) {
     }
     let words = format!("fluence 0 to {most:.2}");
     text(painter, place + vec2(48.0, 16.0), Anchor::Middle, &words, 11.0, theme::IMAGE.text);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn more_fluence_is_brighter() {
-        let light = |part: f32| {
-            let c = colour(part);
-            0.3 * f32::from(c.r()) + 0.6 * f32::from(c.g()) + 0.1 * f32::from(c.b())
-        };
-        let all: Vec<f32> = (0..=20_u8).map(|n| light(f32::from(n) / 20.0)).collect();
-        assert!(all.windows(2).all(|pair| pair[0] <= pair[1]), "{all:?}");
-        assert_eq!((colour(-1.0), colour(f32::NAN.max(0.0))), (colour(0.0), colour(0.0)));
-    }
 }

@@ -1,13 +1,11 @@
 //! The report of a plan as PDF pages.
 
+use super::apertures::apertures;
 use super::{BeamFacts, PlanReport};
 use crate::pdf::Type;
-use crate::pen::{
-    HAIR, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut, letters, levels,
-};
+use crate::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut, letters, levels};
 use crate::picture::Subject;
 use analysis::{Metric, Side, Verdict};
-use case::MlcAxis;
 use geometry::AnatomicalPlane;
 
 /// Pixels per point of the pictures.
@@ -204,64 +202,6 @@ fn room(pen: &mut Pen, report: &PlanReport) {
     pen.document.image([LEFT, top], size, crate::room::draw(&room.look));
     pen.y = top + size[1];
     pen.line(&room.words, SMALL);
-}
-
-/// The aperture of each beam at its first control point, seen from the source.
-fn apertures(pen: &mut Pen, report: &PlanReport) {
-    if report.beams.is_empty() {
-        return;
-    }
-    let (across, gap) = (4, 10.0);
-    let side = (RIGHT - LEFT - 3.0 * gap) / across as f32;
-    pen.room(side + 70.0);
-    pen.heading("Apertures seen from the source, first control point");
-    for row in report.beams.chunks(across) {
-        pen.room(side + 24.0);
-        let top = pen.y + 16.0;
-        for (n, beam) in row.iter().enumerate() {
-            aperture(pen, beam, [LEFT + n as f32 * (side + gap), top], side);
-        }
-        pen.y = top + side + 6.0;
-    }
-}
-
-fn aperture(pen: &mut Pen, beam: &BeamFacts, [left, top]: [f32; 2], side: f32) {
-    let jaws = beam.start.jaws;
-    let widest = [jaws.x, jaws.y].into_iter().flatten().map(f64::abs).fold(20.0, f64::max) + 15.0;
-    // Device x to the right and y up, as the beam's-eye view has them.
-    let at = |[x, y]: [f64; 2]| {
-        let share = |mm: f64| ((mm.clamp(-widest, widest) / widest) as f32 + 1.0) * 0.5 * side;
-        [left + share(x), top + side - share(y)]
-    };
-    let caption = match beam.control_points {
-        1 => beam.name.clone(),
-        count => format!("{} (1 of {count})", beam.name),
-    };
-    pen.document.text(left, top - 3.0, &cut(&caption, SMALL, side), SMALL);
-    let frame = |pen: &mut Pen, [x0, x1]: [f64; 2], [y0, y1]: [f64; 2], width, colour| {
-        let corners = [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]].map(at);
-        pen.document.path(&corners, width, colour, false);
-    };
-    frame(pen, [-widest, widest], [-widest, widest], 0.4, HAIR);
-    pen.document.path(&[at([-widest, 0.0]), at([widest, 0.0])], 0.3, HAIR, true);
-    pen.document.path(&[at([0.0, -widest]), at([0.0, widest])], 0.3, HAIR, true);
-    if let Some(mlc) = &beam.mlc {
-        for bank in 0..2 {
-            let mut edge: Vec<[f32; 2]> = Vec::new();
-            for (pair, tips) in mlc.boundaries_mm.windows(2).zip(&beam.start.leaves_mm) {
-                for across in [pair[0], pair[1]] {
-                    edge.push(at(match mlc.axis {
-                        MlcAxis::X => [tips[bank], across],
-                        MlcAxis::Y => [across, tips[bank]],
-                    }));
-                }
-            }
-            pen.document.path(&edge, 0.8, [33, 102, 172], false);
-        }
-    }
-    frame(pen, jaws.x, jaws.y, 1.2, INK);
-    let size = format!("{:.0} mm", 2.0 * widest);
-    pen.document.text_right(left + side - 2.0, top + side - 3.0, &size, Type { size: 6.5, ..SMALL });
 }
 
 fn structures(pen: &mut Pen, report: &PlanReport) {
