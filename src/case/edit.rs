@@ -324,6 +324,10 @@ impl Case {
     pub fn bind_references(&mut self) {
         let structures = Arc::clone(&self.structures);
         for plan in &mut self.plans {
+            let objectives = plan.objectives.bound_to(&structures);
+            if objectives != plan.objectives {
+                Arc::make_mut(plan).objectives = objectives;
+            }
             let Some(now) = &plan.normalisation else { continue };
             let Some((name, number)) = now.structure() else { continue };
             let number = number.filter(|n| structures.by_number(*n).is_some());
@@ -513,10 +517,6 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_edit_changes_nothing() {
-        let mut h = History::default();
-        assert_eq!(h.apply(Edit::AddBeam { plan: 3, beam: beam(0.0) }, None), Err(EditError::NoPlan(3)));
-    #[test]
     fn the_plan_before_its_maps_is_found_through_other_edits() {
         let map = |value: f32| crate::FluenceMap {
             axis: crate::MlcAxis::X,
@@ -548,6 +548,10 @@ mod tests {
         assert_eq!(h.plan_before_maps(7), None);
     }
 
+    #[test]
+    fn a_wrong_edit_changes_nothing() {
+        let mut h = History::default();
+        assert_eq!(h.apply(Edit::AddBeam { plan: 3, beam: beam(0.0) }, None), Err(EditError::NoPlan(3)));
         assert!(!h.can_undo());
     }
 

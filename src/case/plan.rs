@@ -1,6 +1,6 @@
 //! A plan: beams on a machine, a prescription.
 
-use super::{Beam, Normalisation};
+use super::{Beam, FluenceObjectives, Normalisation};
 use geometry::PatientPosition;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,8 @@ pub struct Plan {
     /// Doses shown are those of all fractions.
     pub fractions: u32,
     pub normalisation: Option<Normalisation>,
+    #[serde(default, skip_serializing_if = "FluenceObjectives::is_usual")]
+    pub objectives: FluenceObjectives,
     pub beams: Vec<Beam>,
     /// SOP instance UID where it came from DICOM.
     pub uid: Option<String>,
@@ -35,6 +37,7 @@ impl Plan {
             prescription_gy: None,
             fractions: 1,
             normalisation: None,
+            objectives: FluenceObjectives::default(),
             beams: Vec::new(),
             uid: None,
             remarks: Vec::new(),

@@ -80,6 +80,7 @@ fn plan_change(now: &Plan, next: &Plan) -> String {
         (now.prescription_gy != next.prescription_gy, "Change prescription"),
         (now.fractions != next.fractions, "Change fractions"),
         (now.normalisation != next.normalisation, "Change normalisation"),
+        (now.objectives != next.objectives, "Change objectives"),
         (now.machine != next.machine, "Change machine"),
         (now.position != next.position, "Change patient position"),
         (now.beams != next.beams, "Change beams"),

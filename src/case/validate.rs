@@ -137,7 +137,7 @@ impl Plan {
         let (from, to) = bounds::FRACTIONS.into_inner();
         within("fractions", f64::from(self.fractions), &(f64::from(from)..=f64::from(to)))?;
         self.normalisation.as_ref().map_or(Ok(()), Normalisation::check)?;
-        Ok(())
+        self.objectives.numbers().into_iter().try_for_each(|(key, value, range)| within(key, value, &range))
     }
 
     /// The first fault of a beam, with the beam's index. A beam that is only shown may lack anything but a number of its

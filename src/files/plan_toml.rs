@@ -4,8 +4,8 @@ mod turns;
 
 use crate::replace_file;
 use case::{
-    Bank, Beam, ControlPoint, FluenceMap, Jaws, Mlc, MlcAxis, Normalisation, NormalisedAt, NormalisedDose,
-    Plan, PlanFault, Radiation, bounds,
+    Bank, Beam, ControlPoint, FallOff, FluenceMap, FluenceObjectives, Jaws, Mlc, MlcAxis,
+    Normalisation, NormalisedAt, NormalisedDose, Plan, PlanFault, Radiation, UniformDose, bounds,
 };
 use geometry::{PatientPosition, wrapped_deg};
 use glam::DVec3;
@@ -50,6 +50,8 @@ struct PlanFile<B> {
     prescription_gy: Option<f64>,
     fractions: Option<u32>,
     normalisation: Option<Normalisation>,
+    #[serde(default)]
+    objectives: FluenceObjectives,
     mlc: Option<Mlc>,
     #[serde(default = "Vec::new")]
     beam: Vec<B>,
@@ -147,6 +149,7 @@ pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan,
     plan.prescription_gy = file.prescription_gy;
     plan.fractions = file.fractions.unwrap_or(1);
     plan.normalisation = file.normalisation;
+    plan.objectives = file.objectives;
     if let Some(problem) = plan.own_fault() {
         return Err(fault(0, problem.to_string()));
     }
@@ -301,6 +304,24 @@ fn plan_text(out: &mut String, plan: &Plan) -> std::fmt::Result {
         };
         writeln!(out, "normalisation = {{ {at}, {dose} }}")?;
     }
+    if !plan.objectives.is_usual() {
+        objectives_text(out, &plan.objectives)?;
+    }
+    Ok(())
+}
+
+fn objectives_text(out: &mut String, of: &FluenceObjectives) -> std::fmt::Result {
+    let FallOff { percent_per_mm, far_percent, weight } = of.fall_off;
+    writeln!(out, "\n[objectives]\nsmoothness = {:?}", of.smoothness)?;
+    let shape = format!("percent_per_mm = {percent_per_mm:?}, far_percent = {far_percent:?}");
+    writeln!(out, "fall_off = {{ {shape}, weight = {weight:?} }}")?;
+    for UniformDose { structure, dose_gy, weight, .. } in &of.uniform {
+        let structure = quoted(structure);
+        writeln!(
+            out,
+            "[[objectives.uniform]]\nstructure = {structure}\ndose_gy = {dose_gy:?}\nweight = {weight:?}"
+        )?;
+    }
     Ok(())
 }
 
@@ -425,6 +446,33 @@ jaws_mm = { x = [-50.0, 50.0], y = [-50.0, 50.0] }
             want.uid = None;
             want.name = "two \"words\"\n".to_owned();
             assert_eq!(plan(&to_text(&want).unwrap()).unwrap(), want);
+        }
+    }
+
+    #[test]
+    fn objectives_come_back_and_those_that_cannot_be_are_refused() {
+        let mut want = plan(AP).unwrap();
+        want.objectives.smoothness = 0.1 + 0.2;
+        want.objectives.fall_off.far_percent = 30.0;
+        for (structure, dose_gy) in [("PTV", 60.0), ("a \"b\"", 50.5)] {
+            let uniform = UniformDose { structure: structure.to_owned(), number: None, dose_gy, weight: 2.0 };
+            want.objectives.uniform.push(uniform);
+        }
+        let text = to_text(&want).unwrap();
+        assert_eq!(plan(&text).unwrap(), want);
+        assert!(
+            !to_text(&plan(AP).unwrap()).unwrap().contains("objectives"),
+            "the usual ones are not written"
+        );
+        for (from, to, word) in [
+            ("far_percent = 30.0", "far_percent = nan", "objectives.fall_off.far_percent"),
+            ("far_percent = 30.0", "far_percent = 30.0, near = 1", "near"),
+            ("weight = 0.1", "weight = -0.1", "objectives.fall_off.weight"),
+            ("dose_gy = 60.0", "dose_gy = inf", "objectives.uniform.dose_gy"),
+            ("dose_gy = 60.0", "gy = 60.0", "gy"),
+        ] {
+            let why = plan(&text.replacen(from, to, 1)).unwrap_err();
+            assert!(text.contains(from) && why.contains(word), "{why}");
         }
     }
 

@@ -88,7 +88,7 @@ pub fn optimise(
             step?;
         }
     }
-    let doses_gy = optimiser.doses_gy();
+    let (doses_gy, smoothness) = (optimiser.doses_gy(), optimiser.smoothness());
     Ok(Optimised {
         plan: optimiser.with_maps(&optimiser.fluences),
         beamlets: optimiser.setup.places(),
@@ -96,7 +96,7 @@ pub fn optimise(
         rows: optimiser.setup.rows,
         objectives: optimiser.objectives,
         reference_gy,
-        smoothness: Optimiser::smoothness(),
+        smoothness,
         neighbours: optimiser.neighbours,
         offset_gy: optimiser.offset_gy,
         fluences: optimiser.fluences,

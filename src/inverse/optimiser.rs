@@ -6,7 +6,7 @@ use super::columns::{BeamColumns, Columns};
 use super::objective::Objective;
 use super::problem::Problem;
 use super::rows::{RowSet, Rows};
-use super::setup::{CORRECTION, Field, Inputs, Setup, completed};
+use super::setup::{CORRECTION, Field, Inputs, Setup, completed, is_of_fall_off};
 use super::solve::{Stop, solve};
 use super::tails::{between, move_tails};
 use analysis::{Dvh, UNIT_MU};
@@ -27,7 +27,7 @@ const MOST_PASSES: usize = 8;
 /// The true dose has come to rest where it moves by less in the targets, part of the reference dose.
 const AT_REST: f64 = 0.001;
 
-/// Weight of the squared steps between neighbours of a map: large steps cost monitor units and gain little.
+/// Weight of the squared steps between neighbours of a map for a smoothness of weight 1.
 const SMOOTHNESS: f64 = 1e-4;
 
 /// Progress of an optimisation while it runs.
@@ -57,6 +57,9 @@ pub struct Snapshot {
     pub doses_gy: Vec<f32>,
     /// Part of the whole that each of the objectives asked for has, in their order.
     pub shares: Vec<f64>,
+    /// Parts of the fall-off round the targets and of the smoothness.
+    pub fall_off_share: f64,
+    pub smoothness_share: f64,
     pub objective: f64,
     pub evaluations: u64,
 }
@@ -208,9 +211,14 @@ impl Optimiser {
         Ok(())
     }
 
+    /// Objectives that no goal stands for are those of a plan with the same beams from the next objectives on.
+    pub fn set_plan(&mut self, plan: &Plan) {
+        self.setup.plan = plan.clone();
+    }
+
     /// Goes on from the maps of a plan with the same beams.
     pub fn restart(&mut self, plan: &Plan) {
-        self.setup.plan = plan.clone();
+        self.set_plan(plan);
         self.fluences.clear();
         (self.phase, self.pass, self.ends) = (Phase::Solve, 0, false);
         self.is_judged = self.setup.judged.is_none();
@@ -273,7 +281,7 @@ impl Optimiser {
             self.rows(),
             &self.objectives,
             &self.neighbours,
-            SMOOTHNESS,
+            self.smoothness(),
             self.reference_gy,
         );
         problem.set_offset(self.offset_gy.clone());
@@ -332,10 +340,18 @@ impl Optimiser {
 
     fn snapshot_of(&self, problem: &Problem<'_>, x: &[f64], objective: f64, evaluations: u64) -> Snapshot {
         let doses_gy = problem.doses(x);
-        let values = problem.values(&doses_gy);
-        let whole: f64 = values.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-        let shares = values.iter().take(self.asked).map(|value| value / whole).collect();
-        Snapshot { plan: self.with_maps(x), doses_gy, shares, objective, evaluations }
+        let (values, smoothness) = (problem.values(&doses_gy), problem.smoothness_value(x));
+        let whole = (values.iter().sum::<f64>() + smoothness).max(f64::MIN_POSITIVE);
+        let of_fall_off = self.objectives.iter().zip(&values).filter(|(of, _)| is_of_fall_off(of));
+        Snapshot {
+            plan: self.with_maps(x),
+            doses_gy,
+            shares: values.iter().take(self.asked).map(|value| value / whole).collect(),
+            fall_off_share: of_fall_off.map(|(_, value)| value / whole).sum(),
+            smoothness_share: smoothness / whole,
+            objective,
+            evaluations,
+        }
     }
 
     /// Gy of each row.
@@ -414,8 +430,8 @@ impl Optimiser {
         plan
     }
 
-    pub(super) fn smoothness() -> f64 {
-        SMOOTHNESS
+    pub(super) fn smoothness(&self) -> f64 {
+        SMOOTHNESS * self.setup.plan.objectives.smoothness
     }
 }
 

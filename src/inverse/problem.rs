@@ -78,6 +78,12 @@ impl<'a> Problem<'a> {
         self.terms.iter().map(|term| term.at(doses).0).collect()
     }
 
+    /// The weighed value of the smoothness.
+    pub fn smoothness_value(&self, fluences: &[f64]) -> f64 {
+        let weight = self.smoothness / self.neighbours.len().max(1) as f64;
+        self.neighbours.iter().map(|[a, b]| weight * (fluences[*a] - fluences[*b]).powi(2)).sum()
+    }
+
     /// The objective, and its gradient by the fluences.
     pub fn evaluate(&self, fluences: &[f64], gradient: &mut Vec<f64>) -> f64 {
         let doses = self.doses(fluences);

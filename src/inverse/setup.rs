@@ -14,12 +14,8 @@ use physics::{Machine, Patient};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Shells round the targets, mm, and the dose that each may have, part of the reference dose: a fall-off of 3 % a mm to a quarter.
-/// Chosen.
+/// Shells round the targets, mm: the dose of each falls off by that of its inner side. Chosen.
 pub(super) const SHELLS_MM: [f64; 6] = [3.0, 10.0, 20.0, 35.0, 60.0, 1000.0];
-const FALL_OFF_PER_MM: f64 = 0.05;
-const FAR_PART: f64 = 0.25;
-const FALL_OFF_WEIGHT: f64 = 0.1;
 
 /// Spacing of the grid on which distances to the targets are computed, mm at least.
 const DISTANCE_MM: f64 = 5.0;
@@ -258,7 +254,7 @@ impl Setup {
     }
 }
 
-/// Objectives with those that every plan has: the reference dose in targets that none names, and the fall-off round all targets.
+/// Objectives with those that every plan has: the reference dose in targets that none names, and last the fall-off round all targets.
 pub(super) fn completed(mut objectives: Vec<Objective>, setup: &Setup, reference_gy: f64) -> Vec<Objective> {
     let of = |structure: &str, aim, gy, weight| Objective {
         structure: structure.to_owned(),
@@ -268,18 +264,24 @@ pub(super) fn completed(mut objectives: Vec<Objective>, setup: &Setup, reference
         asked: None,
     };
     for Region { name, .. } in setup.targets() {
-        if !objectives.iter().any(|o| o.structure == *name) {
+        if !objectives.iter().any(|o| o.structure == *name && o.weight > 0.0) {
             objectives.push(of(name, super::Aim::Deviation, reference_gy, 1.0));
         }
     }
+    let fall_off = setup.plan.objectives.fall_off;
     for shell in SHELLS_MM.windows(2) {
         let name = shell_name(shell);
         if setup.rows.set(&name).is_some() {
-            let part = FAR_PART + (1.0 - FAR_PART) * (-FALL_OFF_PER_MM * shell[0]).exp();
-            objectives.push(of(&name, super::Aim::Over, part * reference_gy, FALL_OFF_WEIGHT));
+            let gy = fall_off.part_at(shell[0]) * reference_gy;
+            objectives.push(of(&name, super::Aim::Over, gy, fall_off.weight));
         }
     }
     objectives
+}
+
+/// Whether an objective is part of the fall-off.
+pub(super) fn is_of_fall_off(objective: &Objective) -> bool {
+    SHELLS_MM.windows(2).any(|shell| objective.structure == shell_name(shell))
 }
 
 fn shell_name(shell: &[f64]) -> String {

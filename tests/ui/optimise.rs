@@ -1,14 +1,15 @@
 //! Live inverse planning: the button, handles on the DVH, weights and locks, and what a case that changes meanwhile gets.
 
-use crate::harness::{Window, folder, said, small_case, until, window};
+use crate::harness::{Window, fill_in, folder, said, small_case, until, window};
 use beamsight::analysis::Side;
 use beamsight::app::command::{Command, NewShape, OptimiseAction};
-use beamsight::app::state::Workspace;
 use beamsight::app::state::compare::Source;
 use beamsight::app::state::results::Settings;
 use beamsight::app::state::roi::Shape;
+use beamsight::app::state::Workspace;
 use beamsight::app::{App, Options};
 use beamsight::case::{Beam, DoseStatus, Edit, Goal, Jaws, Plan, Structure, StructureKind};
+use beamsight::report::plan::PlanReport;
 use eframe::egui::{Key, Pos2, vec2};
 use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;
@@ -374,12 +375,7 @@ fn a_lock_keeps_a_goal_and_weights_are_kept_with_the_goals() {
     assert!(cord(w.state()) > locked + 0.01, "{} without the lock, {locked} with it", cord(w.state()));
     // A slider's drag is one step, with the maps that answer it.
     let done = steps(w.state());
-    let rect = w.get_by_label("Weight of Cord: Dmean <= 0.5 Gy").rect();
-    let at = |part: f32| Pos2::new(rect.left() + part * rect.width(), rect.center().y);
-    take(&mut w, at(0.5));
-    w.hover_at(at(0.9));
-    w.run_steps(2);
-    no_button(&mut w, at(0.9));
+    slide(&mut w, "Weight of Cord: Dmean <= 0.5 Gy", 0.9);
     at_rest(&mut w);
     assert!(w.state().state.goals()[1].weight() > 5.0, "{}", w.state().state.goals()[1]);
     assert_eq!(steps(w.state()), done + 1);
@@ -446,6 +442,116 @@ fn one_click_compares_with_the_plan_before() {
     at_rest(&mut w);
     let state = &w.state().state;
     assert_eq!((state.case().plans.len(), plan(w.state())), (1, optimised));
+}
+
+/// Drags a slider to a part of its width.
+fn slide(w: &mut Window, name: &str, part: f32) {
+    let rect = w.get_by_label(name).rect();
+    let at = |part: f32| Pos2::new(rect.left() + part * rect.width(), rect.center().y);
+    take(w, at(0.5));
+    w.hover_at(at(part));
+    w.run_steps(2);
+    no_button(w, at(part));
+}
+
+#[test]
+fn objectives_that_no_goal_stands_for_are_changed_weighed_and_removed() {
+    let mut w = planned("optimise_objectives");
+    show_goals(&mut w);
+    assert!(w.query_by_label("Add objective").is_none(), "a forward plan minimises nothing");
+    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    at_rest(&mut w);
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    // The mean squared distance from 2 Gy.
+    let spread = |app: &App| -> f64 {
+        let curves = app.state.curves_on_view();
+        let ptv = curves.iter().find(|(s, _)| s.name == "PTV").expect("a curve").1;
+        (0..50).map(|n| (ptv.dose_at_percent(1.0 + 2.0 * f64::from(n)) - 2.0).powi(2) / 50.0).sum()
+    };
+    let (before, done, wide) = (plan(w.state()), steps(w.state()), spread(w.state()));
+    // One dose throughout the target makes it more even; a click, its maps and its name are one step.
+    w.get_by_label("Add objective").click();
+    w.run_steps(3);
+    w.get_by_label("Uniform dose in PTV").click();
+    w.run_steps(3);
+    let ptv = w.state().state.case().structures.by_name("PTV").expect("a target").number;
+    let uniform = |app: &App| plan(app).objectives.uniform.clone();
+    assert_eq!((uniform(w.state())[0].number, uniform(w.state())[0].dose_gy), (Some(ptv), 2.0));
+    assert_eq!(w.state().state.history.names().last(), Some(&"Change objectives of plan Test"));
+    at_rest(&mut w);
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    let slid = steps(w.state());
+    slide(&mut w, "Weight of PTV: uniform", 0.95);
+    at_rest(&mut w);
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    assert!(uniform(w.state())[0].weight > 10.0, "{:?}", uniform(w.state()));
+    assert_eq!(steps(w.state()), slid + 1, "a drag is one step with its maps");
+    assert!(spread(w.state()) < 0.9 * wide, "{} of {wide}", spread(w.state()));
+    let shares = w.state().state.other_shares().expect("shares");
+    let goals: f64 =
+        (0..2).map(|goal| *w.state().state.goal_share(goal).expect("a share").as_ref().expect("")).sum();
+    let all = goals + shares.fall_off + shares.smoothness + shares.uniform[0].as_ref().expect("a share");
+    assert!((all - 1.0).abs() < 1e-6, "all that is minimised: {all}");
+    // It follows a rename, and goes through a session.
+    let set = w.state().state.case().structures.clone();
+    let index = set.structures.iter().position(|s| s.name == "PTV").expect("a target");
+    let value = Structure { name: "Boost".to_owned(), ..set.structures[index].clone() };
+    edit(&mut w, Edit::SetStructure { index, value });
+    assert_eq!(uniform(w.state())[0].structure, "Boost");
+    let path = folder("optimise_objectives").join("kept.json");
+    std::fs::remove_file(&path).ok();
+    w.state_mut().command(Command::SaveSession(path.clone()));
+    until(&mut w, "a session", |app| path.exists() && app.is_settled());
+    let kept = beamsight::files::session::read(&path).expect("a session").plans[0].objectives.clone();
+    assert_eq!(kept, plan(w.state()).objectives);
+    // The fall-off falls off faster, and goes.
+    let before_fall_off = plan(w.state()).objectives.fall_off;
+    at_rest(&mut w);
+    w.get_by_label("Fall-off per mm").scroll_to_me();
+    w.run_steps(4);
+    fill_in(&mut w, "Fall-off per mm", "20");
+    assert_eq!(plan(w.state()).objectives.fall_off.percent_per_mm, 20.0);
+    at_rest(&mut w);
+    let done_then = steps(w.state());
+    w.get_by_label("Remove Fall-off round targets").scroll_to_me();
+    w.run_steps(4);
+    w.get_by_label("Remove Fall-off round targets").click();
+    w.run_steps(2);
+    at_rest(&mut w);
+    assert_eq!(plan(w.state()).objectives.fall_off.weight, 0.0);
+    assert!(w.query_by_label("Fall-off per mm").is_none());
+    assert!(steps(w.state()) > done_then);
+    w.get_by_label("Add objective").click();
+    w.run_steps(3);
+    w.get_by_label("Fall-off round targets").click();
+    w.run_steps(3);
+    assert_eq!(plan(w.state()).objectives.fall_off, before_fall_off, "the usual one is back");
+    at_rest(&mut w);
+    while steps(w.state()) > done {
+        w.state_mut().command(Command::Undo);
+    }
+    at_rest(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), (before, done));
+}
+
+#[test]
+fn the_report_has_the_map_of_each_beam_and_says_what_it_is_worth() {
+    let mut w = optimised("optimise_report");
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    let report = beamsight::app::gather::plan(&w.state().state).expect("a report");
+    let maps = report.beams.iter().map(|beam| beam.fluence.clone());
+    assert!(maps.eq(plan(w.state()).beams.iter().map(|beam| beam.fluence.clone())));
+    assert!(report.reservation.as_ref().is_some_and(|why| why.contains("fluence, not deliverable")));
+    let pages = |report: &PlanReport| {
+        let path = folder("optimise_report").join("plan.pdf");
+        beamsight::report::plan::write(report, &path).expect("a report");
+        let pdf = std::fs::read(&path).expect("a file");
+        let image = b"/Subtype /Image";
+        pdf.windows(image.len()).filter(|part| part == image).count()
+    };
+    let mut bare = report.clone();
+    bare.beams.iter_mut().for_each(|beam| beam.fluence = None);
+    assert_eq!([pages(&bare), pages(&report)], [3, 5], "three planes, and two maps");
 }
 
 #[test]

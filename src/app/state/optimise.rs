@@ -4,7 +4,7 @@ use super::State;
 use super::results::DISPLAYED;
 use analysis::{Dvh, GoalRow, Unanswered, is_computed, scorecard};
 use case::{Beam, Case, DoseStatus, FluenceMap, Plan, Structure, StructureKind};
-use results::{BEAMLET_MM, DvhOf, LiveOptimiser, OptimiseQuery, Optimum};
+use results::{BEAMLET_MM, DvhOf, LiveOptimiser, OptimiseQuery, Optimum, OtherShares};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -185,6 +185,13 @@ impl State {
         let (_, latest) = self.optimise.latest.as_ref()?;
         let goals = latest.query.goals();
         (goals.len() == self.goals().len()).then(|| latest.by_goal.get(index)).flatten()
+    }
+
+    /// Shares of the objectives that no goal stands for, where the last answer is of the same.
+    pub fn other_shares(&self) -> Option<&OtherShares> {
+        let (_, latest) = self.optimise.latest.as_ref()?;
+        let uniform = self.plan()?.objectives.uniform.len();
+        (latest.others.uniform.len() == uniform).then_some(&latest.others)
     }
 
     /// Derives what of the last answer is shown and kept: both follow from comparing inputs.

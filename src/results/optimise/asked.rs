@@ -4,10 +4,10 @@ use super::super::graph::{Failure, Graph};
 use super::super::patient::MaskOf;
 use super::is_target;
 use analysis::target_of;
-use case::{Case, Goal, Plan, Structure};
+use case::{Case, Goal, Plan, Structure, UniformDose};
 use engine::JobControl;
 use geometry::{Grid, Mask};
-use inverse::{Objective, Region, of_goal};
+use inverse::{Aim, Objective, Region, of_goal};
 use std::sync::Arc;
 
 /// Structures with their voxels, and the objectives of goals.
@@ -17,6 +17,8 @@ pub(super) struct Asked {
     pub structures: Vec<(Structure, Arc<Mask>, bool)>,
     /// Objectives of each goal, or why it is judged only.
     pub by_goal: Vec<Result<Vec<Objective>, String>>,
+    /// Of each structure that is to have one dose, or why it has none.
+    pub uniform: Vec<Result<Objective, String>>,
     /// The prescription, else the greatest dose that a goal names, Gy of all fractions.
     pub reference_gy: f64,
 }
@@ -35,7 +37,10 @@ impl Asked {
             let is_of = |goal: &Goal| {
                 case.structures.referenced(goal.number, &goal.structure).is_ok_and(|of| of.number == s.number)
             };
-            goals.iter().any(is_of)
+            let is_of_dose = |of: &UniformDose| {
+                case.structures.referenced(of.number, &of.structure).is_ok_and(|of| of.number == s.number)
+            };
+            goals.iter().any(is_of) || plan.objectives.uniform.iter().any(is_of_dose)
         };
         let mut structures = Vec::new();
         for structure in &case.structures.structures {
@@ -61,13 +66,16 @@ impl Asked {
         }
         let by_goal: Vec<Result<Vec<Objective>, String>> =
             goals.iter().map(|goal| objectives_of(case, plan, goal, &structures)).collect();
-        let limits = by_goal.iter().flatten().flatten().map(|o| o.gy).fold(0.0, f64::max);
+        let uniform: Vec<Result<Objective, String>> =
+            plan.objectives.uniform.iter().map(|of| uniform_of(case, of, &structures)).collect();
+        let all = by_goal.iter().flatten().flatten().chain(uniform.iter().flatten());
+        let limits = all.map(|o| o.gy).fold(0.0, f64::max);
         let reference_gy = plan.prescription_gy.unwrap_or(limits);
         if reference_gy.is_nan() || reference_gy <= 0.0 {
             let why = "the plan has no prescription and no goal has a dose: give one of them";
             return Err(Failure::here(why));
         }
-        Ok(Self { structures, by_goal, reference_gy })
+        Ok(Self { structures, by_goal, uniform, reference_gy })
     }
 
     /// Regions of the structures; so many voxels of an organ at most become rows.
@@ -81,10 +89,39 @@ impl Asked {
         self.structures.iter().map(region).collect()
     }
 
-    /// All objectives, goal by goal.
+    /// All objectives, goal by goal, then those of one dose.
     pub fn objectives(&self) -> Vec<Objective> {
-        self.by_goal.iter().flatten().flatten().cloned().collect()
+        let of_goals = self.by_goal.iter().flatten().flatten();
+        of_goals.chain(self.uniform.iter().flatten()).cloned().collect()
     }
+}
+
+/// A structure by its number, else its name, where it has voxels.
+fn sampled<'a>(
+    case: &'a Case,
+    (number, name): (Option<u32>, &str),
+    structures: &'a [(Structure, Arc<Mask>, bool)],
+) -> Result<(&'a Structure, &'a Arc<Mask>), String> {
+    let structure = case.structures.referenced(number, name);
+    let structure = structure.map_err(|_| "the case has no structure of its name".to_owned())?;
+    let known = structures.iter().find(|(of, ..)| of.number == structure.number);
+    let (_, mask, _) = known.ok_or("the structure has no volume in the dose grid")?;
+    Ok((structure, mask))
+}
+
+fn uniform_of(
+    case: &Case,
+    of: &UniformDose,
+    structures: &[(Structure, Arc<Mask>, bool)],
+) -> Result<Objective, String> {
+    let (structure, _) = sampled(case, (of.number, &of.structure), structures)?;
+    Ok(Objective {
+        structure: structure.name.clone(),
+        aim: Aim::Deviation,
+        gy: of.dose_gy,
+        weight: of.weight,
+        asked: None,
+    })
 }
 
 fn objectives_of(
@@ -93,10 +130,7 @@ fn objectives_of(
     goal: &Goal,
     structures: &[(Structure, Arc<Mask>, bool)],
 ) -> Result<Vec<Objective>, String> {
-    let structure = case.structures.referenced(goal.number, &goal.structure);
-    let structure = structure.map_err(|_| "the case has no structure of its name".to_owned())?;
-    let known = structures.iter().find(|(of, ..)| of.number == structure.number);
-    let (_, mask, _) = known.ok_or("the structure has no volume in the dose grid")?;
+    let (structure, mask) = sampled(case, (goal.number, &goal.structure), structures)?;
     let found = of_goal(goal, mask.volume_cm3(), plan.prescription_gy, is_target(structure))?;
     Ok(found.into_iter().map(|o| Objective { structure: structure.name.clone(), ..o }).collect())
 }

@@ -27,11 +27,22 @@ pub struct Optimum {
     pub dvhs: Vec<(u32, Arc<Dvh>)>,
     /// Part of each goal in all that is minimised, or why it is judged only.
     pub by_goal: Vec<Result<f64, String>>,
+    /// Parts of what no goal stands for.
+    pub others: OtherShares,
     pub objective: f64,
     pub evaluations: u64,
     /// The last move of the true dose in the targets, percent of the reference dose, once it was looked at.
     pub moved_percent: Option<f64>,
     pub is_at_rest: bool,
+}
+
+/// Parts of objectives that no goal stands for in all that is minimised.
+#[derive(Clone, Debug)]
+pub struct OtherShares {
+    pub fall_off: f64,
+    pub smoothness: f64,
+    /// In the order of the plan's, or why one is not minimised.
+    pub uniform: Vec<Result<f64, String>>,
 }
 
 /// Progress of a step.
@@ -171,6 +182,7 @@ impl LiveOptimiser {
         if self.query != *query {
             let grid = Arc::clone(&self.optimiser.rows().grid);
             let asked = Asked::of((&query.case, &query.plan, &query.goals), true, &grid, graph, control)?;
+            self.optimiser.set_plan(&query.plan);
             self.optimiser.set_objectives(asked.objectives(), asked.reference_gy).map_err(failure)?;
             self.asked = asked;
         }
@@ -215,14 +227,20 @@ fn optimum(
         Some((structure.number, Arc::new(dvh)))
     });
     let mut shares = now.shares.iter();
-    let by_goal = asked.by_goal.iter().map(|of| match of {
-        Ok(objectives) => Ok(shares.by_ref().take(objectives.len()).sum()),
-        Err(why) => Err(why.clone()),
-    });
+    let mut share = |count: usize| shares.by_ref().take(count).sum::<f64>();
+    let by_goal: Vec<Result<f64, String>> =
+        asked.by_goal.iter().map(|of| of.as_ref().map(|of| share(of.len())).map_err(Clone::clone)).collect();
+    let uniform = asked.uniform.iter().map(|of| of.as_ref().map(|_| share(1)).map_err(Clone::clone));
+    let others = OtherShares {
+        fall_off: now.fall_off_share,
+        smoothness: now.smoothness_share,
+        uniform: uniform.collect(),
+    };
     Optimum {
         query: query.clone(),
         dvhs: dvhs.collect(),
-        by_goal: by_goal.collect(),
+        by_goal,
+        others,
         beams: now.plan.beams.into_iter().filter(|beam| beam.fluence.is_some()).collect(),
         objective: now.objective,
         evaluations: now.evaluations,

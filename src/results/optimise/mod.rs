@@ -6,7 +6,7 @@ mod live;
 mod query;
 
 pub use job::{OptimiseJob, OptimisedPlan, optimise_plan};
-pub use live::{LiveOptimiser, Optimum, Step};
+pub use live::{LiveOptimiser, Optimum, OtherShares, Step};
 pub use query::OptimiseQuery;
 
 use case::{Structure, StructureKind};
@@ -18,6 +18,6 @@ pub const BEAMLET_MM: f64 = 5.0;
 const ORGAN_ROWS: usize = 3000;
 
 /// Structures whose dose is asked for up to a prescription.
-fn is_target(structure: &Structure) -> bool {
+pub fn is_target(structure: &Structure) -> bool {
     matches!(structure.kind, StructureKind::Ptv | StructureKind::Ctv | StructureKind::Gtv)
 }

@@ -4,7 +4,7 @@ use super::super::inputs::Settings;
 use super::super::patient::Densities;
 use super::is_target;
 use analysis::{is_computed, target_of};
-use case::{Beam, Case, Goal, Jaws, Plan, Structure};
+use case::{Beam, Case, FluenceObjectives, Goal, Jaws, Plan, Structure};
 use std::sync::Arc;
 
 /// All that the fluences of a plan follow from, but for where the search starts.
@@ -73,10 +73,11 @@ impl OptimiseQuery {
             && self.sampled().eq(other.sampled())
     }
 
-    /// Whether goals, prescription or beams differ: a plan that was optimised follows those.
+    /// Whether goals, other objectives, prescription or beams differ: a plan that was optimised follows those.
     pub fn asks_otherwise(&self, other: &Self) -> bool {
         self.goals != other.goals
             || self.plan.prescription_gy != other.plan.prescription_gy
+            || self.plan.objectives != other.plan.objectives
             || plan_without_maps(&self.plan) != plan_without_maps(&other.plan)
     }
 
@@ -91,13 +92,20 @@ impl PartialEq for OptimiseQuery {
     fn eq(&self, other: &Self) -> bool {
         self.has_rows_of(other)
             && self.goals == other.goals
+            && self.plan.objectives == other.plan.objectives
             && self.plan.prescription_gy == other.plan.prescription_gy
     }
 }
 
 /// A plan without what maps replace and what only names it: collimators, monitor units, normalisation.
 fn plan_without_maps(plan: &Plan) -> Plan {
-    let mut plan = Plan { name: String::new(), normalisation: None, prescription_gy: None, ..plan.clone() };
+    let mut plan = Plan {
+        name: String::new(),
+        normalisation: None,
+        objectives: FluenceObjectives::default(),
+        prescription_gy: None,
+        ..plan.clone()
+    };
     for beam in plan.beams.iter_mut().filter(|beam| is_computed(beam)) {
         beam.control_points.truncate(1);
         for point in &mut beam.control_points {

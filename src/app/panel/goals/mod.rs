@@ -2,6 +2,7 @@
 
 mod form;
 mod list;
+mod objectives;
 mod optimise;
 
 pub use list::show as list;
@@ -73,6 +74,7 @@ fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
         for (n, row) in rows.iter().enumerate() {
             score(ui, state, row, n, reservation.as_deref(), commands);
         }
+        objectives::show(ui, state, commands);
         ui.add_space(4.0);
         notes(ui, state, &rows);
         list::typed(ui, state, commands);

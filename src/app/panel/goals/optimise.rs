@@ -71,24 +71,11 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
     let mut set = |goal: Goal, gesture: Option<u64>| {
         commands.push(Command::Goals(GoalAction::Set { index: *index, goal, gesture }));
     };
-    let mut weight = goal.weight().clamp(*Goal::WEIGHTS.start(), *Goal::WEIGHTS.end());
     // As it is laid out: what is added may be higher.
     let row = ui.max_rect();
-    ui.set_clip_rect(ui.clip_rect().intersect(row.expand(1.0)));
-    let says_share = ui.available_width() > SLIDER[1] + LOCK + SHARE;
-    let others = LOCK + if says_share { SHARE } else { 8.0 };
-    ui.spacing_mut().slider_width = (ui.available_width() - others).clamp(SLIDER[0], SLIDER[1]);
-    let slider = Slider::new(&mut weight, Goal::WEIGHTS).logarithmic(true).show_value(false);
-    let slider = ui.add(slider).accessible_name(format!("Weight of {}", goal.short_text()));
-    if slider.changed() {
-        // Two digits are as fine as a hand sets it.
-        let scale = 10_f64.powf(weight.log10().floor() - 1.0);
-        set(goal.clone().with_weight(Some((weight / scale).round() * scale)), gesture(&slider));
+    if let Some((weight, gesture)) = weight_slider(ui, goal.weight(), &goal.short_text(), LOCK) {
+        set(goal.clone().with_weight(Some(weight)), gesture);
     }
-    slider.on_hover_text(format!(
-        "Weight {:.2}: a larger one counts more against the other goals",
-        goal.weight()
-    ));
     let value = answer.as_ref().ok().map(|outcome| (100.0 * outcome.value).round() / 100.0);
     let is_kept = goal.kept().is_some();
     let lock = Button::selectable(is_kept, RichText::new("lock").small()).min_size(vec2(LOCK, 0.0));
@@ -100,15 +87,43 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
     if lock.clicked() {
         set(goal.clone().with_kept(if is_kept { None } else { value }), None);
     }
-    let Some(Ok(share)) = share else { return };
+    if let Some(Ok(share)) = share {
+        share_bar(ui, row, *share);
+    }
+}
+
+/// A weight on a logarithmic slider that leaves `beside` points for what stands beside it, and the share. What it was set to, with its
+/// gesture.
+pub(super) fn weight_slider(ui: &mut Ui, now: f64, name: &str, beside: f32) -> Option<(f64, Option<u64>)> {
+    let mut weight = now.clamp(*Goal::WEIGHTS.start(), *Goal::WEIGHTS.end());
+    ui.set_clip_rect(ui.clip_rect().intersect(ui.max_rect().expand(1.0)));
+    let others = beside + if says_share(ui, beside) { SHARE } else { 8.0 };
+    ui.spacing_mut().slider_width = (ui.available_width() - others).clamp(SLIDER[0], SLIDER[1]);
+    let slider = Slider::new(&mut weight, Goal::WEIGHTS).logarithmic(true).show_value(false);
+    let slider = ui.add(slider).accessible_name(format!("Weight of {name}"));
+    let changed = slider.changed().then(|| {
+        // Two digits are as fine as a hand sets it.
+        let scale = 10_f64.powf(weight.log10().floor() - 1.0);
+        ((weight / scale).round() * scale, gesture(&slider))
+    });
+    slider.on_hover_text(format!("Weight {now:.2}: a larger one counts more against the others"));
+    changed
+}
+
+/// The share in all that is minimised: a number where there is room for it, and a bar along the bottom of the row.
+pub(super) fn share_bar(ui: &mut Ui, row: Rect, share: f64) {
     let percent = format!("{:.0} %", 100.0 * share);
-    if says_share {
+    if ui.available_width() > 0.8 * SHARE {
         let text = RichText::new(&percent).small().color(theme::of(ui).weak);
         let text = ui.add(Label::new(text).truncate().selectable(false));
         text.on_hover_text(format!("{percent} of all that is minimised: the bar below"));
     }
     let bar = Rect::from_min_max(pos2(row.left(), row.bottom() - 2.0), row.right_bottom());
     ui.painter().rect_filled(bar, 0.0, theme::of(ui).line);
-    let filled = Rect::from_min_size(bar.min, vec2(bar.width() * *share as f32, bar.height()));
+    let filled = Rect::from_min_size(bar.min, vec2(bar.width() * share as f32, bar.height()));
     ui.painter().rect_filled(filled, 0.0, theme::of(ui).accent);
+}
+
+fn says_share(ui: &Ui, beside: f32) -> bool {
+    ui.available_width() > SLIDER[1] + beside + SHARE
 }
