@@ -1,5 +1,6 @@
 //! A treatment beam: angles, collimation, monitor units; the one check of leaf boundaries.
 
+use super::fluence_limits::FluenceLimit;
 use super::fluence_map::FluenceMap;
 use super::structure::is_same_name;
 use super::{Structure, StructureKind};
@@ -39,6 +40,9 @@ pub struct Beam {
     /// The fluence that is asked for, in place of what the leaves let through; no leaves deliver it yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fluence: Option<FluenceMap>,
+    /// Upper bounds of that fluence, by ascending beamlet; no beamlet without one is bounded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fluence_limits: Vec<FluenceLimit>,
     /// At least one; the last has `meterset_weight` 1 (a static beam has one, of weight 1).
     pub control_points: Vec<ControlPoint>,
     /// An imaging or setup field: shown, never delivered, never missing from a sum.
@@ -179,6 +183,7 @@ impl Beam {
             isocentre_mm,
             mlc: None,
             fluence: None,
+            fluence_limits: Vec::new(),
             control_points: vec![ControlPoint {
                 meterset_weight: 1.0,
                 gantry_deg,

@@ -140,6 +140,7 @@ impl Beam {
         let mut value = self.clone();
         // A map is found for one direction.
         value.fluence = None;
+        value.fluence_limits.clear();
         for point in &mut value.control_points {
             point.gantry_deg = wrapped_deg(point.gantry_deg + 180.0);
             let from = if mirrors_y { 180.0 } else { 0.0 };

@@ -108,6 +108,7 @@ fn beam_change(now: &Beam, next: &Beam) -> String {
         (now.isocentre_mm != next.isocentre_mm, "Move isocentre"),
         (now.machine != next.machine, "Change machine"),
         (now.mlc != next.mlc, "Change MLC"),
+        (now.fluence_limits != next.fluence_limits, "Limit fluence"),
         (now.without_boluses != next.without_boluses, "Change boluses"),
     ];
     one_of(&changes, &now.name)

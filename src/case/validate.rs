@@ -3,7 +3,7 @@
 
 use super::bounds;
 use super::{
-    Beam, ControlPoint, Density, FluenceMapError, Jaws, LeafBoundaryError, Mlc, Normalisation,
+    Beam, ControlPoint, Density, FluenceLimit, FluenceMapError, Jaws, LeafBoundaryError, Mlc, Normalisation,
     NormalisationError, Plan, Structure, check_leaf_boundaries,
 };
 use glam::DVec3;
@@ -45,6 +45,11 @@ pub enum Fault {
         "it has a fluence map and moves between control points: a map belongs to a beam that stands still"
     )]
     FluenceMapMoves,
+    #[error(
+        "the upper bound of {mu} MU on beamlet {beamlet} of its fluence map: bounds are from 0 to {} MU, each of a beamlet of the map, \
+         in their order", bounds::MU.end()
+    )]
+    FluenceLimit { beamlet: usize, mu: f64 },
     #[error("boundaries_mm of its mlc: {0}")]
     LeafBoundaries(#[from] LeafBoundaryError),
     #[error(
@@ -181,6 +186,9 @@ impl Beam {
         if let Some(map) = &self.fluence {
             must(!several, || Fault::FluenceMapMoves)?;
             map.check().map_err(Fault::from)?;
+        }
+        if let Some(FluenceLimit { beamlet, mu }) = self.false_limit() {
+            return Err(Fault::FluenceLimit { beamlet, mu }.into());
         }
         let at = |n: usize| move |fault| BeamFault { point: several.then_some(n), fault };
         for (n, point) in self.control_points.iter().enumerate() {

@@ -110,6 +110,7 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
         read_only: None,
         name,
         fluence: None,
+        fluence_limits: Vec::new(),
         not_modelled,
         without_boluses: Vec::new(),
         setup,

@@ -4,7 +4,7 @@ mod turns;
 
 use crate::replace_file;
 use case::{
-    Bank, Beam, ControlPoint, FallOff, FluenceMap, FluenceObjectives, Jaws, Mlc, MlcAxis,
+    Bank, Beam, ControlPoint, FallOff, FluenceLimit, FluenceMap, FluenceObjectives, Jaws, Mlc, MlcAxis,
     Normalisation, NormalisedAt, NormalisedDose, Plan, PlanFault, Radiation, UniformDose, bounds,
 };
 use geometry::{PatientPosition, wrapped_deg};
@@ -83,6 +83,8 @@ struct BeamFile {
     jaws_mm: Jaws,
     mlc: Option<Mlc>,
     fluence: Option<FluenceMap>,
+    #[serde(default)]
+    fluence_limits: Vec<FluenceLimit>,
     #[serde(default)]
     leaves_mm: Vec<Bank>,
     gantry_direction: Option<Direction>,
@@ -237,6 +239,7 @@ fn beam_from(
         isocentre_mm: DVec3::from(isocentre),
         mlc,
         fluence: file.fluence,
+        fluence_limits: file.fluence_limits,
         control_points,
         read_only: None,
         not_modelled: file.not_modelled,
@@ -355,6 +358,13 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
     if let Some(mlc) = &beam.mlc {
         let axis = axis_word(mlc.axis);
         writeln!(out, "mlc = {{ axis = \"{axis}\", boundaries_mm = {:?} }}", mlc.boundaries_mm)?;
+    }
+    if !beam.fluence_limits.is_empty() {
+        out.push_str("fluence_limits = [\n");
+        for FluenceLimit { beamlet, mu } in &beam.fluence_limits {
+            writeln!(out, "  {{ beamlet = {beamlet}, mu = {mu:?} }},")?;
+        }
+        out.push_str("]\n");
     }
     if let Some(map) = &beam.fluence {
         fluence_text(out, map)?;
@@ -489,8 +499,14 @@ jaws_mm = { x = [-50.0, 50.0], y = [-50.0, 50.0] }
             values,
         });
         assert_eq!(plan(&to_text(&want).unwrap()).unwrap(), want);
+        want.beams[0].fluence_limits =
+            [(0, 0.0), (4, 0.1 + 0.2)].map(|(beamlet, mu)| FluenceLimit { beamlet, mu }).to_vec();
+        assert_eq!(plan(&to_text(&want).unwrap()).unwrap(), want);
         let text = to_text(&want).unwrap();
         for (from, to, word) in [
+            ("beamlet = 4", "beamlet = 6", "upper bound"),
+            ("mu = 0.0 }", "mu = nan }", "upper bound"),
+            ("mu = 0.0 }", "mu = 0.0, much = 1 }", "much"),
             ("columns = 3", "columns = 4", "6 values"),
             ("step_mm = 2.5", "step_mm = 0.0", "wide"),
             ("columns = 3", "columns = 3\nleaves = 2", "leaves"),

@@ -1,5 +1,6 @@
 //! Beamlets of a beam: those that see the target, laid out as leaves could deliver them.
 
+use analysis::UNIT_MU;
 use case::{Beam, ControlPoint, FluenceMap, Jaws, MlcAxis, bounds, turn_deg};
 use geometry::PatientPosition;
 use glam::DVec3;
@@ -116,6 +117,7 @@ impl Beamlets {
         beam.mlc = None;
         beam.control_points.iter_mut().for_each(|point| point.leaves_mm.clear());
         beam.fluence = Some(map);
+        beam.fluence_limits.clear();
         Ok(Self { beam, active })
     }
 
@@ -134,6 +136,17 @@ impl Beamlets {
         let Some(map) = &self.beam.fluence else { return Vec::new() };
         let place = |at: usize| map.sides_mm(at).map(|[low, high]| 0.5 * (low + high));
         self.active.iter().map(|at| f64::from(from.value_at(place(*at)).unwrap_or_default())).collect()
+    }
+
+    /// Upper bounds of the active beamlets by those that the plan's beam has in their places, multiples of [`UNIT_MU`]; infinite where
+    /// there is none.
+    pub fn upper(&self, of: &Beam) -> Vec<f64> {
+        let limits = self.beam.fluence.as_ref().map(|map| of.limits_on(map)).unwrap_or_default();
+        let bound = |at: &usize| {
+            let found = limits.binary_search_by_key(at, |limit| limit.beamlet);
+            found.map_or(f64::INFINITY, |found| limits[found].mu / UNIT_MU)
+        };
+        self.active.iter().map(bound).collect()
     }
 
     /// Pairs of active beamlets, by their index among them, that lie beside each other along the leaf's travel.

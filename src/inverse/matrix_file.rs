@@ -142,6 +142,9 @@ pub fn write_matrix(out: impl Write, answer: &Optimised) -> io::Result<()> {
     drop(gy);
     archive.doubles("offset_gy", &shape[..1], answer.offset_gy.iter().map(|gy| f64::from(*gy)))?;
     archive.doubles("fluence", &shape[1..], answer.fluences.iter().copied())?;
+    if answer.upper.iter().any(|upper| upper.is_finite()) {
+        archive.doubles("upper", &shape[1..], answer.upper.iter().copied())?;
+    }
     archive.doubles("dose_gy", &shape[..1], answer.doses_gy.iter().map(|gy| f64::from(*gy)))?;
     archive.doubles("objective", &[], [answer.objective])?;
     archive.integers("voxel", &shape[..1], rows.voxels.iter().map(|voxel| *voxel as i64))?;

@@ -54,6 +54,8 @@ pub struct Optimised {
     pub beamlets: Vec<[f64; 6]>,
     pub offset_gy: Vec<f32>,
     pub fluences: Vec<f64>,
+    /// Upper bounds of the fluences, infinite where there is none.
+    pub upper: Vec<f64>,
     pub doses_gy: Vec<f32>,
     pub objective: f64,
     pub evaluations: u64,
@@ -100,6 +102,7 @@ pub fn optimise(
         neighbours: optimiser.neighbours,
         offset_gy: optimiser.offset_gy,
         fluences: optimiser.fluences,
+        upper: optimiser.upper,
         doses_gy,
         objective: optimiser.objective,
         evaluations: optimiser.evaluations,

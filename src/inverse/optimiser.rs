@@ -91,6 +91,8 @@ pub struct Optimiser {
     asked: usize,
     pub(super) reference_gy: f64,
     pub(super) fluences: Vec<f64>,
+    /// Upper bounds of the fluences, infinite where there is none.
+    pub(super) upper: Vec<f64>,
     pub(super) offset_gy: Vec<f32>,
     /// Gy of each row: the dose that the plan is judged by less that of the rows' grid, when it was last looked at.
     finer_gy: Vec<f32>,
@@ -130,6 +132,7 @@ impl Optimiser {
             asked: 0,
             reference_gy,
             fluences: Vec::new(),
+            upper: upper(&setup),
             offset_gy: vec![0.0; setup.rows.voxels.len()],
             finer_gy: vec![0.0; setup.rows.voxels.len()],
             is_judged: setup.judged.is_none(),
@@ -211,9 +214,10 @@ impl Optimiser {
         Ok(())
     }
 
-    /// Objectives that no goal stands for are those of a plan with the same beams from the next objectives on.
+    /// Objectives that no goal stands for, and upper bounds, are those of a plan with the same beams from the next objectives on.
     pub fn set_plan(&mut self, plan: &Plan) {
         self.setup.plan = plan.clone();
+        self.upper = upper(&self.setup);
     }
 
     /// Goes on from the maps of a plan with the same beams.
@@ -300,7 +304,8 @@ impl Optimiser {
             let now = || Some(self.snapshot_of(&problem, &fluences(), objective, evaluations));
             watch(Progress::Iteration { objective, evaluations }, &now)
         };
-        let solved = solve(&problem, &self.fluences, most, gain, &mut each).map_err(OptimiseError::Solver)?;
+        let solved = solve(&problem, (&self.fluences, &self.upper), most, gain, &mut each)
+            .map_err(OptimiseError::Solver)?;
         self.evaluations += solved.evaluations;
         (self.fluences, self.objective) = (solved.fluences, solved.objective);
         if solved.stop != Stop::Asked {
@@ -321,7 +326,8 @@ impl Optimiser {
     /// # Errors
     /// [`OptimiseError::Solver`].
     pub fn over_least(&self) -> Result<f64, OptimiseError> {
-        let least = solve(&self.problem(), &self.fluences, u64::MAX, 1e-7, &mut |_, _, _| true);
+        let least =
+            solve(&self.problem(), (&self.fluences, &self.upper), u64::MAX, 1e-7, &mut |_, _, _| true);
         Ok(self.objective / least.map_err(OptimiseError::Solver)?.objective)
     }
 
@@ -420,8 +426,10 @@ impl Optimiser {
     pub(super) fn with_maps(&self, fluences: &[f64]) -> Plan {
         let mut plan = self.setup.plan.clone();
         for ((_, beamlets), own) in self.setup.by_field(fluences) {
-            let beam = with_map(beamlets, own);
+            let mut beam = with_map(beamlets, own);
             if let Some(place) = plan.beams.iter_mut().find(|b| b.number == beam.number) {
+                beam.fluence_limits =
+                    beam.fluence.as_ref().map(|map| place.limits_on(map)).unwrap_or_default();
                 *place = beam;
             }
         }
@@ -433,6 +441,15 @@ impl Optimiser {
     pub(super) fn smoothness(&self) -> f64 {
         SMOOTHNESS * self.setup.plan.objectives.smoothness
     }
+}
+
+/// Upper bounds of the active beamlets of all fields by those of the plan's beams.
+fn upper(setup: &Setup) -> Vec<f64> {
+    let of = |(_, beamlets): &Field| {
+        let beam = setup.plan.beams.iter().find(|beam| beam.number == beamlets.beam.number);
+        beam.map_or_else(|| vec![f64::INFINITY; beamlets.active.len()], |beam| beamlets.upper(beam))
+    };
+    setup.fields.iter().flat_map(of).collect()
 }
 
 /// A beam with its map; its monitor units are those of the strongest beamlet.

@@ -15,6 +15,9 @@ const MEMORY: usize = 20;
 /// Evaluations over which the objective must still gain what was asked.
 const PATIENCE: u64 = 20;
 
+/// The greatest fluence that is looked for.
+const MOST_FLUENCE: f64 = case::bounds::MOST_FLUENCE as f64;
+
 /// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -25,7 +28,7 @@ pub enum Stop {
     Asked,
 }
 
-/// Fluences found, all of 0 and more.
+/// Fluences found, all within their bounds.
 #[derive(Clone, Debug)]
 pub struct Solved {
     pub fluences: Vec<f64>,
@@ -38,13 +41,17 @@ struct Scaled<'a> {
     problem: &'a Problem<'a>,
     /// Fluence of one unit of each variable.
     units: Vec<f64>,
+    /// Upper bounds of the fluences.
+    upper: &'a [f64],
     low: Vec<f64>,
     high: Vec<f64>,
 }
 
 impl Scaled<'_> {
     fn fluences(&self, values: &[f64]) -> Vec<f64> {
-        values.iter().zip(&self.units).map(|(value, unit)| (value * unit).max(0.0)).collect()
+        // Scaled and back a bound is met up to rounding only.
+        let within = |((value, unit), upper): ((&f64, &f64), &f64)| (value * unit).max(0.0).min(*upper);
+        values.iter().zip(&self.units).zip(self.upper).map(within).collect()
     }
 
     fn evaluate(&self, values: &[f64]) -> (f64, Vec<f64>) {
@@ -88,13 +95,13 @@ impl Gradient for &Scaled<'_> {
 /// Hears the objective, the evaluations and on demand the fluences after each iteration; says whether to go on.
 pub type Each<'a> = dyn FnMut(f64, u64, &dyn Fn() -> Vec<f64>) -> bool + 'a;
 
-/// Goes from `start` towards the least. `least_gain` is the part of the objective that 20 evaluations must gain. Equal inputs give equal answers.
+/// Goes from `start` towards the least within 0 and `upper`, which may be infinite. `least_gain` is the part of the objective that 20 evaluations must gain. Equal inputs give equal answers.
 ///
 /// # Errors
 /// The solver's words where it cannot begin.
 pub fn solve(
     problem: &Problem<'_>,
-    start: &[f64],
+    (start, upper): (&[f64], &[f64]),
     most_evaluations: u64,
     least_gain: f64,
     watch: &mut Each<'_>,
@@ -103,9 +110,11 @@ pub fn solve(
     let largest = curvatures.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     // A beamlet that no objective sees has no scale of its own.
     let units: Vec<f64> = curvatures.iter().map(|c| c.max(1e-6 * largest).sqrt().recip()).collect();
-    let values = start.iter().zip(&units).map(|(fluence, unit)| fluence.max(0.0) / unit).collect();
-    let high = units.iter().map(|unit| f64::from(case::bounds::MOST_FLUENCE) / unit).collect();
-    let scaled = Scaled { problem, units, low: vec![0.0; start.len()], high };
+    let high: Vec<f64> =
+        units.iter().zip(upper).map(|(unit, upper)| upper.min(MOST_FLUENCE) / unit).collect();
+    let values = start.iter().zip(&units).map(|(fluence, unit)| fluence.max(0.0) / unit);
+    let values = values.zip(&high).map(|(value, high)| value.min(*high)).collect();
+    let scaled = Scaled { problem, units, upper, low: vec![0.0; start.len()], high };
     let solver = Lbfgsb::new().with_m_capacity(MEMORY);
     let executor = Executor::new(&scaled, solver, FirstOrderState::new(values)).max_iter(u64::MAX);
     let mut stepper = executor.into_stepper().map_err(|e| e.to_string())?;
@@ -137,4 +146,39 @@ pub fn solve(
         evaluations: state.gradient_evals(),
         stop,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::Columns;
+    use crate::objective::{Aim, Objective};
+    use crate::rows::{RowSet, Rows};
+    use geometry::Grid;
+    use glam::DVec3;
+    use std::sync::Arc;
+
+    /// Each beamlet has a row of its own: the least is the dose asked for, or the bound where that is lower, whatever the start.
+    #[test]
+    fn fluences_stay_within_their_bounds() {
+        let per_unit = [1.0_f32, 2.0, 4.0, 0.5];
+        let count = per_unit.len();
+        let mut gy = vec![0.0; count * count];
+        per_unit.iter().enumerate().for_each(|(n, own)| gy[n * count + n] = *own);
+        let columns = Columns::from_gy(count, &gy);
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [count, 1, 1]).expect("a grid");
+        let set = RowSet { name: "S".to_owned(), rows: (0..count as u32).collect(), cm3: vec![1.0; count] };
+        let rows = Rows { grid: Arc::new(grid), voxels: (0..count).collect(), sets: vec![set] };
+        let aim = Aim::Deviation;
+        let asked = [Objective { structure: "S".to_owned(), aim, gy: 8.0, weight: 1.0, asked: None }];
+        let problem = Problem::new(&columns, &rows, &asked, &[], 0.0, 1.0);
+        let upper = [f64::INFINITY, 3.0, 0.0, 20.0];
+        for start in [[0.0; 4], [100.0; 4]] {
+            let solved = solve(&problem, (&start, &upper), 200, 1e-12, &mut |_, _, _| true).expect("a least");
+            for (got, want) in solved.fluences.iter().zip([8.0, 3.0, 0.0, 16.0]) {
+                assert!((got - want).abs() < 1e-4, "{:?}", solved.fluences);
+            }
+            assert!(solved.fluences.iter().zip(&upper).all(|(x, upper)| x <= upper));
+        }
+    }
 }

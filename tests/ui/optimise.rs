@@ -6,7 +6,7 @@ use beamsight::app::command::{Command, NewShape, OptimiseAction};
 use beamsight::app::state::compare::Source;
 use beamsight::app::state::results::Settings;
 use beamsight::app::state::roi::Shape;
-use beamsight::app::state::Workspace;
+use beamsight::app::state::{Selection, ViewKind, Workspace};
 use beamsight::app::{App, Options};
 use beamsight::case::{Beam, DoseStatus, Edit, Goal, Jaws, Plan, Structure, StructureKind};
 use beamsight::report::plan::PlanReport;
@@ -527,6 +527,67 @@ fn objectives_that_no_goal_stands_for_are_changed_weighed_and_removed() {
     w.run_steps(3);
     assert_eq!(plan(w.state()).objectives.fall_off, before_fall_off, "the usual one is back");
     at_rest(&mut w);
+    while steps(w.state()) > done {
+        w.state_mut().command(Command::Undo);
+    }
+    at_rest(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), (before, done));
+}
+
+#[test]
+fn a_brushed_limit_binds_the_map_and_one_click_clears_it() {
+    let mut w = optimised("optimise_limits");
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    w.state_mut().command(Command::Select(Selection::Beam(1)));
+    w.run_steps(3);
+    let (before, done) = (plan(w.state()), steps(w.state()));
+    w.get_by_label("Brush limits").click();
+    w.run_steps(3);
+    w.state_mut().command(Command::ToggleMaximise(ViewKind::Bev));
+    fill_in(&mut w, "Limit of the brush", "25");
+    fill_in(&mut w, "Size of the limit brush", "4");
+    // From the middle of the field 8 mm to the right; the view is as wide as it fits.
+    let view = w.get_by_label(ViewKind::Bev.name()).rect();
+    let per_mm = view.width().min(view.height()) / 260.0;
+    let at = |x: f32, y: f32| view.center() + vec2(x * per_mm, -y * per_mm);
+    take(&mut w, at(-1.0, 2.0));
+    w.hover_at(at(3.0, 2.0));
+    w.run_steps(2);
+    w.hover_at(at(7.0, 2.0));
+    w.run_steps(2);
+    let stroke = plan(w.state()).beams[0].fluence_limits.clone();
+    assert!(!stroke.is_empty(), "{}", said(&w));
+    let picture = w.render().expect("a picture");
+    picture.save(folder("optimise_limits").join("brush.png")).expect("saved");
+    no_button(&mut w, at(7.0, 2.0));
+    at_rest(&mut w);
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    // The strongest beamlet of before had all monitor units of the beam: a quarter of them is allowed.
+    let now = plan(w.state());
+    let most_mu = 0.25 * before.beams[0].mu;
+    let (beam, map) = (&now.beams[0], now.beams[0].fluence.as_ref().expect("a map"));
+    assert!(!beam.fluence_limits.is_empty());
+    for limit in &beam.fluence_limits {
+        let mu = beam.mu * f64::from(map.values[limit.beamlet]);
+        assert!((limit.mu - most_mu).abs() < 1e-9 && mu < most_mu + 1e-3, "{mu} of {most_mu} MU");
+    }
+    let old = before.beams[0].fluence.as_ref().expect("a map");
+    let bound = |n: usize| before.beams[0].mu * f64::from(old.values[n]) > most_mu + 1.0;
+    assert!(stroke.iter().any(|limit| bound(limit.beamlet)), "it binds");
+    assert_eq!(steps(w.state()), done + 1, "a stroke and its maps are one step");
+    assert!(now.beams[1].fluence_limits.is_empty());
+    let picture = w.render().expect("a picture");
+    picture.save(folder("optimise_limits").join("answered.png")).expect("saved");
+    w.get_by_label("Clear limits").click();
+    w.run_steps(2);
+    assert!(plan(w.state()).beams[0].fluence_limits.is_empty());
+    at_rest(&mut w);
+    let freed = plan(w.state());
+    let of = |plan: &Plan| {
+        let map = plan.beams[0].fluence.clone().expect("a map");
+        plan.beams[0].mu * f64::from(stroke.iter().map(|l| map.values[l.beamlet]).fold(0.0, f32::max))
+    };
+    assert!(of(&freed) > most_mu + 1.0, "{} MU without the limit of {most_mu}", of(&freed));
     while steps(w.state()) > done {
         w.state_mut().command(Command::Undo);
     }

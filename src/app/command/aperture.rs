@@ -16,6 +16,10 @@ pub enum ApertureAction {
     Shield(Option<usize>),
     /// Moves a jaw or leaf.
     Move { beam: usize, part: AperturePart, to_mm: f64, gesture: Option<u64> },
+    /// Bounds the fluence along a path in the isocentre plane, (x, y) in mm, with the brush in the hand.
+    Limit { beam: usize, from_mm: [f64; 2], to_mm: [f64; 2] },
+    /// Takes all bounds of a beam's fluence away.
+    ClearLimits(usize),
     /// Sets the tips of a bank along a path in the isocentre plane, (x, y) in mm.
     Brush { beam: usize, bank: usize, from_mm: [f64; 2], to_mm: [f64; 2] },
 }

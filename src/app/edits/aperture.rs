@@ -5,13 +5,16 @@ use crate::jobs::{Answer, Apertures, Fitted, Requests, hull_of};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, State};
 use analysis::{AperturePart, FitSettings, brushed, fitted, move_part, segment_of, with_leaves};
-use case::{Beam, ControlPoint, Edit, Mlc, StructureKind};
+use case::{Beam, ControlPoint, Edit, FluenceStroke, Mlc, StructureKind};
 use physics::Machine;
 use std::sync::Arc;
 use worker::Task;
 
 /// Identity of a brush stroke or drag in the beam's-eye view among the gestures.
 const STROKE: u64 = 0x6c65_6166;
+
+/// As [`STROKE`], of the brush that bounds fluence.
+const LIMITS: u64 = 0x6c69_6d69;
 
 impl Requests<'_> {
     pub fn aperture(&mut self, action: ApertureAction) {
@@ -32,6 +35,15 @@ impl Requests<'_> {
                         brushed(point, mlc, bank, from_mm, to_mm);
                     }
                 });
+            }
+            ApertureAction::Limit { beam, from_mm, to_mm } => {
+                let brush = state.aperture.limits;
+                let radius_mm = 0.5 * brush.diameter_mm;
+                let stroke = FluenceStroke { from_mm, to_mm, radius_mm, percent: brush.bound() };
+                state.limit_fluence(beam, Some(LIMITS), |beam| beam.brush_fluence(&stroke));
+            }
+            ApertureAction::ClearLimits(beam) => {
+                state.limit_fluence(beam, None, |beam| beam.fluence_limits.clear());
             }
             ApertureAction::Fit(only) => self.set_apertures(only, false),
             ApertureAction::Shield(only) => self.set_apertures(only, true),
@@ -78,6 +90,16 @@ impl Requests<'_> {
 }
 
 impl State {
+    /// Changes the upper bounds of a beam's fluence.
+    fn limit_fluence(&mut self, beam: usize, gesture: Option<u64>, change: impl FnOnce(&mut Beam)) {
+        let Some(before) = self.plan().and_then(|p| p.beams.get(beam)) else { return };
+        let mut value = before.clone();
+        change(&mut value);
+        if value != *before && before.read_only.is_none() {
+            self.edit(Edit::SetBeam { plan: self.plan, beam, value }, gesture);
+        }
+    }
+
     /// Changes the displayed control point of a beam, with those of its segment; `jaws`: with all where the jaws stand still.
     fn change_points(
         &mut self,

@@ -32,8 +32,9 @@ impl Requests<'_> {
             return;
         }
         let drags_goal = optimise.drag().is_some();
-        // A turned beam is answered once it rests.
-        let rests = drags_goal || self.ctx.dragged_id().is_none();
+        // A turned beam is answered once it rests, and a brush's stroke once it ends.
+        let is_held = self.ctx.dragged_id().is_some() || self.ctx.input(|i| i.pointer.any_down());
+        let rests = drags_goal || !is_held;
         let query = self.state.optimise_query();
         if optimise.run.is_none() {
             let answered = optimise.answered.as_ref().zip(query.as_ref().ok());

@@ -3,6 +3,7 @@
 use super::State;
 use analysis::{FitSettings, target_of};
 use case::{Beam, Structure, StructureKind};
+use std::ops::RangeInclusive;
 
 /// Settings of the aperture tools.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,9 +15,38 @@ pub struct Aperture {
     pub per_side: bool,
     /// Whether a drag in the beam's-eye view sets all leaves that it passes.
     pub brush: bool,
+    /// The brush that bounds the fluence of a map, and whether it is in the hand.
+    pub limits: LimitBrush,
     /// The beam, by number, and the index of its displayed control point.
     pub point: (u32, usize),
     pub plays: bool,
+}
+
+/// A brush over the map in the beam's-eye view: what it passes gets an upper bound.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LimitBrush {
+    pub on: bool,
+    /// The bound, percent of the greatest fluence of the map.
+    pub percent: f64,
+    /// Takes bounds away instead.
+    pub erases: bool,
+    /// At the isocentre plane.
+    pub diameter_mm: f64,
+}
+
+impl LimitBrush {
+    pub const DIAMETERS_MM: RangeInclusive<f64> = 1.0..=150.0;
+
+    /// The bound that a stroke sets; `None` takes bounds away.
+    pub fn bound(&self) -> Option<f64> {
+        (!self.erases).then_some(self.percent)
+    }
+}
+
+impl Default for LimitBrush {
+    fn default() -> Self {
+        Self { on: false, percent: 30.0, erases: false, diameter_mm: 15.0 }
+    }
 }
 
 impl State {

@@ -3,7 +3,7 @@
 use super::State;
 use super::results::DISPLAYED;
 use analysis::{Dvh, GoalRow, Unanswered, is_computed, scorecard};
-use case::{Beam, Case, DoseStatus, FluenceMap, Plan, Structure, StructureKind};
+use case::{Beam, Case, DoseStatus, Plan, Structure, StructureKind};
 use results::{BEAMLET_MM, DvhOf, LiveOptimiser, OptimiseQuery, Optimum, OtherShares};
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -240,11 +240,11 @@ impl State {
         case
     }
 
-    /// The map of a beam that the views show: the optimiser's, where its dose is on view.
-    pub fn fluence_on_view<'a>(&'a self, beam: &'a Beam) -> Option<&'a FluenceMap> {
+    /// The beam whose map the views show: the optimiser's, where its dose is on view.
+    pub fn beam_on_view<'a>(&'a self, beam: &'a Beam) -> &'a Beam {
         let optimum = self.optimisers_dose();
         let own = optimum.and_then(|of| of.beams.iter().find(|other| other.number == beam.number));
-        own.unwrap_or(beam).fluence.as_ref()
+        own.unwrap_or(beam)
     }
 
     /// The curves that the DVH panel shows: of the optimiser's dose where that is on view, else of the dose of the case.

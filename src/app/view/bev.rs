@@ -5,7 +5,7 @@ use super::aperture as handles;
 use super::field::leaf_openings;
 use super::overlay::{self, Anchor, text};
 use super::shape::{self, Lens};
-use super::{BeamLayer, Scene, ViewEvent, ViewState, drag, navigate, rest};
+use super::{BeamLayer, Scene, ViewEvent, ViewState, drag, limits, navigate, rest};
 use crate::render::{BevFrame, BevLook, OutlineLook};
 use crate::theme;
 use case::{Jaws, Mlc, MlcAxis, StructureKind};
@@ -81,15 +81,20 @@ pub(super) fn show(
     background(ui, &painter, response, &plane, scene, &frame);
     if let Some(map) = &beam.fluence {
         super::fluence::draw(&painter, &plane, map);
+        limits::draw(&painter, &plane, map, &beam.limits);
     }
     aperture(&painter, &plane, beam);
-    handles::draw(ui, &painter, response, &plane, beam, drag::brushes(ui, scene));
+    let brushes = drag::brushes(ui, scene) || scene.limit_brush.is_some();
+    handles::draw(ui, &painter, response, &plane, beam, brushes);
     graticule(&painter, &plane);
     points(&painter, &plane, scene, &frame);
     if let Some((number, roi)) = &scene.shape {
         let own = scene.structures.structures.iter().find(|s| s.number == *number);
         let colour = own.map_or(theme::IMAGE.accent, |s| overlay::on_image(s.colour));
         shape::draw(&painter, Lens::Beam(&frame, &plane), roi, colour);
+    }
+    if let Some(brush) = &scene.limit_brush {
+        limits::draw_brush(&painter, response, &plane, beam, brush);
     }
     overlay::letters(&painter, plane.rect, frame.axes[0], -frame.axes[1], None, 22.0);
     // The switch between this view and the room begins at two fifths of the width.
@@ -124,6 +129,11 @@ fn respond(
             state.centre_mm = Some(DVec3::new(x + (cx - x) * share, y + (cy - y) * share, 0.0));
             state.mm_per_point = Some(next);
         }
+    }
+    if let Some(brush) = &scene.limit_brush
+        && limits::respond(ui, response, &plane, (beam, brush), events)
+    {
+        return;
     }
     if drag::respond(ui, response, state.kind, scene, Lens::Beam(frame, &plane), events) {
         return;

@@ -17,6 +17,12 @@ fn colour(part: f32) -> Color32 {
     theme::colour(fluence_colour(f64::from(part)))
 }
 
+/// A beamlet on the screen.
+pub(super) fn rect(plane: &BevPlane, map: &FluenceMap, beamlet: usize) -> Rect {
+    let [u, v] = map.sides_mm(beamlet);
+    plane.rect_of(&if map.axis == MlcAxis::X { Jaws { x: u, y: v } } else { Jaws { x: v, y: u } })
+}
+
 /// Draws the beamlets that have fluence, and a bar of their colours.
 pub(super) fn draw(painter: &Painter, plane: &BevPlane, map: &FluenceMap) {
     let most = map.values.iter().copied().fold(0.0, f32::max);
@@ -24,9 +30,7 @@ pub(super) fn draw(painter: &Painter, plane: &BevPlane, map: &FluenceMap) {
         return;
     }
     for (beamlet, value) in map.values.iter().enumerate().filter(|(_, value)| **value > 0.0) {
-        let [u, v] = map.sides_mm(beamlet);
-        let part = if map.axis == MlcAxis::X { Jaws { x: u, y: v } } else { Jaws { x: v, y: u } };
-        painter.rect_filled(plane.rect_of(&part), 0.0, colour(value / most).gamma_multiply(OPACITY));
+        painter.rect_filled(rect(plane, map, beamlet), 0.0, colour(value / most).gamma_multiply(OPACITY));
     }
     let place = plane.rect.right_top() + vec2(-112.0, 26.0);
     let step = 96.0 / f32::from(BAR_STEPS);

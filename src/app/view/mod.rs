@@ -9,6 +9,7 @@ mod drag;
 mod draw;
 mod field;
 mod fluence;
+mod limits;
 mod measure;
 mod navigate;
 mod overlay;
@@ -84,6 +85,8 @@ pub enum ViewEvent {
     PartDragged { beam: usize, part: AperturePart, to_mm: f64 },
     /// The tips of a bank were brushed along a path in the isocentre plane, (x, y) in mm.
     LeavesBrushed { beam: usize, bank: usize, from_mm: [f64; 2], to_mm: [f64; 2] },
+    /// The fluence of the beam (index in the plan) was bounded along a path in the isocentre plane, (x, y) in mm.
+    FluenceLimited { beam: usize, from_mm: [f64; 2], to_mm: [f64; 2] },
     /// A measured object, by its number, was drawn or moved.
     Measured(u32, Measured),
     /// The drag of a measured object ended.

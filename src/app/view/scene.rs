@@ -1,11 +1,12 @@
 //! Common content of all views: rebuilt each frame from shared parts, so cheap.
 
 use crate::render::Gpu;
+use crate::state::aperture::LimitBrush;
 use crate::state::display::{DoseDisplay, WashOf, WindowLevel};
 use crate::state::measure::Measures;
 use crate::state::results::Certainty;
 use crate::state::roi::Shape;
-use case::{Bank, Beam, Dose, FluenceMap, Jaws, Mlc, Rgb, StructureKind, StructureSet};
+use case::{Bank, Beam, Dose, FluenceLimit, FluenceMap, Jaws, Mlc, Rgb, StructureKind, StructureSet};
 use geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume};
 use glam::DVec3;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub struct Scene {
     pub drawing: Option<super::DrawingLayer>,
     /// Whether a drag in the beam's-eye view sets the leaves that it passes.
     pub brush: bool,
+    /// The brush that bounds the fluence, where it is in the hand.
+    pub limit_brush: Option<LimitBrush>,
     /// Rulers, dose points and the profile line.
     pub measures: Measures,
     /// Intersection of the three planes, patient LPS, mm.
@@ -88,6 +91,10 @@ pub struct BeamLayer {
     pub leaves_mm: Vec<Bank>,
     /// In place of leaves.
     pub fluence: Option<FluenceMap>,
+    /// Upper bounds of its beamlets.
+    pub limits: Vec<FluenceLimit>,
+    /// Monitor units of fluence 1.
+    pub mu: f64,
     /// Whether its gantry is draggable.
     pub editable: bool,
 }
@@ -116,15 +123,25 @@ impl BeamLayer {
             mlc: beam.mlc.clone(),
             leaves_mm: start.leaves_mm.clone(),
             fluence: beam.fluence.clone(),
+            limits: beam.fluence_limits.clone(),
+            mu: beam.mu,
             editable: beam.read_only.is_none(),
         })
     }
 
-    /// With another map, where there is one.
+    /// With the map of another state of the beam, where there is one; the bounds are those of the beam.
     #[must_use]
-    pub fn with_fluence(self, fluence: Option<FluenceMap>) -> Self {
-        let Some(map) = fluence else { return Self { fluence, ..self } };
-        Self { jaws: map.jaws(), mlc: None, leaves_mm: Vec::new(), fluence: Some(map), ..self }
+    pub fn with_fluence(self, beam: &Beam, shown: &Beam) -> Self {
+        let Some(map) = &shown.fluence else { return Self { fluence: None, ..self } };
+        Self {
+            jaws: map.jaws(),
+            mlc: None,
+            leaves_mm: Vec::new(),
+            limits: beam.limits_on(map),
+            mu: shown.mu,
+            fluence: Some(map.clone()),
+            ..self
+        }
     }
 
     /// The same beam at another of its control points.
@@ -169,6 +186,7 @@ impl Scene {
             shape: None,
             drawing: None,
             brush: false,
+            limit_brush: None,
             measures: Measures::default(),
             crosshair_mm: DVec3::ZERO,
         }

@@ -64,6 +64,7 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
             | ViewEvent::Draw(_)
             | ViewEvent::PartDragged { .. }
             | ViewEvent::LeavesBrushed { .. }
+            | ViewEvent::FluenceLimited { .. }
             | ViewEvent::ToggleMaximise => {}
         }
     }

@@ -67,6 +67,9 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
                 ViewEvent::LeavesBrushed { beam, bank, from_mm, to_mm } => {
                     Command::Aperture(ApertureAction::Brush { beam, bank, from_mm, to_mm })
                 }
+                ViewEvent::FluenceLimited { beam, from_mm, to_mm } => {
+                    Command::Aperture(ApertureAction::Limit { beam, from_mm, to_mm })
+                }
                 ViewEvent::Measured(number, item) => Command::Measure(MeasureAction::Set(number, item)),
                 ViewEvent::MeasureReleased => Command::Measure(MeasureAction::Release),
                 ViewEvent::ToggleMaximise => Command::ToggleMaximise(view.kind),
@@ -121,7 +124,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
                     selected,
                 )
                 .map(|layer| layer.at_point(beam, state.shown_point(beam)))
-                .map(|layer| layer.with_fluence(state.fluence_on_view(beam).cloned()))
+                .map(|layer| layer.with_fluence(beam, state.beam_on_view(beam)))
             })
             .collect(),
         None => Vec::new(),
@@ -142,6 +145,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
         beams,
         show_beams: state.show_beams,
         brush: state.aperture.brush,
+        limit_brush: Some(state.aperture.limits).filter(|brush| brush.on),
         shape: state
             .selected_structure()
             .and_then(|(_, s)| state.shapes.of(s).map(|shape| (s.number, shape))),

@@ -206,6 +206,7 @@ fn carry(from: &Plan, to: &mut Plan) {
         if let Some(other) = from.beams.iter().find(|other| other.number == beam.number)
             && other.fluence.is_some()
         {
+            beam.fluence_limits = other.fluence.as_ref().map(|map| beam.limits_on(map)).unwrap_or_default();
             (beam.fluence, beam.mu) = (other.fluence.clone(), other.mu);
         }
     }

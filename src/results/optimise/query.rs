@@ -73,11 +73,20 @@ impl OptimiseQuery {
             && self.sampled().eq(other.sampled())
     }
 
+    /// Whether objectives that no goal stands for, and the upper bounds of maps, are the same.
+    fn has_objectives_of(&self, other: &Self) -> bool {
+        let limits = |query: &Self| -> Vec<_> {
+            let bounded = query.plan.beams.iter().filter(|beam| !beam.fluence_limits.is_empty());
+            bounded.map(|beam| (beam.number, beam.fluence_limits.clone())).collect()
+        };
+        self.plan.objectives == other.plan.objectives && limits(self) == limits(other)
+    }
+
     /// Whether goals, other objectives, prescription or beams differ: a plan that was optimised follows those.
     pub fn asks_otherwise(&self, other: &Self) -> bool {
         self.goals != other.goals
             || self.plan.prescription_gy != other.plan.prescription_gy
-            || self.plan.objectives != other.plan.objectives
+            || !self.has_objectives_of(other)
             || plan_without_maps(&self.plan) != plan_without_maps(&other.plan)
     }
 
@@ -92,7 +101,7 @@ impl PartialEq for OptimiseQuery {
     fn eq(&self, other: &Self) -> bool {
         self.has_rows_of(other)
             && self.goals == other.goals
-            && self.plan.objectives == other.plan.objectives
+            && self.has_objectives_of(other)
             && self.plan.prescription_gy == other.plan.prescription_gy
     }
 }
@@ -113,6 +122,7 @@ fn plan_without_maps(plan: &Plan) -> Plan {
             point.leaves_mm.clear();
             point.meterset_weight = 1.0;
         }
+        beam.fluence_limits.clear();
         *beam = Beam { name: String::new(), mu: 0.0, mlc: None, fluence: None, ..beam.clone() };
     }
     plan

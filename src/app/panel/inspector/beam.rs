@@ -43,6 +43,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         angles(ui, &mut form, &start, state.shown_point(beam));
         let delivered = plan.normalisation.as_ref().and_then(|_| state.results.delivered_mu(plan, beam));
         collimation(ui, &mut form, &start, delivered);
+        super::fluence::show(ui, state, index, beam, form.commands);
         super::aperture::show(ui, state, plan, index, beam, form.commands);
         isocentre::show(ui, state, (index, beam), form.commands);
         machine(ui, &mut form, state, &plan.machine);

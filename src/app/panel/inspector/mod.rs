@@ -11,6 +11,7 @@ mod density;
 mod dial;
 mod dose;
 mod draw;
+mod fluence;
 mod hu;
 mod isocentre;
 mod normalisation;
