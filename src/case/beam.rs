@@ -214,14 +214,15 @@ impl Beam {
         }
     }
 
-    /// Whether another beam has the same parameters: which engine computes it, and whether it is switched on, are none
-    /// of them.
+    /// Whether another beam has the same parameters: which engine computes it, what bounds its fluence, and whether it is switched on,
+    /// are none of them.
     pub fn is_unchanged(&self, other: &Self) -> bool {
         let parameters = |beam: &Self| Self {
             machine: None,
             off: false,
             read_only: None,
             not_modelled: Vec::new(),
+            fluence_limits: Vec::new(),
             ..beam.clone()
         };
         self.number == other.number && parameters(self) == parameters(other)

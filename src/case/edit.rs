@@ -112,13 +112,14 @@ impl History {
                 let [own, other] = [Some(beam), other].map(|beam| beam?.fluence.as_ref());
                 own.map(|map| &map.values) == other.map(|map| &map.values)
             };
-            Arc::ptr_eq(before, now) || now.beams.iter().filter(|b| b.fluence.is_some()).all(same)
+            now.beams.iter().filter(|b| b.fluence.is_some()).all(same)
         };
         for step in self.steps.past().iter().rev() {
             let kept = step.case.plans.iter().position(|before| Arc::ptr_eq(before, &plans[place]));
             place = kept.or((step.case.plans.len() == plans.len()).then_some(place))?;
             plans = &step.case.plans;
-            if !has_maps_of_now(&plans[place]) {
+            // One that stayed has the maps of the step after it.
+            if kept.is_none() && !has_maps_of_now(&plans[place]) {
                 return Some(&plans[place]);
             }
         }

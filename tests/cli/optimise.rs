@@ -1,7 +1,9 @@
 //! `beamsight optimise`: the plan that it writes has the dose that it states, and the matrix is what it minimised.
 
 use crate::program::{beamsight, json_of, refused, scratch, text};
-use beamsight::files::mha;
+use beamsight::case::FluenceLimit;
+use beamsight::files::{mha, plan_toml};
+use beamsight::geometry::PatientPosition;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -101,6 +103,47 @@ fn the_plan_has_the_dose_that_the_matrix_states() {
         let got = f64::from(volume.data()[voxel]);
         assert!((got - want).abs() < 0.005 * most, "voxel {voxel}: {got} for {want}");
     }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn bounds_and_objectives_of_the_plan_bind_the_answer() {
+    let folder = scratch("optimise-bounds");
+    let [goals, plan, matrix, bounded] =
+        ["goals.toml", "plan.toml", "matrix.npz", "bounded.toml"].map(|name| folder.join(name));
+    fs::write(&goals, GOALS).unwrap();
+    let optimise = |more: &[&str]| {
+        let asked = ["--goals", text(&goals), "--rows", "8", "--beamlets", "10"];
+        let grid = ["optimise", "demo:water", "--grid", "8", "--device", "cpu", "--matrix", text(&matrix)];
+        let output = beamsight(&[&grid[..], &asked, more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        arrays(&matrix)
+    };
+    let free = optimise(&["--out", text(&plan)]);
+    assert!(!free.contains_key("upper"), "there are no bounds");
+    let mut of = plan_toml::read(&plan, PatientPosition::Hfs).unwrap();
+    let values = of.beams[0].fluence.as_ref().unwrap().values.clone();
+    let strongest = values.iter().position(|value| *value == 1.0).expect("the strongest beamlet");
+    let mu = 0.4 * of.beams[0].mu;
+    of.beams[0].fluence_limits = vec![FluenceLimit { beamlet: strongest, mu }];
+    (of.objectives.smoothness, of.objectives.fall_off.weight) = (0.0, 7.0);
+    plan_toml::write(&plan, &of).unwrap();
+    let found = optimise(&["--plan", text(&plan), "--out", text(&bounded)]);
+    let (fluence, upper) = (doubles(&found["fluence"]), doubles(&found["upper"]));
+    assert_eq!(upper.iter().filter(|upper| upper.is_finite()).count(), 1);
+    assert!(fluence.iter().zip(&upper).all(|(x, upper)| x <= upper));
+    let now = plan_toml::read(&bounded, PatientPosition::Hfs).unwrap();
+    let [limit] = now.beams[0].fluence_limits[..] else { panic!("{:?}", now.beams[0].fluence_limits) };
+    let map = now.beams[0].fluence.as_ref().unwrap();
+    let got = now.beams[0].mu * f64::from(map.values[limit.beamlet]);
+    assert!((limit.mu - mu).abs() < 1e-9 && got < mu * 1.000_001, "{got} of {mu} MU");
+    assert!(got > 0.9 * mu, "the bound binds: {got} of {mu} MU");
+    // What is minimised is told in UTF-32.
+    let letters = found["objectives"].chunks_exact(4).map(|b| char::from(b[0]));
+    let told: Vec<serde_json::Value> = serde_json::from_str(&letters.collect::<String>()).unwrap();
+    let of_kind = |kind: &str| told.iter().filter(|o| o["type"] == kind).collect::<Vec<_>>();
+    assert_eq!(of_kind("smoothness")[0]["weight"], 0.0);
+    assert!(of_kind("over").iter().any(|o| o["structure"].to_string().contains("round the targets")));
     fs::remove_dir_all(folder).unwrap();
 }
 

@@ -5,11 +5,12 @@ use egui::text::LayoutJob;
 use egui::{FontId, Label, RichText, TextFormat, TextStyle, Ui};
 
 /// Title and text of each page.
-pub const PAGES: [(&str, &str); 8] = [
+pub const PAGES: [(&str, &str); 9] = [
     ("Opening and saving", include_str!("../../../assets/guide/open.md")),
     ("Beams and dose", include_str!("../../../assets/guide/beams.md")),
     ("Contours and densities", include_str!("../../../assets/guide/structures.md")),
     ("DVHs and goals", include_str!("../../../assets/guide/goals.md")),
+    ("Optimising", include_str!("../../../assets/guide/optimise.md")),
     ("Comparing", include_str!("../../../assets/guide/compare.md")),
     ("Registration", include_str!("../../../assets/guide/register.md")),
     ("Commissioning", include_str!("../../../assets/guide/machine.md")),

@@ -84,7 +84,8 @@ pub(super) fn show(
         limits::draw(&painter, &plane, map, &beam.limits);
     }
     aperture(&painter, &plane, beam);
-    let brushes = drag::brushes(ui, scene) || scene.limit_brush.is_some();
+    let limit_brush = scene.limit_brush.as_ref().filter(|_| beam.fluence.is_some());
+    let brushes = drag::brushes(ui, scene) || limit_brush.is_some();
     handles::draw(ui, &painter, response, &plane, beam, brushes);
     graticule(&painter, &plane);
     points(&painter, &plane, scene, &frame);
@@ -93,7 +94,7 @@ pub(super) fn show(
         let colour = own.map_or(theme::IMAGE.accent, |s| overlay::on_image(s.colour));
         shape::draw(&painter, Lens::Beam(&frame, &plane), roi, colour);
     }
-    if let Some(brush) = &scene.limit_brush {
+    if let Some(brush) = limit_brush {
         limits::draw_brush(&painter, response, &plane, beam, brush);
     }
     overlay::letters(&painter, plane.rect, frame.axes[0], -frame.axes[1], None, 22.0);

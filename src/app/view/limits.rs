@@ -106,10 +106,7 @@ pub(super) fn draw_brush(
     brush: &LimitBrush,
 ) {
     let Some(at) = response.interact_pointer_pos().or_else(|| response.hover_pos()) else { return };
-    let Some(map) = &beam.fluence else {
-        text(painter, at + vec2(14.0, -14.0), Anchor::Left, "no fluence map", SMALL, theme::IMAGE.warning);
-        return;
-    };
+    let Some(map) = &beam.fluence else { return };
     let radius = (0.5 * brush.diameter_mm / plane.mm_per_point) as f32;
     painter.circle_stroke(at, radius, Stroke::new(3.0, Color32::from_black_alpha(120)));
     painter.circle_stroke(at, radius, Stroke::new(1.4, LINE));

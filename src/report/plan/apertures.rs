@@ -110,7 +110,7 @@ fn scale(pen: &mut Pen, beam: &BeamFacts, map: &FluenceMap, [left, top]: [f32; 2
     let (width, step) = (0.4 * side, 0.4 * side / f32::from(BAR_STEPS));
     for n in 0..BAR_STEPS {
         let Rgb(colour) = fluence_colour((f64::from(n) + 0.5) / f64::from(BAR_STEPS));
-        pen.document.fill([left + step * f32::from(n), top + 4.0], [step + 0.2, 5.0], colour);
+        pen.document.fill([left + step * f32::from(n), top + 4.0], [step + 0.6, 5.0], colour);
     }
     let words = format!("0 to {:.1} MU", beam.mu * f64::from(greatest(map)));
     pen.document.text(left + width + 5.0, top + 9.0, &words, SMALL);

@@ -1,0 +1,110 @@
+//! The C-shape of TG-119 optimised as the guide tells it, by mouse and keys alone.
+//!
+//! The picture of each step lies in the folder of the tests' files; those of `assets/guide/optimise` are made of them. The grids are
+//! coarse: the steps are looked at, not the dose.
+
+use crate::harness::{Window, fill_in, folder, until, window};
+use crate::optimise::{at_rest, no_button, show_goals, status, steps, take};
+use beamsight::app::command::Command;
+use beamsight::app::state::results::Settings;
+use beamsight::app::state::{Selection, ViewKind, Workspace};
+use beamsight::app::{App, Options};
+use beamsight::case::DoseStatus;
+use eframe::egui::vec2;
+use egui_kittest::kittest::Queryable as _;
+
+fn picture(w: &mut Window, step: &str) {
+    w.run_steps(4);
+    w.render().expect("a picture").save(folder("optimise_guide").join(format!("{step}.png"))).expect("saved");
+}
+
+fn click(w: &mut Window, label: &str) {
+    w.get_by_label(label).scroll_to_me();
+    w.run_steps(4);
+    w.get_by_label(label).click();
+    w.run_steps(4);
+}
+
+/// Waits for the maps and their true dose.
+fn true_dose(w: &mut Window) {
+    at_rest(w);
+    until(w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+}
+
+fn begun() -> Window {
+    let mut w = window(Options { case: Some("demo:tg119".to_owned()), ..Options::default() });
+    w.set_size(vec2(1600.0, 1000.0));
+    until(&mut w, "case", |app| app.state.is_loaded());
+    let settings = Settings { grid_mm: 5.0, ..w.state().state.results.settings.clone() };
+    w.state_mut().command(Command::Compute(settings));
+    w.state_mut().state.optimise.beamlet_mm = 10.0;
+    until(&mut w, "dose", App::is_settled);
+    w
+}
+
+#[test]
+fn from_goals_to_a_map_that_is_compared_with_the_plan_before() {
+    let mut w = begun();
+    show_goals(&mut w);
+    click(&mut w, "Templates");
+    click(&mut w, "TG-119, C-shape (easier)");
+    until(&mut w, "goals", |app| app.state.goals().len() == 3 && app.is_settled());
+    picture(&mut w, "1-goals");
+    click(&mut w, "Optimise");
+    until(&mut w, "the optimiser's dose", |app| app.state.optimisers_dose().is_some());
+    picture(&mut w, "2-optimiser");
+    true_dose(&mut w);
+    let first = w.state().state.plan().expect("a plan").beams[0].number;
+    w.state_mut().command(Command::Select(Selection::Beam(first)));
+    picture(&mut w, "3-fluence");
+    let met = |app: &App| {
+        app.state.scorecard().iter().filter(|row| row.answer.as_ref().is_ok_and(|o| o.margin >= 0.0)).count()
+    };
+    assert!(met(w.state()) >= 2, "{:?}", w.state().state.scorecard());
+    // A handle.
+    let done = steps(w.state());
+    let goal = w.state().state.goals()[2].short_text();
+    let from = w.get_by_label(&format!("Handle {goal}")).rect().center();
+    take(&mut w, from);
+    for part in 1..=3 {
+        w.hover_at(from - vec2(14.0 * part as f32, 0.0));
+        w.run_steps(2);
+    }
+    until(&mut w, "the optimiser's dose", |app| app.state.optimisers_dose().is_some());
+    picture(&mut w, "4-handle");
+    no_button(&mut w, from - vec2(42.0, 0.0));
+    true_dose(&mut w);
+    assert_eq!(steps(w.state()), done + 1);
+    // Objectives beside the goals.
+    click(&mut w, "Add objective");
+    let target = w.state().state.goals()[0].structure.clone();
+    w.get_by_label(&format!("Uniform dose in {target}")).click();
+    w.run_steps(4);
+    true_dose(&mut w);
+    w.get_by_label("Remove Smooth maps").scroll_to_me();
+    picture(&mut w, "5-objectives");
+    // A limit.
+    click(&mut w, "Brush limits");
+    fill_in(&mut w, "Limit of the brush", "20");
+    w.state_mut().command(Command::ToggleMaximise(ViewKind::Bev));
+    w.run_steps(4);
+    let middle = w.get_by_label(ViewKind::Bev.name()).rect().center();
+    take(&mut w, middle + vec2(-10.0, -70.0));
+    for part in 1..=4 {
+        w.hover_at(middle + vec2(-10.0, -70.0 + 35.0 * part as f32));
+        w.run_steps(2);
+    }
+    picture(&mut w, "6-limit");
+    no_button(&mut w, middle + vec2(-10.0, 70.0));
+    true_dose(&mut w);
+    let plan = w.state().state.plan().expect("a plan").clone();
+    assert!(!plan.beams[0].fluence_limits.is_empty());
+    w.state_mut().command(Command::ToggleMaximise(ViewKind::Bev));
+    w.run_steps(4);
+    picture(&mut w, "7-limited");
+    // The plan before, which is the one before the last drag, stroke or click.
+    click(&mut w, "Compare with before");
+    until(&mut w, "both doses", |app| app.is_settled() && app.state.results.pair().is_some());
+    assert_eq!(w.state().state.workspace, Workspace::Compare);
+    picture(&mut w, "8-compare");
+}
