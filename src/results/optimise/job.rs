@@ -10,6 +10,7 @@ use case::{Case, Goal, Plan};
 use engine::JobControl;
 use engine::cccs::dose_grid;
 use inverse::{Inputs, Optimised, Progress, optimise};
+use sequence::Technique;
 use std::sync::Arc;
 
 /// Request for fluence maps.
@@ -23,6 +24,8 @@ pub struct OptimiseJob<'a> {
     pub rows_mm: Option<f64>,
     /// Width of a beamlet along the leaves' travel, mm.
     pub beamlet_mm: f64,
+    /// Leaves that will deliver the maps, and whose dose is to meet the goals.
+    pub technique: Option<Technique>,
 }
 
 /// The answer, and the goals that were judged only, each with why.
@@ -65,6 +68,7 @@ pub fn optimise_plan(
         beamlet_mm: job.beamlet_mm,
         dose_to: settings.dose_to,
         judged: None,
+        technique: job.technique,
         device: settings.device.resolve().map_err(Failure::here)?,
     };
     let answer =

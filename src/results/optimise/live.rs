@@ -164,6 +164,7 @@ impl LiveOptimiser {
             beamlet_mm: query.beamlet_mm,
             dose_to: query.settings.dose_to,
             judged: Some((query.settings.grid_mm, query.settings.quality)),
+            technique: None,
             device: query.settings.device.resolve().map_err(Failure::here)?,
         };
         let before = before.map(|before| before.optimiser);
