@@ -114,7 +114,17 @@ fn bounds_and_objectives_of_the_plan_bind_the_answer() {
     fs::write(&goals, GOALS).unwrap();
     let optimise = |more: &[&str]| {
         let asked = ["--goals", text(&goals), "--rows", "8", "--beamlets", "10"];
-        let grid = ["optimise", "demo:water", "--grid", "8", "--device", "cpu", "--matrix", text(&matrix)];
+        let grid = [
+            "optimise",
+            "demo:water",
+            "--overwrite",
+            "--grid",
+            "8",
+            "--device",
+            "cpu",
+            "--matrix",
+            text(&matrix),
+        ];
         let output = beamsight(&[&grid[..], &asked, more].concat());
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         arrays(&matrix)

@@ -6,8 +6,8 @@ use crate::common::synthetic::{
 };
 use beamsight::analysis::{BodyChoice, Engine, is_computed};
 use beamsight::case::{
-    Beam, Case, Contour, Ct, DensityOverride, Edit, History, Jaws, Medium, Mlc, MlcAxis, Normalisation, Plan,
-    Rgb, Structure, StructureKind, StructureSet, turn_deg,
+    Beam, Case, Contour, Ct, DensityOverride, Edit, FluenceLimit, FluenceObjectives, History, Jaws, Medium,
+    Mlc, MlcAxis, Normalisation, Plan, Rgb, Structure, StructureKind, StructureSet, UniformDose, turn_deg,
 };
 use beamsight::dicom::{DicomError, read_plan, write_plan};
 use beamsight::engine::cccs::{DoseTo, Quality};
@@ -95,7 +95,22 @@ const FAULTS_OF_OURS: &[(&str, Spoil)] = &[
     ("a normalisation of more than all", |p| {
         p.normalisation = Some(Normalisation::to_named("PTV", 195.0, 50.0));
     }),
+    ("a fall-off that is no number", |p| p.objectives.fall_off.percent_per_mm = f64::NAN),
+    ("a weight below nothing", |p| p.objectives.smoothness = -1.0),
+    ("a dose throughout that no course has", |p| {
+        p.objectives = objectives();
+        p.objectives.uniform[0].dose_gy = 1e9;
+    }),
+    ("a bound of the fluence without a map", |p| {
+        first(p).fluence_limits = vec![FluenceLimit { beamlet: 0, mu: 1.0 }];
+    }),
 ];
+
+/// Objectives other than the usual ones.
+fn objectives() -> FluenceObjectives {
+    let uniform = UniformDose { structure: "PTV".to_owned(), number: None, dose_gy: 50.0, weight: 2.0 };
+    FluenceObjectives { uniform: vec![uniform], ..FluenceObjectives::default() }
+}
 
 fn sides() -> Mlc {
     Mlc { axis: MlcAxis::X, boundaries_mm: vec![-10.0, -2.5, 2.5, 10.0] }
@@ -183,6 +198,10 @@ fn toml_text(plan: &Plan) -> String {
         text +=
             &format!("normalisation = {{ structure = \"PTV\", volume_percent = {share}, dose_gy = {gy} }}\n");
     }
+    if !plan.objectives.is_usual() {
+        let of = toml::Value::try_from(&plan.objectives).unwrap();
+        text += &format!("objectives = {of}\n");
+    }
     let setting = |p: &beamsight::case::ControlPoint| {
         let angles = format!(
             "gantry_deg = {:?}\ncollimator_deg = {:?}\ncouch_deg = {:?}\n",
@@ -200,6 +219,10 @@ fn toml_text(plan: &Plan) -> String {
         beam.mlc.iter().for_each(|mlc| {
             text += &format!("mlc = {{ axis = \"x\", boundaries_mm = {:?} }}\n", mlc.boundaries_mm);
         });
+        for limit in &beam.fluence_limits {
+            let limit = toml::Value::try_from(limit).unwrap();
+            text += &format!("fluence_limits = [{limit}]\n");
+        }
         let Some(start) = beam.start() else {
             // No key says that there are none: without a setting a beam is incomplete.
             continue;
@@ -408,6 +431,7 @@ fn what_a_file_has_too_much_is_refused_wherever_it_stands() {
     let beam = first(&mut plan);
     beam.mlc = Some(sides());
     beam.control_points[0].leaves_mm = vec![[-5.0, 5.0]; 3];
+    plan.objectives = objectives();
     let mut session = session_value(&plan);
     let structure = Structure {
         name: "PTV".to_owned(),
@@ -426,8 +450,8 @@ fn what_a_file_has_too_much_is_refused_wherever_it_stands() {
         assert!(said.contains("s.json"), "{said}");
     });
     assert_eq!(
-        tried.0, 11,
-        "session, choice, plan, normalisation, beam, MLC, control point, jaws, structure, contour, density"
+        tried.0, 14,
+        "session, choice, plan, normalisation, three of objectives, beam, MLC, control point, jaws, structure, contour, density"
     );
     assert!(tried.1 > 10, "{tried:?}");
 
@@ -438,7 +462,7 @@ fn what_a_file_has_too_much_is_refused_wherever_it_stands() {
     let tried = with_too_much(&value, &|spoilt| {
         through_toml(&text(spoilt)).expect_err(&text(spoilt));
     });
-    assert_eq!(tried.0, 5, "plan, normalisation, beam, jaws, MLC");
+    assert_eq!(tried.0, 8, "plan, normalisation, three of objectives, beam, jaws, MLC");
     assert!(tried.1 >= 7, "{tried:?}");
 }
 

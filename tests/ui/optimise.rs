@@ -2,6 +2,7 @@
 
 use crate::harness::{Window, folder, said, small_case, until, window};
 use beamsight::app::command::{Command, NewShape, OptimiseAction};
+use beamsight::app::state::Selection;
 use beamsight::app::state::results::Settings;
 use beamsight::app::state::roi::Shape;
 use beamsight::app::{App, Options};
@@ -443,7 +444,13 @@ fn a_picture_of_each_state() {
         let picture = w.render().expect("a picture");
         picture.save(folder("optimise_picture").join(name)).expect("saved");
     };
-    save(&mut w, "rest.png");
+    for size in [vec2(1024.0, 700.0), vec2(1600.0, 1000.0), vec2(1400.0, 900.0)] {
+        w.set_size(size);
+        show_goals(&mut w);
+        w.state_mut().command(Command::Select(Selection::Beam(1)));
+        w.run_steps(4);
+        save(&mut w, &format!("rest-{}.png", size.x));
+    }
     let from = middle(&w, "Handle Cord: Dmax <= 1.2 Gy");
     take(&mut w, from);
     w.hover_at(from - vec2(40.0, 0.0));

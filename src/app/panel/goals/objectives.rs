@@ -173,7 +173,7 @@ fn smoothness(ui: &mut Ui, now: &FluenceObjectives, share: Option<f64>, change: 
 }
 
 /// Width of the button that removes an objective, of its numbers, and of what the scroll bar may cover.
-const REMOVE: f32 = 20.0;
+const REMOVE: f32 = 24.0;
 const FIELDS: f32 = 132.0;
 const SCROLL_BAR: f32 = 12.0;
 
