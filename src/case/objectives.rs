@@ -4,7 +4,7 @@ use super::{Goal, StructureSet, bounds};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
-/// What is minimised for a plan beside its goals. Weights count as those of goals; an objective of weight 0 is left out.
+/// Objectives of a plan beside its goals. Weights count as those of goals; an objective of weight 0 is left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FluenceObjectives {

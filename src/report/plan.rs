@@ -78,7 +78,7 @@ pub struct BeamFacts {
     pub control_points: usize,
     pub isocentre_mm: [f64; 3],
     pub mlc: Option<Mlc>,
-    /// What stands in the place of leaves.
+    /// The map in the place of leaves.
     pub fluence: Option<FluenceMap>,
     /// Per fraction, as delivered: after normalisation, where that is known.
     pub mu: f64,

@@ -17,7 +17,7 @@ pub(super) struct Asked {
     pub structures: Vec<(Structure, Arc<Mask>, bool)>,
     /// Objectives of each goal, or why it is judged only.
     pub by_goal: Vec<Result<Vec<Objective>, String>>,
-    /// Of each structure that is to have one dose, or why it has none.
+    /// Objectives of structures that are to have one dose, or why one has none.
     pub uniform: Vec<Result<Objective, String>>,
     /// The prescription, else the greatest dose that a goal names, Gy of all fractions.
     pub reference_gy: f64,
