@@ -50,6 +50,9 @@ const KEPT_TIMES: f64 = 100.0;
 /// The greatest dose is of one voxel: it wants more weight than a volume to be kept.
 const MAXIMUM_TIMES: f64 = 4.0;
 
+/// A tail of no more than this counts as the maximum, percent of the volume: D2% is ICRU's near-maximum (report 83).
+const NEAR_MAXIMUM_PERCENT: f64 = 2.0;
+
 /// Objectives that stand for a goal; one that is kept stands at its kept value. `whole_cm3` is the structure's volume, `hundred_gy` the prescription.
 ///
 /// # Errors
@@ -74,7 +77,7 @@ pub fn of_goal(
         structure: goal.structure.clone(),
         aim,
         gy,
-        weight: if aim == Aim::Over { MAXIMUM_TIMES * weight } else { weight },
+        weight: if is_of_maximum(aim) { MAXIMUM_TIMES * weight } else { weight },
         asked,
     };
     // A point of the DVH: so much of the volume at this dose.
@@ -111,6 +114,11 @@ pub fn of_goal(
     }
 }
 
+/// Whether an aim holds the greatest dose, or that of the hottest few voxels.
+fn is_of_maximum(aim: Aim) -> bool {
+    matches!(aim, Aim::Over) || matches!(aim, Aim::TailMax { volume } if volume <= NEAR_MAXIMUM_PERCENT)
+}
+
 fn no_prescription() -> String {
     "it is in percent of the prescription, and the plan has none".to_owned()
 }
@@ -134,6 +142,7 @@ mod tests {
             ("Cord: Dmax <= 45 Gy", false, vec![(Over, 45.0, 4.0)]),
             ("Core: D10% <= 25 Gy (priority 2)", false, vec![(TailMax { volume: 10.0 }, 25.0, 0.25)]),
             ("Core: D10cc <= 25 Gy", false, vec![(TailMax { volume: 25.0 }, 25.0, 1.0)]),
+            ("Cord: D2% <= 45 Gy", false, vec![(TailMax { volume: 2.0 }, 45.0, 4.0)]),
             ("Lung: V20Gy <= 30 %", false, vec![(TailMax { volume: 30.0 }, 20.0, 1.0)]),
             ("Lung: V20Gy[cc] <= 8 cc", false, vec![(TailMax { volume: 20.0 }, 20.0, 1.0)]),
             ("Lung: Dmean <= 30 %", false, vec![(MeanOver, 15.0, 1.0)]),

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 
 /// Pairs of the solver's memory.
-const MEMORY: usize = 20;
+const MEMORY: usize = 12;
 
 /// Evaluations over which the objective must still gain what was asked.
 const PATIENCE: u64 = 20;

@@ -5,13 +5,14 @@ use super::rows::Rows;
 use super::setup::{Setup, Truth};
 use engine::JobControl;
 
-/// The dose of a tail moves by this part of what its point is off by; points closer than this are met, part of the reference dose.
+/// The dose of a tail moves by this part of what its point is off by. Points are aimed this far beyond where they are asked, part of the
+/// reference dose: what comes near from there is met.
 const HANDLE_STEP: f64 = 0.7;
-const HANDLE_MET: f64 = 0.002;
+const HANDLE_BEYOND: f64 = 0.001;
 
 /// The dose of a tail stays so near to that of its point, part of the reference dose: a point that cannot be met would else take ever
 /// more from all others.
-const HANDLE_REACH: f64 = 0.2;
+const HANDLE_REACH: f64 = 0.1;
 
 /// Gy of each objective: where its point lies on the DVH that the plan is judged by, in which doses are linear between voxels, less
 /// where it lies on that of the rows; 0 for those without.
@@ -38,7 +39,7 @@ pub(super) fn move_tails(
     (doses, between_gy): (&[f32], &[f64]),
     reference_gy: f64,
 ) -> bool {
-    let near = HANDLE_MET * reference_gy;
+    let beyond = HANDLE_BEYOND * reference_gy;
     let mut met = true;
     for (n, objective) in objectives.iter_mut().enumerate() {
         let (Some([percent, gy]), Some(set)) = (objective.asked, rows.set(&objective.structure)) else {
@@ -46,9 +47,14 @@ pub(super) fn move_tails(
         };
         let more = between_gy.get(n).copied().unwrap_or_default();
         let at = dose_at(doses, &set.rows, &set.shares(), percent) + more;
-        let off = gy - at;
         // A point with room to spare is met; its tail is loosened all the same, in favour of what is not.
-        met &= if matches!(objective.aim, Aim::TailMax { .. }) { off > -near } else { off < near };
+        let off = if matches!(objective.aim, Aim::TailMax { .. }) {
+            met &= at <= gy;
+            gy - beyond - at
+        } else {
+            met &= at >= gy;
+            gy + beyond - at
+        };
         let reach = HANDLE_REACH * reference_gy;
         objective.gy = (objective.gy + HANDLE_STEP * off).clamp((gy - reach).max(0.0), gy + reach);
     }
@@ -95,7 +101,7 @@ mod tests {
         }
         // The second hottest of ten has 38 Gy: 18 too many.
         assert_eq!(seen[7], 10.0, "{seen:?}");
-        let met: Vec<f32> = doses.iter().map(|gy| gy - 18.0).collect();
+        let met: Vec<f32> = doses.iter().map(|gy| gy - 18.1).collect();
         assert!(move_tails(&mut objectives, &rows, (&met, &[]), 50.0));
         assert_eq!(objectives[0].gy, 10.0, "a point that is met leaves its tail");
     }
