@@ -30,8 +30,8 @@ const AT_REST: f64 = 0.001;
 /// Weight of the squared steps between neighbours of a map for a smoothness of weight 1.
 const SMOOTHNESS: f64 = 1e-4;
 
-/// The same where leaves deliver the maps: all leak while the most modulated row is delivered. Chosen on the C-shape of TG-119, where it
-/// takes a seventh of the monitor units and none of the goals moves by more than 0.3 Gy.
+/// The same where leaves deliver the maps: all leak while the most modulated row is delivered. Chosen on the C-shape of TG-119: against
+/// the weight of maps alone a fifth fewer monitor units and 0.8 Gy more D95, for 0.6 Gy of the target's D10 and 0.3 Gy of the core's.
 const SMOOTHNESS_OF_LEAVES: f64 = 0.1;
 
 /// Progress of an optimisation while it runs.
