@@ -3,7 +3,7 @@
 use crate::SequenceError;
 use crate::cut::limits;
 use crate::sweep::beside;
-use case::{Bank, Beam, ControlPoint, FluenceMap, Mlc};
+use case::{Bank, Beam, ControlPoint, FluenceMap, Jaws, Mlc};
 use physics::{Delivery, Machine};
 
 /// Leaf speed that sequences use, part of the most: positions are rounded.
@@ -123,7 +123,11 @@ impl<'a> Field<'a> {
     /// The beam with leaves in place of its map. `points` are cumulative monitor units and ideal tips of the map's rows.
     pub fn beam_of(&self, points: &[(f64, Vec<[f64; 2]>)]) -> Beam {
         let mu = points.last().map_or(0.0, |(mu, _)| *mu);
-        let start = self.beam.control_points[0].clone();
+        let mut start = self.beam.control_points[0].clone();
+        // Nothing passes beside a map: jaws that are wider close to it.
+        let (own, map) = (start.jaws, self.map.jaws());
+        let within = |own: [f64; 2], map: [f64; 2]| [own[0].max(map[0]), own[1].min(map[1])];
+        start.jaws = Jaws { x: within(own.x, map.x), y: within(own.y, map.y) };
         let point = |(n, (at, rows)): (usize, &(f64, Vec<[f64; 2]>))| ControlPoint {
             // Six digits are exact in a DICOM file.
             meterset_weight: if n + 1 == points.len() { 1.0 } else { (1e6 * at / mu).round() / 1e6 },
