@@ -34,7 +34,7 @@ pub enum ColumnError {
     Memory { beamlets: usize, rows: usize, gib: f64, most_gib: f64 },
 }
 
-/// Bytes that columns may take: of nine fields on 5 mm they have 0.1 GiB.
+/// Bytes that columns may take: of nine fields on 2.5 mm they have 0.2 GiB.
 const MOST_BYTES: usize = 4 << 30;
 
 impl BeamColumns {

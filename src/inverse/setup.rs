@@ -91,7 +91,7 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// From one `before` it takes the rows where structures and grid are the same.
+    /// Rows are those of `before` where structures and grid are the same.
     ///
     /// # Errors
     /// [`OptimiseError`] but for columns.

@@ -18,7 +18,7 @@ use std::ops::Range;
 /// Shares of a span below this are left out, and so are products of two below it: a dozen neighbours at most shine so far.
 pub const LEAST_SHARE: f64 = 1e-5;
 
-/// Where a Gaussian has fallen to [`LEAST_SHARE`], standard deviations.
+/// Distance at which a Gaussian has fallen to [`LEAST_SHARE`], standard deviations.
 const LEAST_SIGMAS: f64 = 4.3;
 
 /// Fluences of the beamlets of a map, each of value 1, relative as those of [`Fluence`].

@@ -369,10 +369,10 @@ fn finished(
 
 #[cfg(test)]
 mod tests {
-    use super::super::cccs::correction::Correction;
-    use super::super::cccs::superpose::SlabLayout;
     use super::super::kernels::{ptx, signature};
     use super::*;
+    use crate::cuda::cccs::correction::Correction;
+    use crate::cuda::cccs::superpose::SlabLayout;
 
     /// The host's declarations are as large as the kernels'.
     #[test]
