@@ -77,7 +77,7 @@ pub(super) struct Setup {
     pub patient: Arc<Patient>,
     pub grid: Arc<Grid>,
     pub rows: Rows,
-    /// What the rows were sampled of.
+    /// Structures that the rows were sampled of.
     regions: Vec<Region>,
     body: Option<Arc<Mask>>,
     /// Centres of the targets' voxels, patient LPS.
