@@ -259,14 +259,15 @@ impl Optimiser {
             Phase::Solve => self.solve(watch)?,
             Phase::Correct => {
                 let moved = self.correct(control)?;
-                // Tails move with the doses that are true.
+                // Tails move with the doses that are true, of objectives that they were found for.
                 let doses = self.doses_gy();
-                let met = move_tails(
-                    &mut self.objectives,
-                    &self.setup.rows,
-                    (&doses, &self.between_gy),
-                    self.reference_gy,
-                );
+                let met = !self.follows
+                    && move_tails(
+                        &mut self.objectives,
+                        &self.setup.rows,
+                        (&doses, &self.between_gy),
+                        self.reference_gy,
+                    );
                 self.pass += 1;
                 self.ends = self.pass >= MOST_PASSES || (moved < AT_REST && met);
                 self.phase = Phase::Solve;
