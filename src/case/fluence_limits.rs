@@ -1,6 +1,6 @@
 //! Upper bounds of a beam's fluence, brushed beamlet by beamlet: they bind whoever finds the map.
 
-use super::{Beam, FluenceMap, MlcAxis, bounds};
+use super::{Beam, FluenceMap, bounds};
 use serde::{Deserialize, Serialize};
 
 /// The most that a beamlet may deliver. Monitor units, since the values of a map count by those of the beam, which change with the map.
@@ -11,6 +11,14 @@ pub struct FluenceLimit {
     pub beamlet: usize,
     /// Monitor units a fraction.
     pub mu: f64,
+}
+
+impl FluenceLimit {
+    /// The bound of a beamlet among those of a beam, monitor units a fraction.
+    pub fn of(beamlet: usize, limits: &[Self]) -> Option<f64> {
+        let found = limits.binary_search_by_key(&beamlet, |limit| limit.beamlet).ok()?;
+        Some(limits[found].mu)
+    }
 }
 
 /// A piece of a brush's stroke, (x, y) in the isocentre plane, mm.
@@ -27,12 +35,11 @@ impl Beam {
     /// Bounds the beamlets whose middle lies within the brush, and the one under its end. Unchanged without a map.
     pub fn brush_fluence(&mut self, stroke: &FluenceStroke) {
         let Some(map) = &self.fluence else { return };
-        let most_mu = self.mu * f64::from(map.values.iter().copied().fold(0.0, f32::max));
-        let along = |[x, y]: [f64; 2]| if map.axis == MlcAxis::X { [x, y] } else { [y, x] };
-        let (from, to) = (along(stroke.from_mm), along(stroke.to_mm));
+        let most_mu = self.mu * f64::from(map.greatest());
+        let (from, to) = (map.uv(stroke.from_mm), map.uv(stroke.to_mm));
         let under = map.beamlet_at(to);
         let is_met = |beamlet: &usize| {
-            let [u, v] = map.sides_mm(*beamlet).map(|[low, high]| 0.5 * (low + high));
+            let [u, v] = map.middle_mm(*beamlet);
             let way = [to[0] - from[0], to[1] - from[1]];
             let length = (way[0] * way[0] + way[1] * way[1]).max(f64::MIN_POSITIVE);
             let part = ((u - from[0]) * way[0] + (v - from[1]) * way[1]) / length;
@@ -55,10 +62,8 @@ impl Beam {
             return Vec::new();
         };
         let limit = |beamlet: usize| {
-            let place = other.sides_mm(beamlet).map(|[low, high]| 0.5 * (low + high));
-            let at = own.beamlet_at(place)?;
-            let found = self.fluence_limits.binary_search_by_key(&at, |limit| limit.beamlet).ok()?;
-            Some(FluenceLimit { beamlet, ..self.fluence_limits[found] })
+            let at = own.beamlet_at(other.middle_mm(beamlet))?;
+            Some(FluenceLimit { beamlet, mu: FluenceLimit::of(at, &self.fluence_limits)? })
         };
         (0..other.values.len()).filter_map(limit).collect()
     }
@@ -79,6 +84,7 @@ impl Beam {
 mod tests {
     use super::*;
     use crate::Jaws;
+    use crate::MlcAxis;
     use glam::DVec3;
 
     /// Two rows of three beamlets of 10 mm, 200 MU at the strongest.

@@ -59,6 +59,21 @@ impl FluenceMap {
         [[low, low + self.step_mm], [self.rows_mm[row], self.rows_mm[row + 1]]]
     }
 
+    /// Middle of a beamlet (u, v), mm.
+    pub fn middle_mm(&self, beamlet: usize) -> [f64; 2] {
+        self.sides_mm(beamlet).map(|[low, high]| 0.5 * (low + high))
+    }
+
+    /// A place (x, y) of the device frame along and across the leaves, (u, v).
+    pub fn uv(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        if self.axis == MlcAxis::X { [x, y] } else { [y, x] }
+    }
+
+    /// The greatest fluence of a beamlet.
+    pub fn greatest(&self) -> f32 {
+        self.values.iter().copied().fold(0.0, f32::max)
+    }
+
     /// Low and high side of the whole map along u and along v, mm.
     pub fn reach_mm(&self) -> [[f64; 2]; 2] {
         let v = [self.rows_mm.first(), self.rows_mm.last()].map(|side| side.copied().unwrap_or_default());
@@ -79,7 +94,15 @@ impl FluenceMap {
 
     /// Jaws round the whole map.
     pub fn jaws(&self) -> Jaws {
-        let [u, v] = self.reach_mm();
+        self.jaws_of(self.reach_mm())
+    }
+
+    /// Jaws round a beamlet.
+    pub fn jaws_round(&self, beamlet: usize) -> Jaws {
+        self.jaws_of(self.sides_mm(beamlet))
+    }
+
+    fn jaws_of(&self, [u, v]: [[f64; 2]; 2]) -> Jaws {
         if self.axis == MlcAxis::X { Jaws { x: u, y: v } } else { Jaws { x: v, y: u } }
     }
 
@@ -134,8 +157,7 @@ mod tests {
         assert_eq!(map.sides_mm(0), [[-5.0, -2.5], [-10.0, -5.0]]);
         assert_eq!(map.sides_mm(11), [[2.5, 5.0], [0.0, 10.0]]);
         assert_eq!(map.reach_mm(), [[-5.0, 5.0], [-10.0, 10.0]]);
-        let middle = |beamlet: usize| map.sides_mm(beamlet).map(|[low, high]| 0.5 * (low + high));
-        assert!((0..12).all(|beamlet| map.beamlet_at(middle(beamlet)) == Some(beamlet)));
+        assert!((0..12).all(|beamlet| map.beamlet_at(map.middle_mm(beamlet)) == Some(beamlet)));
         for beside in [[-5.1, 0.0], [5.0, 0.0], [0.0, -10.1], [0.0, 10.0], [f64::NAN, 0.0]] {
             assert_eq!(map.beamlet_at(beside), None, "{beside:?}");
         }

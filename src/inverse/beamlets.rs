@@ -1,7 +1,7 @@
 //! Beamlets of a beam: those that see the target, laid out as leaves could deliver them.
 
 use analysis::UNIT_MU;
-use case::{Beam, ControlPoint, FluenceMap, Jaws, MlcAxis, bounds, turn_deg};
+use case::{Beam, ControlPoint, FluenceLimit, FluenceMap, Jaws, MlcAxis, bounds, turn_deg};
 use geometry::PatientPosition;
 use glam::DVec3;
 use physics::Machine;
@@ -134,18 +134,15 @@ impl Beamlets {
     /// Fluences of the active beamlets in another map, by place: what is carried over when a beam is optimised again.
     pub fn carried(&self, from: &FluenceMap) -> Vec<f64> {
         let Some(map) = &self.beam.fluence else { return Vec::new() };
-        let place = |at: usize| map.sides_mm(at).map(|[low, high]| 0.5 * (low + high));
-        self.active.iter().map(|at| f64::from(from.value_at(place(*at)).unwrap_or_default())).collect()
+        let value = |at: &usize| f64::from(from.value_at(map.middle_mm(*at)).unwrap_or_default());
+        self.active.iter().map(value).collect()
     }
 
     /// Upper bounds of the active beamlets by those that the plan's beam has in their places, multiples of [`UNIT_MU`]; infinite where
     /// there is none.
     pub fn upper(&self, of: &Beam) -> Vec<f64> {
         let limits = self.beam.fluence.as_ref().map(|map| of.limits_on(map)).unwrap_or_default();
-        let bound = |at: &usize| {
-            let found = limits.binary_search_by_key(at, |limit| limit.beamlet);
-            found.map_or(f64::INFINITY, |found| limits[found].mu / UNIT_MU)
-        };
+        let bound = |at: &usize| FluenceLimit::of(*at, &limits).map_or(f64::INFINITY, |mu| mu / UNIT_MU);
         self.active.iter().map(bound).collect()
     }
 

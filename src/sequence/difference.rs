@@ -45,8 +45,7 @@ impl Delivered {
 
     /// Round each beamlet of a map, in their order, MU.
     pub fn by_beamlet(&self, map: &FluenceMap) -> Vec<f64> {
-        let middle = |beamlet| map.sides_mm(beamlet).map(|[low, high]| 0.5 * (low + high));
-        (0..map.values.len()).map(|beamlet| self.at(middle(beamlet), AVERAGED_MM)).collect()
+        (0..map.values.len()).map(|beamlet| self.at(map.middle_mm(beamlet), AVERAGED_MM)).collect()
     }
 
     /// On a raster over a map's rectangle, MU.

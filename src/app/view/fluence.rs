@@ -4,7 +4,7 @@ use super::bev::BevPlane;
 use super::overlay::{Anchor, text};
 use crate::theme;
 use analysis::fluence_colour;
-use case::{FluenceMap, Jaws, MlcAxis};
+use case::FluenceMap;
 use egui::{Color32, Painter, Rect, pos2, vec2};
 
 /// How much of the patient behind the map is seen.
@@ -19,13 +19,12 @@ fn colour(part: f32) -> Color32 {
 
 /// A beamlet on the screen.
 pub(super) fn rect(plane: &BevPlane, map: &FluenceMap, beamlet: usize) -> Rect {
-    let [u, v] = map.sides_mm(beamlet);
-    plane.rect_of(&if map.axis == MlcAxis::X { Jaws { x: u, y: v } } else { Jaws { x: v, y: u } })
+    plane.rect_of(&map.jaws_round(beamlet))
 }
 
 /// Draws the beamlets that have fluence, and a bar of their colours.
 pub(super) fn draw(painter: &Painter, plane: &BevPlane, map: &FluenceMap) {
-    let most = map.values.iter().copied().fold(0.0, f32::max);
+    let most = map.greatest();
     if most <= 0.0 {
         return;
     }

@@ -48,7 +48,7 @@ pub(super) fn respond(
 
 /// Hatches bounded beamlets, and outlines them.
 pub(super) fn draw(painter: &Painter, plane: &BevPlane, map: &FluenceMap, limits: &[FluenceLimit]) {
-    let is_bounded = |beamlet: usize| limits.binary_search_by_key(&beamlet, |limit| limit.beamlet).is_ok();
+    let is_bounded = |beamlet: usize| FluenceLimit::of(beamlet, limits).is_some();
     for limit in limits {
         let place = rect(plane, map, limit.beamlet);
         for line in hatch(place) {
@@ -114,12 +114,9 @@ pub(super) fn draw_brush(
         Some(percent) => format!("at most {percent:.0} %"),
         None => "no limit".to_owned(),
     };
-    let [x, y] = plane.device_mm(at);
-    let under = map.beamlet_at(if map.axis == MlcAxis::X { [x, y] } else { [y, x] });
-    let own = under.map(|beamlet| {
+    let own = map.beamlet_at(map.uv(plane.device_mm(at))).map(|beamlet| {
         let mu = beam.mu * f64::from(map.values[beamlet]);
-        let found = beam.limits.binary_search_by_key(&beamlet, |limit| limit.beamlet);
-        let bound = found.ok().map(|found| format!(", at most {:.1}", beam.limits[found].mu));
+        let bound = FluenceLimit::of(beamlet, &beam.limits).map(|mu| format!(", at most {mu:.1}"));
         format!("here {mu:.1}{} MU", bound.unwrap_or_default())
     });
     let to_left = at.x + radius + 140.0 > plane.rect.max.x;

@@ -84,13 +84,12 @@ fn aperture(pen: &mut Pen, beam: &BeamFacts, [left, top]: [f32; 2], side: f32) {
 
 /// The map on paper: `widest` mm from the axis to each side, x to the right and y up. Beamlets without fluence stay white.
 fn picture(map: &FluenceMap, widest: f64) -> Image {
-    let most = greatest(map);
+    let most = map.greatest();
     let mm = |pixel: u32| widest * ((2.0 * f64::from(pixel) + 1.0) / f64::from(MAP_PX) - 1.0);
     let mut rgb = Vec::with_capacity((MAP_PX * MAP_PX * 3) as usize);
     for row in 0..MAP_PX {
         for column in 0..MAP_PX {
-            let [x, y] = [mm(column), -mm(row)];
-            let value = map.value_at(if map.axis == MlcAxis::X { [x, y] } else { [y, x] });
+            let value = map.value_at(map.uv([mm(column), -mm(row)]));
             let Rgb(colour) = match value.filter(|value| *value > 0.0) {
                 Some(value) => fluence_colour(f64::from(value / most)),
                 None => Rgb([255; 3]),
@@ -101,10 +100,6 @@ fn picture(map: &FluenceMap, widest: f64) -> Image {
     Image { width: MAP_PX, height: MAP_PX, rgb }
 }
 
-fn greatest(map: &FluenceMap) -> f32 {
-    map.values.iter().copied().fold(0.0, f32::max)
-}
-
 /// The colours of a map in monitor units, and that no leaves deliver it.
 fn scale(pen: &mut Pen, beam: &BeamFacts, map: &FluenceMap, [left, top]: [f32; 2], side: f32) {
     let (width, step) = (0.4 * side, 0.4 * side / f32::from(BAR_STEPS));
@@ -112,7 +107,7 @@ fn scale(pen: &mut Pen, beam: &BeamFacts, map: &FluenceMap, [left, top]: [f32; 2
         let Rgb(colour) = fluence_colour((f64::from(n) + 0.5) / f64::from(BAR_STEPS));
         pen.document.fill([left + step * f32::from(n), top + 4.0], [step + 0.6, 5.0], colour);
     }
-    let words = format!("0 to {:.1} MU", beam.mu * f64::from(greatest(map)));
+    let words = format!("0 to {:.1} MU", beam.mu * f64::from(map.greatest()));
     pen.document.text(left + width + 5.0, top + 9.0, &words, SMALL);
     pen.document.text(left, top + 18.0, "fluence, not deliverable", Type { colour: RED, ..SMALL });
 }
