@@ -276,19 +276,20 @@ struct Smooth {
 // Steps of a column's greatest dose, as in engine/jobs/influence/columns.rs.
 constexpr float MOST_STEPS = 32767.0f;
 
-// Greatest of the threads of a block, for all of them.
-__device__ inline float most_of_block(float own)
+// Joins what the threads of a block have, in their order, for all of them.
+template <typename Join>
+__device__ inline float over_block(float own, Join join)
 {
-    __shared__ float most[256];
-    most[threadIdx.x] = own;
+    __shared__ float joined[256];
+    joined[threadIdx.x] = own;
     for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half) {
-            most[threadIdx.x] = fmaxf(most[threadIdx.x], most[threadIdx.x + half]);
+            joined[threadIdx.x] = join(joined[threadIdx.x], joined[threadIdx.x + half]);
         }
     }
     __syncthreads();
-    return most[0];
+    return joined[0];
 }
 
 // Energies to Gy, the smooth part added, in steps; a beamlet to each block. `places` has the row and the column of each beamlet in
@@ -313,7 +314,7 @@ influence_finish(const Lattice lattice, const int* __restrict__ deposit, const f
     for (unsigned n = threadIdx.x; n < lattice.sampled; n += blockDim.x) {
         most = fmaxf(most, fabsf(gy(n)));
     }
-    float step = most_of_block(most) / MOST_STEPS;
+    float step = over_block(most, [](float a, float b) { return fmaxf(a, b); }) / MOST_STEPS;
     for (unsigned n = threadIdx.x; n < lattice.sampled; n += blockDim.x) {
         steps[first + n] = (short)__float2int_rn(gy(n) / step);
     }
@@ -360,51 +361,36 @@ influence_sum(const unsigned rows, const unsigned parts, const float* __restrict
     doses[row] = sum;
 }
 
-// Sum over the threads of a block, in their order; thread 0 has it.
-__device__ inline float sum_of_block(float own)
+// Sums over the rows of a column, a block to each: `add` puts a row's steps and value to the sum.
+template <typename Add>
+__device__ inline void sum_column(const unsigned rows, const short* const* __restrict__ columns, const float* __restrict__ by_row,
+                                  float* __restrict__ sums, Add add)
 {
-    __shared__ float sums[256];
-    sums[threadIdx.x] = own;
-    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) {
-            sums[threadIdx.x] += sums[threadIdx.x + half];
-        }
+    const short* column = columns[blockIdx.x];
+    float sum = 0.0f;
+#pragma unroll 4
+    for (unsigned row = threadIdx.x; row < rows; row += blockDim.x) {
+        sum = add((float)column[row], by_row[row], sum);
     }
-    return sums[0];
+    sum = over_block(sum, [](float a, float b) { return a + b; });
+    if (threadIdx.x == 0) {
+        sums[blockIdx.x] = sum;
+    }
 }
 
-// Products of the columns (a block each) with a gradient by dose.
+// Products of the columns with a gradient by dose.
 extern "C" __global__ void __launch_bounds__(256)
 influence_transposed(const unsigned rows, const short* const* __restrict__ columns, const float* __restrict__ by_dose,
                      float* __restrict__ products)
 {
-    const short* column = columns[blockIdx.x];
-    float sum = 0.0f;
-#pragma unroll 4
-    for (unsigned row = threadIdx.x; row < rows; row += blockDim.x) {
-        sum = fmaf((float)column[row], by_dose[row], sum);
-    }
-    sum = sum_of_block(sum);
-    if (threadIdx.x == 0) {
-        products[blockIdx.x] = sum;
-    }
+    sum_column(rows, columns, by_dose, products, [](float steps, float by, float sum) { return fmaf(steps, by, sum); });
 }
 
-// Weighed squares of the columns (a block each).
+// Weighed squares of the columns.
 extern "C" __global__ void __launch_bounds__(256)
 influence_squares(const unsigned rows, const short* const* __restrict__ columns, const float* __restrict__ weights,
                   float* __restrict__ squares)
 {
-    const short* column = columns[blockIdx.x];
-    float sum = 0.0f;
-#pragma unroll 4
-    for (unsigned row = threadIdx.x; row < rows; row += blockDim.x) {
-        float steps = (float)column[row];
-        sum = fmaf(steps * steps, weights[row], sum);
-    }
-    sum = sum_of_block(sum);
-    if (threadIdx.x == 0) {
-        squares[blockIdx.x] = sum;
-    }
+    sum_column(rows, columns, weights, squares,
+               [](float steps, float weight, float sum) { return fmaf(steps * steps, weight, sum); });
 }
