@@ -45,6 +45,7 @@ fn dose_and_dvh_follow_a_drag_that_never_rests() {
         let dvh = results.dvh(1).cloned();
         dvhs.extend(dvh.filter(|dvh| dvhs.last().is_none_or(|last| !Arc::ptr_eq(last, dvh))));
     }
+    assert!((doses.len() as f32) < degrees, "the drag went on while a dose was computed");
     w.drop_at(at(degrees));
     until(&mut w, "final dose of the last angle", is_final);
     assert!((gantry(w.state()) - f64::from(degrees).rem_euclid(360.0)).abs() < 1.0);
