@@ -169,7 +169,7 @@ pub fn met_text(rows: &[GoalRow]) -> String {
 }
 
 /// The value of a DVH held against the goal; `hundred_gy` is the 100 % dose, `unsettled` why the dose decides nothing.
-/// Where a part of the structure has no dose, the verdict is the one that any dose there would give, else there is none.
+/// The verdict on a structure that has no dose in a part is the one that any dose there would give, else there is none.
 ///
 /// # Errors
 /// [`NoValue`].

@@ -25,7 +25,7 @@ pub fn refine(
 
 /// Runs histories until the request is met: on the CPU, or distributed over cards, whose number does not change a bit of
 /// the dose. `show` is given the dose as it improves, from the calling thread; its answer stops the run and keeps the dose.
-/// Where a card fails, the first of several runs all of it, else the CPU, and the receipt says why.
+/// The first of several cards runs all of it where another fails, else the CPU does, and the receipt says why.
 ///
 /// # Errors
 /// [`DoseError`]: what is wrong with beams, machines or grid, before any history is run; or the job was cancelled.

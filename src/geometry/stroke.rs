@@ -140,7 +140,7 @@ fn nearest_plane(grid: &Grid, z: f64) -> usize {
 }
 
 /// Rectangles one pixel thick where the planes of the grid cut a shape of a view across them (grid's other axis, z).
-/// Where the shape lies between two planes, the one nearest to `or_at` is marked with its width there.
+/// A shape between two planes marks the one nearest to `or_at` with its width there.
 fn strips(grid: &Grid, axis: usize, pixel: usize, shape: &[[f64; 2]], or_at: Option<f64>) -> Vec<Section> {
     let spacing = grid.spacing_xy_mm()[axis];
     let (low, high) = ((pixel as f64 - 0.5) * spacing, (pixel as f64 + 0.5) * spacing);

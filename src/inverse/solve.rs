@@ -24,7 +24,7 @@ pub enum Stop {
     /// No direction gains any more, or less than was asked in 20 evaluations.
     Converged,
     Evaluations,
-    /// Whoever watched asked for it.
+    /// The watch asked for it.
     Asked,
 }
 

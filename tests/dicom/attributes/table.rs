@@ -12,7 +12,7 @@ pub enum Outcome {
     /// The file is not read; the error names attribute and value.
     FileRefused,
     /// The beam is shown and not computed, so that its plan is partial; the reason names attribute and value.
-    /// Of a structure set: the structure or the contour is left out with a warning.
+    /// A structure or contour of a structure set is left out with a warning.
     LeftOut,
     /// Computed, and the dose has these words as a caveat.
     NotModelled(&'static str),
