@@ -14,7 +14,7 @@ use engine::{DeviceChoice, JobControl};
 use files::{plan_toml, replace_file, stop_in_order};
 use inverse::{Progress, write_matrix};
 use results::{BEAMLET_MM, OptimiseJob, optimise_plan};
-use sequence::check_machines;
+use sequence::{SequencedPlan, check_machines};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -146,6 +146,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
                 super::tell(&format!("{evaluations} evaluations, objective {objective:.6}"));
             }
             Progress::Iteration { .. } => {}
+            Progress::Leaves { before, after } => {
+                super::tell(&format!("leaves refined: objective {before:.6}, then {after:.6}"));
+            }
         }
     };
     let found = optimise_plan(&job, &control, &mut tell)?;
@@ -153,10 +156,11 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let seconds = start.elapsed().as_secs_f64();
     super::tell("true dose of the maps");
     let result = args.plan.compute(&case, answer.plan.clone(), Engine::Cccs, device)?;
-    let cut = args
-        .technique
-        .leaves()
-        .map(|technique| Cut::of(&case, &args.plan, (&result, matched.clone()), technique, device));
+    let cut = answer.leaves.as_ref().map(|leaves| {
+        let sequenced = SequencedPlan::of(&answer.plan, leaves.plan.clone())?;
+        let refined = Some(leaves.objective);
+        Cut::with_dose(&case, &args.plan, (&result, matched.clone()), (sequenced, refined), device)
+    });
     let cut = cut.transpose()?;
     let dvhs: Vec<(&Structure, _)> = result.dvhs.iter().map(|(s, dvh)| (s, Ok((**dvh).clone()))).collect();
     let scorecard =

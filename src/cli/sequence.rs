@@ -93,6 +93,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
 /// A plan cut into leaves, with its dose beside that of the maps.
 pub struct Cut {
     sequenced: SequencedPlan,
+    /// The objective under true dose before and after the refinement of the leaves, where they were refined.
+    refined: Option<[f64; 2]>,
     leaves: PlanResult,
     figures: Option<DeliveryFigures>,
     /// Goals in the dose of the maps and in that of the leaves.
@@ -113,6 +115,20 @@ impl Cut {
     ) -> Result<Self, Failure> {
         super::tell("leaves");
         let sequenced = sequence_plan(&maps.plan, technique.into())?;
+        Self::with_dose(case, how, (maps, goals), (sequenced, None), device)
+    }
+
+    /// Computes the dose of leaves, and holds it beside that of the maps.
+    ///
+    /// # Errors
+    /// Errors of the dose.
+    pub fn with_dose(
+        case: &Case,
+        how: &PlanArgs,
+        (maps, goals): (&PlanResult, Option<Matched>),
+        (sequenced, refined): (SequencedPlan, Option<[f64; 2]>),
+        device: DeviceChoice,
+    ) -> Result<Self, Failure> {
         super::tell("dose of the leaves");
         let leaves = how.compute(case, sequenced.plan.clone(), Engine::Cccs, device)?;
         let card = |result: &PlanResult, matched: Matched| {
@@ -121,7 +137,7 @@ impl Cut {
             Scorecard::of(case, matched, result.dose.status, &dvhs, result.plan.prescription_gy)
         };
         let scorecards = goals.map(|goals| [card(maps, goals.clone()), card(&leaves, goals)]);
-        Ok(Self { figures: DeliveryFigures::of_plan(&leaves.plan), sequenced, leaves, scorecards })
+        Ok(Self { figures: DeliveryFigures::of_plan(&leaves.plan), sequenced, refined, leaves, scorecards })
     }
 
     pub fn plan(&self) -> &Plan {
@@ -143,6 +159,9 @@ impl Cut {
                 "  {:.1} MU{per_gy}, beam on {:.0} s, complexity score {:.2}, mean gap {:.1} mm, {} apertures, smallest {:.1} cm2",
                 f.mu, f.beam_on_s, f.complexity, f.mean_gap_mm, f.apertures, f.smallest_cm2
             );
+        }
+        if let Some([before, after]) = self.refined {
+            let _ = writeln!(text, "  refined on the true dose: objective {before:.6}, then {after:.6}");
         }
         let _ =
             writeln!(text, "fluence of the leaves less that of the maps, percent of each map's greatest:");
@@ -187,6 +206,8 @@ impl Cut {
             "smallest_cm2": self.figures.map(|f| f.smallest_cm2),
             "apertures": self.figures.map(|f| f.apertures),
             "beams": self.sequenced.beams.iter().map(beam).collect::<Vec<_>>(),
+            "objective_before_refinement": self.refined.map(|[before, _]| before),
+            "objective_after_refinement": self.refined.map(|[_, after]| after),
             "goals_of_maps": maps,
             "goals": leaves,
         })

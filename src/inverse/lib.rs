@@ -6,11 +6,14 @@
 
 mod beamlets;
 mod columns;
+mod leaf_bounds;
+mod leaf_variables;
 mod matrix_file;
 mod objective;
 mod optimise;
 mod optimiser;
 mod problem;
+mod refine;
 mod rows;
 mod setup;
 mod solve;
@@ -23,6 +26,7 @@ pub use objective::{Aim, Objective, of_goal};
 pub use optimise::{OptimiseError, Optimised, optimise};
 pub use optimiser::{Optimiser, Progress, Snapshot, Watch};
 pub use problem::Problem;
+pub use refine::RefinedLeaves;
 pub use rows::{RowSet, Rows, RowsError};
 pub use setup::{Inputs, Region};
-pub use solve::{Solved, Stop, solve};
+pub use solve::{Bounds, Differentiable, Solved, Stop, solve};

@@ -4,14 +4,15 @@ use super::beamlets::BeamletError;
 use super::columns::{ColumnError, Columns};
 use super::objective::Objective;
 use super::optimiser::{Optimiser, Progress, Snapshot};
+use super::refine::{RefinedLeaves, refine};
 use super::rows::{Rows, RowsError};
 use super::setup::Inputs;
-use case::Plan;
+use case::{Beam, Plan};
 use engine::JobControl;
 use engine::cccs::DoseError;
 use geometry::GridError;
 use physics::MachineError;
-use sequence::SequenceError;
+use sequence::{SequenceError, sequence_plan};
 use thiserror::Error;
 
 /// Why a plan is not optimised.
@@ -66,6 +67,8 @@ pub struct Optimised {
     pub moved_percent: f64,
     /// Whether it was stopped before it came to rest.
     pub stopped: bool,
+    /// The leaves that deliver the maps, refined, where they were asked for.
+    pub leaves: Option<RefinedLeaves>,
 }
 
 /// Finds fluence maps that meet `objectives` best; `reference_gy` is the prescription, or another dose of the same size, Gy of all
@@ -93,6 +96,16 @@ pub fn optimise(
             step?;
         }
     }
+    let leaves = inputs.technique.map(|technique| {
+        let cut = sequence_plan(&optimiser.with_maps(&optimiser.fluences), technique)?;
+        let fields = &optimiser.setup.fields;
+        let fields_of = |beam: &Beam| {
+            let own = |n: &usize| fields[*n].1.beam.number == beam.number;
+            (0..fields.len()).filter(own).collect()
+        };
+        refine(&optimiser, &cut.plan, &fields_of, control, tell)
+    });
+    let leaves = leaves.transpose()?;
     let (doses_gy, smoothness) = (optimiser.doses_gy(), optimiser.smoothness());
     Ok(Optimised {
         plan: optimiser.with_maps(&optimiser.fluences),
@@ -111,5 +124,6 @@ pub fn optimise(
         evaluations: optimiser.evaluations,
         moved_percent: optimiser.moved_percent.unwrap_or(100.0),
         stopped,
+        leaves,
     })
 }

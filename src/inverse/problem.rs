@@ -3,6 +3,7 @@
 use super::columns::Columns;
 use super::objective::{Aim, Objective};
 use super::rows::{RowSet, Rows};
+use super::solve::Differentiable;
 use rayon::prelude::*;
 
 /// An objective on rows.
@@ -83,9 +84,11 @@ impl<'a> Problem<'a> {
         let weight = self.smoothness / self.neighbours.len().max(1) as f64;
         self.neighbours.iter().map(|[a, b]| weight * (fluences[*a] - fluences[*b]).powi(2)).sum()
     }
+}
 
+impl Differentiable for Problem<'_> {
     /// The objective, and its gradient by the fluences.
-    pub fn evaluate(&self, fluences: &[f64], gradient: &mut Vec<f64>) -> f64 {
+    fn evaluate(&self, fluences: &[f64], gradient: &mut Vec<f64>) -> f64 {
         let doses = self.doses(fluences);
         let mut by_dose = vec![0.0_f32; doses.len()];
         let mut sum = 0.0;
@@ -106,7 +109,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Curvature along each fluence where every quadratic objective is active: what scales the variables.
-    pub fn curvatures(&self) -> Vec<f64> {
+    fn curvatures(&self) -> Vec<f64> {
         let mut by_row = vec![0.0_f32; self.columns.rows()];
         for term in &self.terms {
             for (row, share) in term.rows.iter().zip(&term.shares) {

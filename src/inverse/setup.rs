@@ -6,13 +6,13 @@ use super::objective::Objective;
 use super::rows::{Rows, Sampled};
 use analysis::{Dvh, UNIT_MU, value_at};
 use case::{Beam, Plan};
-use engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid};
+use engine::cccs::{DoseRequest, DoseTo, Quality, beam_dose, dose_grid};
 use engine::{Compute, JobControl};
 use geometry::{Grid, Mask, Volume};
 use glam::DVec3;
 use physics::{Machine, Patient};
 use rayon::prelude::*;
-use sequence::{SequenceError, Technique, sequence_beam};
+use sequence::Technique;
 use std::sync::Arc;
 
 /// Shells round the targets, mm: the dose of each falls off by that of its inner side. Chosen.
@@ -56,7 +56,7 @@ pub struct Inputs<'a> {
     pub dose_to: DoseTo,
     /// Spacing (mm) and quality of the dose that the plan is judged by in the end; `None`: that of the rows' grid.
     pub judged: Option<(f64, Quality)>,
-    /// Leaves that will deliver the maps: the true dose is theirs, with all that they leak and blur; `None`: that of the maps.
+    /// Leaves that will deliver the maps, which are smoother for it.
     pub technique: Option<Technique>,
     pub device: Compute,
 }
@@ -165,27 +165,42 @@ impl Setup {
         }
     }
 
-    /// The true dose of fluences, or of the leaves that deliver them, computed on a grid.
+    /// The true dose of fluences, computed on a grid.
     pub fn true_dose(
         &self,
         fluences: &[f64],
+        of: (&Arc<Grid>, Quality),
+        control: &JobControl,
+    ) -> Result<Truth, OptimiseError> {
+        let beam = |((machine, beamlets), own): (&Field, &[f64])| {
+            Ok((Arc::clone(machine), Beam { mu: UNIT_MU, ..beamlets.with(own) }))
+        };
+        self.dose_of(self.by_field(fluences).map(beam), of, control)
+    }
+
+    /// The true dose of the beams of a plan that are computed.
+    pub fn dose_of_plan(
+        &self,
+        plan: &Plan,
+        of: (&Arc<Grid>, Quality),
+        control: &JobControl,
+    ) -> Result<Truth, OptimiseError> {
+        let beams = plan.beams.iter().filter(|beam| analysis::is_computed(beam));
+        let beams = beams.map(|beam| Ok((Machine::resolve(plan.machine_of(beam))?, beam.clone())));
+        self.dose_of(beams, of, control)
+    }
+
+    fn dose_of(
+        &self,
+        beams: impl Iterator<Item = Result<(Arc<Machine>, Beam), OptimiseError>>,
         (grid, quality): (&Arc<Grid>, Quality),
         control: &JobControl,
     ) -> Result<Truth, OptimiseError> {
         let mut sum = vec![0.0_f32; grid.len()];
         let times = self.plan.fractions as f32;
-        for ((machine, beamlets), own) in self.by_field(fluences) {
-            let mut beam = beamlets.with(own);
-            beam.mu = UNIT_MU;
-            if let Some(technique) = self.technique {
-                control.check().map_err(DoseError::from)?;
-                beam = match sequence_beam(&beam, machine, technique) {
-                    Ok(cut) => cut.beam,
-                    Err(SequenceError::Empty { .. }) => continue,
-                    Err(why) => return Err(why.into()),
-                };
-            }
-            let request = DoseRequest { grid: Arc::clone(grid), ..self.request(machine, &beam, quality) };
+        for beam in beams {
+            let (machine, beam) = beam?;
+            let request = DoseRequest { grid: Arc::clone(grid), ..self.request(&machine, &beam, quality) };
             let dose = beam_dose(&request, &self.device, control)?.gy;
             sum.par_iter_mut().zip(dose.data()).for_each(|(sum, gy)| *sum += times * gy);
         }

@@ -1,7 +1,6 @@
 //! The least of a problem: L-BFGS-B of the crate `basin` (Byrd, Lu, Nocedal and Zhu, SIAM J. Sci. Comput. 16 (1995) 1190), on variables
 //! scaled by their curvature.
 
-use super::problem::Problem;
 use basin::{
     BoxBounds, ConstraintDescription, ConstraintSet, Constraints, CostFunction, Executor, FirstOrderState,
     Gradient, GradientState, Lbfgsb, State, StepOutcome,
@@ -28,41 +27,59 @@ pub enum Stop {
     Asked,
 }
 
-/// Fluences found, all within their bounds.
+/// Variables found, all within their bounds.
 #[derive(Clone, Debug)]
 pub struct Solved {
-    pub fluences: Vec<f64>,
+    pub variables: Vec<f64>,
     pub objective: f64,
     pub evaluations: u64,
     pub stop: Stop,
 }
 
-struct Scaled<'a> {
-    problem: &'a Problem<'a>,
-    /// Fluence of one unit of each variable.
+/// A function of variables: the fluences of beamlets, or the tips and monitor units of leaves.
+pub trait Differentiable {
+    /// The value, and its gradient by the variables.
+    fn evaluate(&self, variables: &[f64], gradient: &mut Vec<f64>) -> f64;
+
+    /// Curvature along each variable: what scales it.
+    fn curvatures(&self) -> Vec<f64>;
+}
+
+/// Bounds of the variables; upper ones may be infinite.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds<'a> {
+    pub lower: &'a [f64],
+    pub upper: &'a [f64],
+}
+
+struct Scaled<'a, D> {
+    function: &'a D,
+    /// One unit of each variable of the solver.
     units: Vec<f64>,
-    /// Upper bounds of the fluences.
-    upper: &'a [f64],
+    bounds: Bounds<'a>,
     low: Vec<f64>,
     high: Vec<f64>,
 }
 
-impl Scaled<'_> {
-    fn fluences(&self, values: &[f64]) -> Vec<f64> {
+impl<D: Differentiable> Scaled<'_, D> {
+    fn variables(&self, values: &[f64]) -> Vec<f64> {
+        let bounds = self.bounds.lower.iter().zip(self.bounds.upper);
         // Scaled and back a bound is met up to rounding only.
-        let within = |((value, unit), upper): ((&f64, &f64), &f64)| (value * unit).max(0.0).min(*upper);
-        values.iter().zip(&self.units).zip(self.upper).map(within).collect()
+        let within = |((value, unit), (lower, upper)): ((&f64, &f64), (&f64, &f64))| {
+            (value * unit).max(*lower).min(*upper)
+        };
+        values.iter().zip(&self.units).zip(bounds).map(within).collect()
     }
 
     fn evaluate(&self, values: &[f64]) -> (f64, Vec<f64>) {
         let mut gradient = Vec::new();
-        let value = self.problem.evaluate(&self.fluences(values), &mut gradient);
+        let value = self.function.evaluate(&self.variables(values), &mut gradient);
         gradient.iter_mut().zip(&self.units).for_each(|(slope, unit)| *slope *= unit);
         (value, gradient)
     }
 }
 
-impl Constraints for &Scaled<'_> {
+impl<D: Differentiable> Constraints for &Scaled<'_, D> {
     type Set = ConstraintSet<BoxBounds<Vec<f64>>>;
 
     fn constraints(&self) -> <Self::Set as ConstraintDescription>::Borrowed<'_> {
@@ -70,7 +87,7 @@ impl Constraints for &Scaled<'_> {
     }
 }
 
-impl CostFunction for &Scaled<'_> {
+impl<D: Differentiable> CostFunction for &Scaled<'_, D> {
     type Param = Vec<f64>;
     type Output = f64;
     type Error = Infallible;
@@ -80,7 +97,7 @@ impl CostFunction for &Scaled<'_> {
     }
 }
 
-impl Gradient for &Scaled<'_> {
+impl<D: Differentiable> Gradient for &Scaled<'_, D> {
     type Gradient = Vec<f64>;
 
     fn gradient(&self, values: &Vec<f64>) -> Result<Vec<f64>, Infallible> {
@@ -92,29 +109,33 @@ impl Gradient for &Scaled<'_> {
     }
 }
 
-/// Hears the objective, the evaluations and on demand the fluences after each iteration; says whether to go on.
+/// Hears the objective, the evaluations and on demand the variables after each iteration; says whether to go on.
 pub type Each<'a> = dyn FnMut(f64, u64, &dyn Fn() -> Vec<f64>) -> bool + 'a;
 
-/// Goes from `start` towards the least within 0 and `upper`, which may be infinite. `least_gain` is the part of the objective that 20 evaluations must gain. Equal inputs give equal answers.
+/// Goes from `start` towards the least within bounds. `least_gain` is the part of the objective that 20 evaluations must gain. Equal
+/// inputs give equal answers.
 ///
 /// # Errors
 /// The solver's words where it cannot begin.
 pub fn solve(
-    problem: &Problem<'_>,
-    (start, upper): (&[f64], &[f64]),
+    function: &impl Differentiable,
+    (start, bounds): (&[f64], Bounds<'_>),
     most_evaluations: u64,
     least_gain: f64,
     watch: &mut Each<'_>,
 ) -> Result<Solved, String> {
-    let curvatures = problem.curvatures();
+    let curvatures = function.curvatures();
     let largest = curvatures.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    // A beamlet that no objective sees has no scale of its own.
+    // A variable that no objective sees has no scale of its own.
     let units: Vec<f64> = curvatures.iter().map(|c| c.max(1e-6 * largest).sqrt().recip()).collect();
-    let high: Vec<f64> =
-        units.iter().zip(upper).map(|(unit, upper)| upper.min(MOST_FLUENCE) / unit).collect();
-    let values = start.iter().zip(&units).map(|(fluence, unit)| fluence.max(0.0) / unit);
-    let values = values.zip(&high).map(|(value, high)| value.min(*high)).collect();
-    let scaled = Scaled { problem, units, upper, low: vec![0.0; start.len()], high };
+    let scaled = |bound: &[f64]| -> Vec<f64> {
+        units.iter().zip(bound).map(|(unit, bound)| bound.min(MOST_FLUENCE) / unit).collect()
+    };
+    let (low, high) = (scaled(bounds.lower), scaled(bounds.upper));
+    let within = low.iter().zip(&high);
+    let values =
+        scaled(start).iter().zip(within).map(|(value, (low, high))| value.max(*low).min(*high)).collect();
+    let scaled = Scaled { function, units, bounds, low, high };
     let solver = Lbfgsb::new().with_m_capacity(MEMORY);
     let executor = Executor::new(&scaled, solver, FirstOrderState::new(values)).max_iter(u64::MAX);
     let mut stepper = executor.into_stepper().map_err(|e| e.to_string())?;
@@ -127,7 +148,7 @@ pub fn solve(
             past.pop_front();
         }
         let (since, before) = past[0];
-        if !watch(objective, evaluations, &|| scaled.fluences(stepper.state().param())) {
+        if !watch(objective, evaluations, &|| scaled.variables(stepper.state().param())) {
             break Stop::Asked;
         }
         if matches!(outcome, StepOutcome::Stopped(_))
@@ -141,7 +162,7 @@ pub fn solve(
     };
     let state = stepper.state();
     Ok(Solved {
-        fluences: scaled.fluences(state.param()),
+        variables: scaled.variables(state.param()),
         objective: state.cost(),
         evaluations: state.gradient_evals(),
         stop,
@@ -151,6 +172,7 @@ pub fn solve(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Problem;
     use crate::columns::Columns;
     use crate::objective::{Aim, Objective};
     use crate::rows::{RowSet, Rows};
@@ -174,11 +196,12 @@ mod tests {
         let problem = Problem::new(&columns, &rows, &asked, &[], 0.0, 1.0);
         let upper = [f64::INFINITY, 3.0, 0.0, 20.0];
         for start in [[0.0; 4], [100.0; 4]] {
-            let solved = solve(&problem, (&start, &upper), 200, 1e-12, &mut |_, _, _| true).expect("a least");
-            for (got, want) in solved.fluences.iter().zip([8.0, 3.0, 0.0, 16.0]) {
-                assert!((got - want).abs() < 1e-4, "{:?}", solved.fluences);
+            let bounds = Bounds { lower: &[0.0; 4], upper: &upper };
+            let solved = solve(&problem, (&start, bounds), 200, 1e-12, &mut |_, _, _| true).expect("a least");
+            for (got, want) in solved.variables.iter().zip([8.0, 3.0, 0.0, 16.0]) {
+                assert!((got - want).abs() < 1e-4, "{:?}", solved.variables);
             }
-            assert!(solved.fluences.iter().zip(&upper).all(|(x, upper)| x <= upper));
+            assert!(solved.variables.iter().zip(&upper).all(|(x, upper)| x <= upper));
         }
     }
 }

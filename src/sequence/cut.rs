@@ -74,8 +74,8 @@ const PASSES: usize = 3;
 /// Passes that leave more of the difference are not worth the monitor units that they ask for.
 const LEAST_GAIN: f64 = 0.95;
 
-/// Parts by which fluences may change so that rows rise less: the first that no other outdoes is taken, in the fewest monitor units.
-const PARTS: [f64; 5] = [0.4, 0.3, 0.2, 0.1, 0.0];
+/// Part by which fluences may change so that rows rise less, in fewer monitor units. Chosen.
+const FLATTENED: f64 = 0.2;
 
 /// Steps of a sliding window that are tried first: the fewest whose fluence is that of the finest within a part of its greatest.
 const FEWER_STEPS: [usize; 2] = [25, 50];
@@ -104,6 +104,24 @@ pub(super) fn limits<'a>(beam: &Beam, machine: &'a Machine) -> Result<(&'a Leave
     let leaves = leaves.ok_or_else(|| SequenceError::NoLeaves { beam: name(), machine: on() })?;
     let delivery = machine.delivery.ok_or_else(|| SequenceError::NoLimits { beam: name(), machine: on() })?;
     Ok((leaves, delivery))
+}
+
+impl SequencedPlan {
+    /// Leaves that deliver the maps of another plan with the same beams, held against these.
+    ///
+    /// # Errors
+    /// [`SequenceError`] of a fluence that cannot be computed.
+    pub fn of(maps: &Plan, leaves: Plan) -> Result<Self, SequenceError> {
+        let mut beams = Vec::new();
+        for (own, beam) in maps.beams.iter().zip(&leaves.beams) {
+            let Some(map) = &own.fluence else { continue };
+            let machine = machine_of(maps, own)?;
+            let [got, want] = [beam, own].map(|beam| Delivered::of(beam, map, &machine));
+            let difference = FluenceDifference::between(&got?.on_raster(map), &want?.on_raster(map));
+            beams.push(Sequenced { beam: beam.clone(), difference });
+        }
+        Ok(Self { plan: leaves, beams })
+    }
 }
 
 /// Cuts the map of each beam of a plan that has one.
@@ -147,13 +165,8 @@ pub fn sequence_beam(
             found.map(|found| fewer_steps(&field, &found)).transpose()?
         }
         Technique::StepAndShoot => {
-            let mut best: Option<Refined> = None;
-            for levels in LEVELS {
-                let by = |asked: &[Vec<f64>]| step_and_shoot(&field, asked, levels);
-                let found = refined(&field, &want, &by)?;
-                best = best.into_iter().chain(found).min_by(|a, b| a.rms.total_cmp(&b.rms));
-            }
-            best.map(|best| best.beam)
+            let by = |asked: &[Vec<f64>]| step_and_shoot(&field, asked, LEVELS);
+            refined(&field, &want, &by)?.map(|found| found.beam)
         }
     };
     let Some(leaves) = leaves else { return Err(SequenceError::TooSmall { beam: beam.name.clone() }) };
@@ -177,7 +190,7 @@ struct Refined {
     rms: f64,
 }
 
-/// The best leaves of a few passes, each of which asks for what the last one missed, for rows that are flattened more or less.
+/// The best leaves of a few passes, each of which asks for what the last one missed.
 fn refined(
     field: &Field<'_>,
     want: &Delivered,
@@ -185,18 +198,16 @@ fn refined(
 ) -> Result<Option<Refined>, FluenceError> {
     let want = want.by_beamlet(field.map);
     let mut best: Option<Refined> = None;
-    for part in PARTS {
-        let mut asked = without_leakage(field, &flattened(&field.asked(), part));
-        for _ in 0..PASSES {
-            let Some(beam) = cut(&asked) else { break };
-            let got = Delivered::of(&beam, field.map, field.machine)?.by_beamlet(field.map);
-            let rms = FluenceDifference::between(&got, &want).rms_percent;
-            if best.as_ref().is_none_or(|best| rms < LEAST_GAIN * best.rms) {
-                best = Some(Refined { beam, asked: asked.clone(), rms });
-            }
-            for (asked, (got, want)) in asked.iter_mut().flatten().zip(got.iter().zip(&want)) {
-                *asked = (*asked + want - got).max(0.0);
-            }
+    let mut asked = without_leakage(field, &flattened(&field.asked(), FLATTENED));
+    for _ in 0..PASSES {
+        let Some(beam) = cut(&asked) else { break };
+        let got = Delivered::of(&beam, field.map, field.machine)?.by_beamlet(field.map);
+        let rms = FluenceDifference::between(&got, &want).rms_percent;
+        if best.as_ref().is_none_or(|best| rms < LEAST_GAIN * best.rms) {
+            best = Some(Refined { beam, asked: asked.clone(), rms });
+        }
+        for (asked, (got, want)) in asked.iter_mut().flatten().zip(got.iter().zip(&want)) {
+            *asked = (*asked + want - got).max(0.0);
         }
     }
     Ok(best)

@@ -15,6 +15,11 @@ const BEYOND_MM: f64 = 5.0;
 /// Positions of tips are given to so many parts of a millimetre: a DICOM file holds them to the bit.
 const PARTS_OF_MM: f64 = 1e3;
 
+/// A position as files hold it, mm.
+pub fn rounded(mm: f64) -> f64 {
+    (mm * PARTS_OF_MM).round() / PARTS_OF_MM
+}
+
 /// Sides of leaves that differ by less are the same, mm.
 const SAME_SIDE_MM: f64 = 1e-3;
 
@@ -107,7 +112,6 @@ impl<'a> Field<'a> {
 
     /// Tips of all pairs of the machine for ideal tips of the map's rows; pairs beside the map are closed and follow the nearest row.
     pub fn leaves_mm(&self, rows: &[[f64; 2]]) -> Vec<Bank> {
-        let rounded = |mm: f64| (mm * PARTS_OF_MM).round() / PARTS_OF_MM;
         let pair = |pair: usize| {
             let row = pair.saturating_sub(self.first_pair).min(rows.len() - 1);
             let [trail, mut lead] = rows[row];

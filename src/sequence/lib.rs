@@ -6,6 +6,7 @@
 //! [`physics::Fluence`] of its control points then says what the machine's leaves let through, and the difference from the map is added
 //! to what is asked of the sweep.
 
+mod adjust;
 mod cut;
 mod difference;
 mod field;
@@ -16,9 +17,11 @@ mod sliding;
 mod step;
 mod sweep;
 
+pub use adjust::set_leaves;
 pub use cut::{
     SequenceError, Sequenced, SequencedPlan, Technique, check_machines, sequence_beam, sequence_plan,
 };
 pub use difference::FluenceDifference;
-pub use figures::DeliveryFigures;
+pub use figures::{DeliveryFigures, open_cm2};
 pub use limits::broken_limit;
+pub use step::{LEAST_CM2, LEAST_MU};

@@ -75,7 +75,7 @@ fn segments_deliver_the_map() {
     let cut = sequence_beam(&beam, &machine, Technique::StepAndShoot).unwrap();
     let figures = DeliveryFigures::of(&cut.beam, &machine.delivery.unwrap());
     println!("{} MU, {:?}, {figures:?}", cut.beam.mu, cut.difference);
-    assert!(cut.difference.mean_percent.abs() < 1.5 && cut.difference.rms_percent < 5.0);
+    assert!(cut.difference.mean_percent.abs() < 2.0 && cut.difference.rms_percent < 5.0);
     assert!(figures.smallest_cm2 >= 4.0 && figures.apertures >= 4);
     for pair in cut.beam.control_points.windows(2) {
         let mu = cut.beam.mu * (pair[1].meterset_weight - pair[0].meterset_weight);

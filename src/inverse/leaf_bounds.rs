@@ -1,0 +1,128 @@
+//! How far leaves may move and monitor units change at once, so that no limit of the machine is broken whatever the others do.
+
+use super::leaf_variables::{LeafBeam, LeafVariables};
+use case::{Beam, ControlPoint, Plan};
+
+/// Positions are rounded by less, mm.
+const ROUNDING_MM: f64 = 2e-3;
+
+/// Monitor units change by this part for each mm that tips may move.
+const MU_PART: f64 = 0.1;
+
+/// A segment of leaves that stand gives so much at least, MU, as where it was cut.
+const LEAST_MU: f64 = sequence::LEAST_MU;
+
+/// A turning gantry slows down so many times at most for leaves to follow. Chosen: an arc takes three minutes then, hardly more.
+const SLOWER: f64 = 2.5;
+
+/// Lower and upper bounds of variables.
+pub struct LeafBounds {
+    pub lower: Vec<f64>,
+    pub upper: Vec<f64>,
+}
+
+impl LeafBounds {
+    /// Bounds round `values` in which tips move by `reach_mm` at most. Room that two tips share is halved; that of a way between two
+    /// positions is a third for each end and a third for the monitor units.
+    pub fn round(leaves: &LeafVariables, plan: &Plan, values: &[f64], reach_mm: f64) -> Self {
+        let mut bounds = Self {
+            lower: values.iter().map(|value| value - reach_mm).collect(),
+            upper: values.iter().map(|value| value + reach_mm).collect(),
+        };
+        for own in &leaves.beams {
+            bounds.keep_apart(own, values);
+            bounds.keep_on_carriage(own, values);
+            bounds.keep_speed(own, &plan.beams[own.place], values, reach_mm);
+        }
+        bounds
+    }
+
+    fn lower(&mut self, at: usize, bound: f64) {
+        self.lower[at] = self.lower[at].max(bound);
+    }
+
+    fn upper(&mut self, at: usize, bound: f64) {
+        self.upper[at] = self.upper[at].min(bound);
+    }
+
+    fn keep_apart(&mut self, own: &LeafBeam, values: &[f64]) {
+        let gap = own.delivery.min_gap_mm + ROUNDING_MM;
+        for position in 0..=own.positions[own.positions.len() - 1] {
+            let tips = own.tips_at(position);
+            let pairs = own.pairs.len();
+            for pair in 0..pairs {
+                let nearest = if own.delivery.interdigitates {
+                    pair..pair + 1
+                } else {
+                    pair.saturating_sub(1)..pairs.min(pair + 2)
+                };
+                for other in nearest {
+                    let (low, high) = (tips.start + 2 * pair, tips.start + 2 * other + 1);
+                    let room = 0.5 * (values[high] - values[low] - gap).max(0.0);
+                    self.upper(low, values[low] + room);
+                    self.lower(high, values[high] - room);
+                }
+            }
+        }
+    }
+
+    fn keep_on_carriage(&mut self, own: &LeafBeam, values: &[f64]) {
+        for position in 0..=own.positions[own.positions.len() - 1] {
+            let tips = own.tips_at(position);
+            for bank in 0..2 {
+                let bank = || tips.clone().skip(bank).step_by(2);
+                let low = bank().map(|at| values[at]).fold(f64::INFINITY, f64::min);
+                let high = bank().map(|at| values[at]).fold(f64::NEG_INFINITY, f64::max);
+                let room = 0.5 * (own.delivery.max_span_mm - (high - low) - ROUNDING_MM).max(0.0);
+                for at in bank() {
+                    self.lower(at, low - room);
+                    self.upper(at, high + room);
+                }
+            }
+        }
+    }
+
+    fn keep_speed(&mut self, own: &LeafBeam, beam: &Beam, values: &[f64], reach_mm: f64) {
+        let limits = &own.delivery;
+        for (start, mu_at) in own.starts.iter().zip(own.mu_at()) {
+            let points = [&beam.control_points[*start], &beam.control_points[start + 1]];
+            let [from, to] = [*start, start + 1].map(|n| own.tips_at(own.positions[n]));
+            let (mu, part) = (values[mu_at], MU_PART * reach_mm);
+            let mut least = (1.0 - part) * mu;
+            if from == to {
+                least = least.max(LEAST_MU.min(mu));
+            } else {
+                let turned_deg = turned_deg(points);
+                let per_mu = limits.leaf_speed_mm_s * 60.0 / limits.dose_rate_mu_min;
+                let most = if turned_deg > 0.0 {
+                    limits.leaf_speed_mm_s * turned_deg * SLOWER / limits.gantry_speed_deg_s
+                } else {
+                    per_mu * mu
+                };
+                let mut least_room = f64::INFINITY;
+                for (from, to) in from.zip(to) {
+                    let way = values[to] - values[from];
+                    let room = (most - way.abs()).max(0.0);
+                    let (longer, shorter) = (room / 3.0, (2.0 * way.abs() + room) / 3.0);
+                    let [back, on] = if way >= 0.0 { [shorter, longer] } else { [longer, shorter] };
+                    self.lower(to, values[to] - back);
+                    self.upper(to, values[to] + on);
+                    self.lower(from, values[from] - on);
+                    self.upper(from, values[from] + back);
+                    least_room = least_room.min(room);
+                }
+                if turned_deg <= 0.0 {
+                    least = least.max(mu - least_room / (3.0 * per_mu));
+                }
+            }
+            self.lower[mu_at] = least.min(mu);
+            // A segment that gave hardly anything may grow.
+            self.upper[mu_at] = (1.0 + part) * mu + 0.1 * part;
+        }
+    }
+}
+
+/// Degrees that a gantry turns between two control points.
+fn turned_deg([from, to]: [&ControlPoint; 2]) -> f64 {
+    case::turn_deg(from.gantry_deg, to.gantry_deg).abs()
+}

@@ -1,0 +1,127 @@
+//! Refinement of leaves on their true dose: tips and monitor units go down the gradient of the objectives, within the machine's limits.
+//!
+//! Columns of beamlets are doses of the collapsed cone, and their transposed product is its adjoint at the rows: it carries the gradient by
+//! dose back to the beamlets, and those to tips and monitor units (`leaf_variables`). After each solution the true dose of the leaves
+//! replaces the model's; what does not lower the objective there is taken back, and leaves may move less far the next time.
+
+use super::OptimiseError;
+use super::leaf_bounds::LeafBounds;
+use super::leaf_variables::{LeafProblem, LeafVariables};
+use super::objective::Objective;
+use super::optimiser::{Optimiser, Progress};
+use super::problem::Problem;
+use super::setup::CORRECTION;
+use super::solve::{Bounds, solve};
+use super::tails::{between, move_tails};
+use case::{Beam, Plan};
+use engine::JobControl;
+use sequence::broken_limit;
+
+/// Passes of the true dose, at most.
+const PASSES: usize = 12;
+
+/// Evaluations of a pass.
+const EVALUATIONS: u64 = 40;
+
+/// Tips move so far in the first pass, mm; below the least it ends.
+const REACH_MM: f64 = 3.0;
+const LEAST_REACH_MM: f64 = 0.2;
+
+/// A pass that gains less, part of the objective, is the last.
+const LEAST_GAIN: f64 = 0.005;
+
+/// Leaves with their true dose.
+#[derive(Clone, Debug)]
+pub struct RefinedLeaves {
+    pub plan: Plan,
+    /// The objective under true dose, by objectives at their last tails: of the leaves that it began with, and of these.
+    pub objective: [f64; 2],
+    pub passes: usize,
+}
+
+/// Leaves of a plan under true dose.
+struct Looked {
+    plan: Plan,
+    rows_gy: Vec<f32>,
+    between_gy: Vec<f64>,
+}
+
+/// Refines the leaves of a plan by the objectives and columns of an optimiser that is at rest. `fields_of` gives the places of a beam's
+/// fields among the optimiser's. The answer is never worse than `plan` by the objectives under true dose.
+///
+/// # Errors
+/// [`OptimiseError`].
+pub fn refine(
+    optimiser: &Optimiser,
+    plan: &Plan,
+    fields_of: &dyn Fn(&Beam) -> Vec<usize>,
+    control: &JobControl,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<RefinedLeaves, OptimiseError> {
+    let (setup, reference_gy) = (&optimiser.setup, optimiser.reference_gy);
+    let leaves = LeafVariables::of(plan, &setup.fields, fields_of);
+    let mut objectives = optimiser.objectives.clone();
+    let look = |plan: Plan, objectives: &[Objective]| -> Result<Looked, OptimiseError> {
+        let truth = setup.dose_of_plan(&plan, (&setup.grid, CORRECTION), control)?;
+        let between_gy = between(setup, objectives, &truth, control);
+        let rows_gy = truth.rows.iter().zip(&optimiser.finer_gy).map(|(gy, finer)| gy + finer).collect();
+        Ok(Looked { plan, rows_gy, between_gy })
+    };
+    let problem_of = |objectives: &[Objective]| {
+        Problem::new(&optimiser.columns, &setup.rows, objectives, &[], 0.0, reference_gy)
+    };
+    let value = |objectives: &[Objective], rows_gy: &[f32]| -> f64 {
+        problem_of(objectives).values(rows_gy).iter().sum()
+    };
+    let first = look(plan.clone(), &objectives)?;
+    let first_gy = first.rows_gy.clone();
+    let mut best = first;
+    let (mut reach_mm, mut passes) = (REACH_MM, 0);
+    while passes < PASSES && reach_mm >= LEAST_REACH_MM && !control.is_cancelled() {
+        passes += 1;
+        move_tails(&mut objectives, &setup.rows, (&best.rows_gy, &best.between_gy), reference_gy);
+        let values = leaves.values(&best.plan);
+        let mut problem = problem_of(&objectives);
+        let by_columns = LeafProblem::new(&problem, &leaves, &values).doses(&values);
+        problem.set_offset(best.rows_gy.iter().zip(&by_columns).map(|(gy, own)| gy - own).collect());
+        let of_leaves = LeafProblem::new(&problem, &leaves, &values);
+        let room = LeafBounds::round(&leaves, &best.plan, &values, reach_mm);
+        let bounds = Bounds { lower: &room.lower, upper: &room.upper };
+        let mut each = |objective, evaluations, _: &dyn Fn() -> Vec<f64>| {
+            tell(Progress::Iteration { objective, evaluations });
+            !control.is_cancelled()
+        };
+        let solved = solve(&of_leaves, (&values, bounds), EVALUATIONS, 1e-4, &mut each)
+            .map_err(OptimiseError::Solver)?;
+        let before = value(&objectives, &best.rows_gy);
+        let mut next = leaves.plan_of(&solved.variables, &best.plan);
+        leaves.take_back_small_segments(&mut next, &best.plan);
+        if breaks_a_limit(&leaves, &next) {
+            reach_mm *= 0.5;
+            continue;
+        }
+        let next = look(next, &objectives)?;
+        let after = value(&objectives, &next.rows_gy);
+        tell(Progress::Leaves { before, after });
+        if after < before {
+            best = next;
+            if before - after < LEAST_GAIN * before {
+                break;
+            }
+        } else {
+            reach_mm *= 0.4;
+        }
+    }
+    let objective = [&first_gy, &best.rows_gy].map(|rows_gy| value(&objectives, rows_gy));
+    let is_better = objective[1] <= objective[0];
+    Ok(RefinedLeaves {
+        plan: if is_better { best.plan } else { plan.clone() },
+        objective: if is_better { objective } else { [objective[0]; 2] },
+        passes,
+    })
+}
+
+/// Whether moved leaves break a limit of their machine.
+fn breaks_a_limit(leaves: &LeafVariables, plan: &Plan) -> bool {
+    leaves.beams.iter().any(|own| broken_limit(&plan.beams[own.place], &own.delivery).is_some())
+}
