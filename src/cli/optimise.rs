@@ -12,9 +12,9 @@ use case::Structure;
 use clap::ValueEnum;
 use engine::{DeviceChoice, JobControl};
 use files::{plan_toml, replace_file, stop_in_order};
-use inverse::{Progress, write_matrix};
+use inverse::{Progress, with_arcs, write_matrix};
 use results::{BEAMLET_MM, OptimiseJob, optimise_plan};
-use sequence::{SequencedPlan, check_machines};
+use sequence::{Arc, SequencedPlan, check_machines};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -49,9 +49,14 @@ pub struct Args {
     #[arg(long, value_name = "MM", value_parser = words::grid)]
     rows: Option<f64>,
 
-    /// Content of the plan that is written: maps, or the leaves that deliver them, by a sliding window (imrt) or by step and shoot (step)
+    /// Content of the plan that is written: maps, or the leaves that deliver them, by a sliding window (imrt), by step and shoot (step), or
+    /// by arcs (vmat): those of the plan, or whole turns about its isocentre where it has none
     #[arg(long, value_enum, value_name = "TECHNIQUE", default_value = "maps")]
     technique: Technique,
+
+    /// For vmat: arcs of a plan that has none
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
+    arcs: u8,
 
     /// Plan to write (.toml)
     #[arg(long, value_name = "FILE")]
@@ -71,13 +76,14 @@ enum Technique {
     Maps,
     Imrt,
     Step,
+    Vmat,
 }
 
 impl Technique {
     fn leaves(self) -> Option<Leaves> {
         match self {
             Self::Maps => None,
-            Self::Imrt => Some(Leaves::Imrt),
+            Self::Imrt | Self::Vmat => Some(Leaves::Imrt),
             Self::Step => Some(Leaves::Step),
         }
     }
@@ -108,7 +114,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     outputs.check()?;
     args.plan.check()?;
     let case = args.case.open()?;
-    let plan = args.plan.plan(&case)?;
+    let mut plan = args.plan.plan(&case)?;
+    if args.technique == Technique::Vmat && !plan.beams.iter().any(|beam| Arc::of(beam).is_some()) {
+        plan = with_arcs(&plan, args.arcs.into());
+    }
     let matched = goals_of(&case, args.goals.as_deref())?;
     let goals = matched.as_ref().map(|matched| matched.goals.clone()).unwrap_or_default();
     let settings = args.plan.settings(&case, device)?;

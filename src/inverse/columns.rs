@@ -34,8 +34,8 @@ pub enum ColumnError {
     Memory { beamlets: usize, rows: usize, gib: f64, most_gib: f64 },
 }
 
-/// Bytes that columns may take: of nine fields on 2.5 mm they have 0.2 GiB.
-const MOST_BYTES: usize = 4 << 30;
+/// Bytes that columns may take, as any file may: of nine fields on 2.5 mm they have 0.2 GiB, of two arcs through a large target 6 GiB.
+const MOST_BYTES: usize = 8 << 30;
 
 impl BeamColumns {
     /// The columns of a beam. The request has the patient, machine, grid and quality; its beam is replaced.

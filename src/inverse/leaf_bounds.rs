@@ -2,6 +2,7 @@
 
 use super::leaf_variables::{LeafBeam, LeafVariables};
 use case::{Beam, ControlPoint, Plan};
+use sequence::turning_reach_mm;
 
 /// Positions are rounded by less, mm.
 const ROUNDING_MM: f64 = 2e-3;
@@ -11,9 +12,6 @@ const MU_PART: f64 = 0.1;
 
 /// A segment of leaves that stand gives so much at least, MU, as where it was cut.
 const LEAST_MU: f64 = sequence::LEAST_MU;
-
-/// A turning gantry slows down so many times at most for leaves to follow. Chosen: an arc takes three minutes then, hardly more.
-const SLOWER: f64 = 2.5;
 
 /// Lower and upper bounds of variables.
 pub struct LeafBounds {
@@ -94,11 +92,7 @@ impl LeafBounds {
             } else {
                 let turned_deg = turned_deg(points);
                 let per_mu = limits.leaf_speed_mm_s * 60.0 / limits.dose_rate_mu_min;
-                let most = if turned_deg > 0.0 {
-                    limits.leaf_speed_mm_s * turned_deg * SLOWER / limits.gantry_speed_deg_s
-                } else {
-                    per_mu * mu
-                };
+                let most = if turned_deg > 0.0 { turning_reach_mm(turned_deg, limits) } else { per_mu * mu };
                 let mut least_room = f64::INFINITY;
                 for (from, to) in from.zip(to) {
                     let way = values[to] - values[from];

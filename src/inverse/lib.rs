@@ -4,6 +4,7 @@
 //! is a matrix times the beamlets' fluences. [`Problem`] weighs it by objectives, [`solve()`] finds the least, and [`optimise()`] holds the
 //! answer to the true dose of the maps, whose difference it adds until that no longer moves.
 
+mod arcs;
 mod beamlets;
 mod columns;
 mod leaf_bounds;
@@ -19,6 +20,7 @@ mod setup;
 mod solve;
 mod tails;
 
+pub use arcs::with_arcs;
 pub use beamlets::{BeamletError, Beamlets};
 pub use columns::{BeamColumns, ColumnError, Columns};
 pub use matrix_file::write_matrix;

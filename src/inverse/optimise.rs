@@ -1,10 +1,11 @@
 //! From objectives to fluence maps in one call: columns, the optimum, and the true dose of the maps as the outer loop.
 
+use super::arcs::Sectors;
 use super::beamlets::BeamletError;
 use super::columns::{ColumnError, Columns};
 use super::objective::Objective;
 use super::optimiser::{Optimiser, Progress, Snapshot};
-use super::refine::{RefinedLeaves, refine};
+use super::refine::{Extent, RefinedLeaves, refine};
 use super::rows::{Rows, RowsError};
 use super::setup::Inputs;
 use case::{Beam, Plan};
@@ -83,7 +84,10 @@ pub fn optimise(
     control: &JobControl,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Optimised, OptimiseError> {
-    let mut optimiser = Optimiser::new(inputs, objectives, reference_gy, None)?;
+    let sectors =
+        inputs.technique.map(|_| Sectors::of(inputs.plan, &inputs.target_mm())).transpose()?.flatten();
+    let of_maps = inputs.with_plan(sectors.as_ref().map_or(inputs.plan, |sectors| &sectors.middles));
+    let mut optimiser = Optimiser::new(&of_maps, objectives, reference_gy, None)?;
     let mut watch = |progress: Progress, _: &dyn Fn() -> Option<Snapshot>| {
         tell(progress);
         !control.is_cancelled()
@@ -96,14 +100,13 @@ pub fn optimise(
             step?;
         }
     }
-    let leaves = inputs.technique.map(|technique| {
-        let cut = sequence_plan(&optimiser.with_maps(&optimiser.fluences), technique)?;
-        let fields = &optimiser.setup.fields;
-        let fields_of = |beam: &Beam| {
-            let own = |n: &usize| fields[*n].1.beam.number == beam.number;
-            (0..fields.len()).filter(own).collect()
-        };
-        refine(&optimiser, &cut.plan, &fields_of, control, tell)
+    let leaves = inputs.technique.map(|technique| match &sectors {
+        Some(sectors) => sectors.leaves(inputs, &optimiser, technique, control, tell),
+        None => {
+            let cut = sequence_plan(&optimiser.with_maps(&optimiser.fluences), technique)?;
+            let fields_of = |beam: &Beam| optimiser.places_of(&|number| number == beam.number);
+            refine(&optimiser, &cut.plan, &fields_of, Extent::WHOLE, control, tell)
+        }
     });
     let leaves = leaves.transpose()?;
     let (doses_gy, smoothness) = (optimiser.doses_gy(), optimiser.smoothness());

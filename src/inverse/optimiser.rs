@@ -243,21 +243,13 @@ impl Optimiser {
     /// # Errors
     /// [`OptimiseError`]: a step that fails changes nothing.
     pub fn advance(&mut self, control: &JobControl, watch: &mut Watch<'_>) -> Result<(), OptimiseError> {
-        if let Some(next) = self.made.iter().position(Option::is_none) {
-            let (machine, beamlets) = &self.setup.fields[next];
-            let request = self.setup.request(machine, &beamlets.beam, Quality::Fast);
-            let fractions = self.setup.plan.fractions;
-            let device = &self.setup.device;
-            let columns = BeamColumns::of(&request, beamlets, &self.setup.rows, fractions, device, control)?;
-            self.made[next] = Some(Arc::new(columns));
+        if self.make_next(control)? {
             let [done, of] = self.beams();
             watch(Progress::Columns { done, of }, &|| None);
             return Ok(());
         }
         if self.fluences.is_empty() {
-            let (rows, made) = (self.setup.rows.voxels.len(), self.made.iter().flatten().cloned());
-            let made: Vec<_> = made.collect();
-            self.columns = Columns::new(rows, &made, &self.setup.device, &self.columns);
+            self.join_columns();
             (self.fluences, self.follows) = self.start();
         }
         match self.phase {
@@ -287,6 +279,58 @@ impl Optimiser {
             Phase::Rest => {}
         }
         Ok(())
+    }
+
+    /// Makes the next columns that are missing; whether there were any.
+    fn make_next(&mut self, control: &JobControl) -> Result<bool, OptimiseError> {
+        let Some(next) = self.made.iter().position(Option::is_none) else { return Ok(false) };
+        let (machine, beamlets) = &self.setup.fields[next];
+        let request = self.setup.request(machine, &beamlets.beam, Quality::Fast);
+        let fractions = self.setup.plan.fractions;
+        let device = &self.setup.device;
+        let columns = BeamColumns::of(&request, beamlets, &self.setup.rows, fractions, device, control)?;
+        self.made[next] = Some(Arc::new(columns));
+        Ok(true)
+    }
+
+    fn join_columns(&mut self) {
+        let (rows, made) = (self.setup.rows.voxels.len(), self.made.iter().flatten().cloned());
+        let made: Vec<_> = made.collect();
+        self.columns = Columns::new(rows, &made, &self.setup.device, &self.columns);
+    }
+
+    /// All columns, and no solution.
+    ///
+    /// # Errors
+    /// [`OptimiseError`].
+    pub(super) fn make_columns(
+        &mut self,
+        control: &JobControl,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<(), OptimiseError> {
+        while self.make_next(control)? {
+            let [done, of] = self.beams();
+            tell(Progress::Columns { done, of });
+        }
+        self.join_columns();
+        Ok(())
+    }
+
+    /// Objectives with the tails of another optimiser over the same rows, and its difference to the dose that the plan is judged by.
+    pub(super) fn take_tails(&mut self, of: &Self) {
+        self.objectives.clone_from(&of.objectives);
+        self.finer_gy.clone_from(&of.finer_gy);
+    }
+
+    /// All that was asked for, tails at their last doses.
+    pub(super) fn asked(&self) -> &[Objective] {
+        &self.objectives[..self.asked]
+    }
+
+    /// Places of the fields of beams with some numbers.
+    pub(super) fn places_of(&self, is_own: &dyn Fn(u32) -> bool) -> Vec<usize> {
+        let fields = &self.setup.fields;
+        (0..fields.len()).filter(|n| is_own(fields[*n].1.beam.number)).collect()
     }
 
     fn problem(&self) -> Problem<'_> {

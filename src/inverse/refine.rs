@@ -10,15 +10,30 @@ use super::leaf_variables::{LeafProblem, LeafVariables};
 use super::objective::Objective;
 use super::optimiser::{Optimiser, Progress};
 use super::problem::Problem;
-use super::setup::CORRECTION;
+use super::setup::{CORRECTION, Setup};
 use super::solve::{Bounds, solve};
 use super::tails::{between, move_tails};
 use case::{Beam, Plan};
 use engine::JobControl;
 use sequence::broken_limit;
 
-/// Passes of the true dose, at most.
-const PASSES: usize = 12;
+/// Extent of a refinement.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Passes of the true dose, at most.
+    passes: usize,
+    /// Arcs deliver from the angles of their fields meanwhile, in a third of the time.
+    from_fields: bool,
+}
+
+impl Extent {
+    pub const WHOLE: Self = Self { passes: 20, from_fields: false };
+    /// Enough to tell beginnings apart.
+    pub const BEGINNING: Self = Self { passes: 2, from_fields: true };
+    pub const FROM_FIELDS: Self = Self { passes: 12, from_fields: true };
+    /// Arcs as they turn, after the most has been done from the angles of their fields.
+    pub const LAST: Self = Self { passes: 4, from_fields: false };
+}
 
 /// Evaluations of a pass.
 const EVALUATIONS: u64 = 40;
@@ -28,7 +43,7 @@ const REACH_MM: f64 = 3.0;
 const LEAST_REACH_MM: f64 = 0.2;
 
 /// A pass that gains less, part of the objective, is the last.
-const LEAST_GAIN: f64 = 0.005;
+const LEAST_GAIN: f64 = 0.01;
 
 /// Leaves with their true dose.
 #[derive(Clone, Debug)]
@@ -55,6 +70,7 @@ pub fn refine(
     optimiser: &Optimiser,
     plan: &Plan,
     fields_of: &dyn Fn(&Beam) -> Vec<usize>,
+    extent: Extent,
     control: &JobControl,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<RefinedLeaves, OptimiseError> {
@@ -62,7 +78,8 @@ pub fn refine(
     let leaves = LeafVariables::of(plan, &setup.fields, fields_of);
     let mut objectives = optimiser.objectives.clone();
     let look = |plan: Plan, objectives: &[Objective]| -> Result<Looked, OptimiseError> {
-        let truth = setup.dose_of_plan(&plan, (&setup.grid, CORRECTION), control)?;
+        let delivered = if extent.from_fields { from_fields(&plan, setup, fields_of) } else { plan.clone() };
+        let truth = setup.dose_of_plan(&delivered, (&setup.grid, CORRECTION), control)?;
         let between_gy = between(setup, objectives, &truth, control);
         let rows_gy = truth.rows.iter().zip(&optimiser.finer_gy).map(|(gy, finer)| gy + finer).collect();
         Ok(Looked { plan, rows_gy, between_gy })
@@ -77,7 +94,7 @@ pub fn refine(
     let first_gy = first.rows_gy.clone();
     let mut best = first;
     let (mut reach_mm, mut passes) = (REACH_MM, 0);
-    while passes < PASSES && reach_mm >= LEAST_REACH_MM && !control.is_cancelled() {
+    while passes < extent.passes && reach_mm >= LEAST_REACH_MM && !control.is_cancelled() {
         passes += 1;
         move_tails(&mut objectives, &setup.rows, (&best.rows_gy, &best.between_gy), reference_gy);
         let values = leaves.values(&best.plan);
@@ -119,6 +136,19 @@ pub fn refine(
         objective: if is_better { objective } else { [objective[0]; 2] },
         passes,
     })
+}
+
+/// A plan whose arcs deliver from the angles of their fields.
+fn from_fields(plan: &Plan, setup: &Setup, fields_of: &dyn Fn(&Beam) -> Vec<usize>) -> Plan {
+    let mut plan = plan.clone();
+    for beam in &mut plan.beams {
+        let angle = |field: usize| setup.fields[field].1.beam.start().map(|point| point.gantry_deg);
+        let angles_deg: Vec<f64> = fields_of(beam).into_iter().filter_map(angle).collect();
+        if angles_deg.len() > 1 {
+            *beam = sequence::from_angles(beam, &angles_deg);
+        }
+    }
+    plan
 }
 
 /// Whether moved leaves break a limit of their machine.

@@ -61,6 +61,25 @@ pub struct Inputs<'a> {
     pub device: Compute,
 }
 
+impl<'a> Inputs<'a> {
+    /// Centres of the targets' voxels, patient LPS.
+    pub(super) fn target_mm(&self) -> Arc<[DVec3]> {
+        targets(&self.regions).flat_map(|region| centres(&region.mask)).collect()
+    }
+
+    /// The same for another plan.
+    pub(super) fn with_plan(&self, plan: &'a Plan) -> Self {
+        Inputs {
+            plan,
+            patient: Arc::clone(&self.patient),
+            body: self.body.clone(),
+            regions: self.regions.clone(),
+            device: self.device.clone(),
+            ..*self
+        }
+    }
+}
+
 /// A machine with the beamlets of a beam on it.
 pub(super) type Field = (Arc<Machine>, Beamlets);
 
@@ -108,8 +127,7 @@ impl Setup {
         let (rows, target_mm) = match before.filter(|before| before.has_rows_of(inputs, &grid)) {
             Some(before) => (before.rows.clone(), Arc::clone(&before.target_mm)),
             None => {
-                let target_mm: Arc<[DVec3]> =
-                    targets(&inputs.regions).flat_map(|region| centres(&region.mask)).collect();
+                let target_mm = inputs.target_mm();
                 if target_mm.is_empty() {
                     return Err(OptimiseError::NoTarget);
                 }

@@ -92,7 +92,7 @@ pub fn check_machines<'a>(
     beams.into_iter().try_for_each(|beam| limits(beam, &*machine_of(plan, beam)?).map(|_| ()))
 }
 
-fn machine_of(plan: &Plan, beam: &Beam) -> Result<Arc<Machine>, SequenceError> {
+pub(super) fn machine_of(plan: &Plan, beam: &Beam) -> Result<Arc<Machine>, SequenceError> {
     let why = |e: MachineError| SequenceError::Machine { beam: beam.name.clone(), why: e.to_string() };
     Machine::resolve(plan.machine_of(beam)).map_err(why)
 }
@@ -107,14 +107,16 @@ pub(super) fn limits<'a>(beam: &Beam, machine: &'a Machine) -> Result<(&'a Leave
 }
 
 impl SequencedPlan {
-    /// Leaves that deliver the maps of another plan with the same beams, held against these.
+    /// Leaves that deliver the maps of another plan, held against those of beams with the same numbers.
     ///
     /// # Errors
     /// [`SequenceError`] of a fluence that cannot be computed.
     pub fn of(maps: &Plan, leaves: Plan) -> Result<Self, SequenceError> {
         let mut beams = Vec::new();
-        for (own, beam) in maps.beams.iter().zip(&leaves.beams) {
-            let Some(map) = &own.fluence else { continue };
+        for beam in &leaves.beams {
+            // Sectors of an arc have numbers of their own.
+            let own = maps.beams.iter().find(|own| own.number == beam.number);
+            let Some((own, map)) = own.and_then(|own| Some((own, own.fluence.as_ref()?))) else { continue };
             let machine = machine_of(maps, own)?;
             let [got, want] = [beam, own].map(|beam| Delivered::of(beam, map, &machine));
             let difference = FluenceDifference::between(&got?.on_raster(map), &want?.on_raster(map));

@@ -110,6 +110,16 @@ impl<'a> Field<'a> {
         (0..tips.len()).map(apart).collect()
     }
 
+    /// Leaf pairs of the map's rows.
+    pub fn pairs(&self) -> std::ops::Range<usize> {
+        self.first_pair..self.first_pair + self.map.rows()
+    }
+
+    /// Tips of a rounded pair for those of an ideal one.
+    pub fn tips_mm(&self, [trail, lead]: [f64; 2]) -> Bank {
+        [trail + self.retreat_mm, lead - self.retreat_mm]
+    }
+
     /// Tips of all pairs of the machine for ideal tips of the map's rows; pairs beside the map are closed and follow the nearest row.
     pub fn leaves_mm(&self, rows: &[[f64; 2]]) -> Vec<Bank> {
         let pair = |pair: usize| {

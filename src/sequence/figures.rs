@@ -1,7 +1,7 @@
 //! How a beam or a plan is delivered, in figures.
 
 use crate::limits::farthest_mm;
-use case::{Bank, Beam, ControlPoint, Jaws, MlcAxis, Plan};
+use case::{Bank, Beam, ControlPoint, Jaws, MlcAxis, Plan, turn_deg};
 use physics::{Delivery, Machine};
 
 /// Figures of a delivery; means over monitor units.
@@ -9,7 +9,7 @@ use physics::{Delivery, Machine};
 pub struct DeliveryFigures {
     /// Monitor units of one fraction.
     pub mu: f64,
-    /// With the beam on, seconds: at the full dose rate, or as fast as the leaves follow.
+    /// With the beam on, seconds: at the full dose rate, or as fast as leaves and gantry follow.
     pub beam_on_s: f64,
     /// Modulation complexity score: 1 for one open rectangle, less the more leaves differ (McNiven et al., Med. Phys. 37, 505 (2010)).
     pub complexity: f64,
@@ -68,8 +68,10 @@ impl DeliveryFigures {
             let point = half_way(step);
             let openings = openings(beam, &point.leaves_mm, point.jaws);
             let open_mm: f64 = openings.iter().map(|open| open.tips_mm[1] - open.tips_mm[0]).sum();
+            let turned_deg = turn_deg(step[0].gantry_deg, step[1].gantry_deg).abs();
             all.beam_on_s += (60.0 * part * beam.mu / limits.dose_rate_mu_min)
-                .max(farthest_mm(&step[0], &step[1]) / limits.leaf_speed_mm_s);
+                .max(farthest_mm(&step[0], &step[1]) / limits.leaf_speed_mm_s)
+                .max(turned_deg / limits.gantry_speed_deg_s);
             all.complexity += part * alike(&openings) * open_mm / widest_mm.max(f64::MIN_POSITIVE);
             gaps = [gaps[0] + part * open_mm, gaps[1] + part * openings.len() as f64];
             // Leaves that start and end under the jaws open nothing there.

@@ -7,6 +7,7 @@
 //! to what is asked of the sweep.
 
 mod adjust;
+mod arc;
 mod cut;
 mod difference;
 mod field;
@@ -18,10 +19,11 @@ mod step;
 mod sweep;
 
 pub use adjust::set_leaves;
+pub use arc::{Arc, ArcStart, arc_leaves, from_angles};
 pub use cut::{
     SequenceError, Sequenced, SequencedPlan, Technique, check_machines, sequence_beam, sequence_plan,
 };
 pub use difference::FluenceDifference;
 pub use figures::{DeliveryFigures, open_cm2};
-pub use limits::broken_limit;
+pub use limits::{broken_limit, turning_reach_mm};
 pub use step::{LEAST_CM2, LEAST_MU};

@@ -1,7 +1,11 @@
 //! Control points against what a machine can move.
 
-use case::{Beam, ControlPoint};
+use case::{Beam, ControlPoint, bounds, turn_deg};
 use physics::Delivery;
+
+/// A turning gantry slows down so many times at most for its leaves to follow: an arc that took longer than three minutes would be
+/// delivered by nobody. Chosen.
+pub const SLOWEST: f64 = 2.5;
 
 /// Positions are rounded by less, mm.
 const ROUNDING_MM: f64 = 2e-3;
@@ -16,9 +20,19 @@ pub fn broken_limit(beam: &Beam, limits: &Delivery) -> Option<String> {
         }
     }
     points.windows(2).enumerate().find_map(|(n, pair)| {
+        let way = farthest_mm(&pair[0], &pair[1]);
+        let turned_deg = turn_deg(pair[0].gantry_deg, pair[1].gantry_deg).abs();
+        if turned_deg >= bounds::SAME_DEG {
+            let most = turning_reach_mm(turned_deg, limits);
+            return (way > most + ROUNDING_MM).then(|| {
+                format!(
+                    "{}: a leaf goes {way:.3} mm while the gantry turns {turned_deg:.2} degrees: {most:.3} mm are possible",
+                    at(n + 1)
+                )
+            });
+        }
         let mu = beam.mu * (pair[1].meterset_weight - pair[0].meterset_weight);
         let most = limits.leaf_speed_mm_s * 60.0 * mu / limits.dose_rate_mu_min;
-        let way = farthest_mm(&pair[0], &pair[1]);
         (mu > 0.0 && way > most + ROUNDING_MM).then(|| {
             format!(
                 "{}: a leaf goes {way:.3} mm while {mu:.3} MU are given: {most:.3} mm are possible",
@@ -26,6 +40,11 @@ pub fn broken_limit(beam: &Beam, limits: &Delivery) -> Option<String> {
             )
         })
     })
+}
+
+/// Way of a leaf while the gantry turns, mm: it slows down for leaves, [`SLOWEST`] times at most.
+pub fn turning_reach_mm(turned_deg: f64, limits: &Delivery) -> f64 {
+    limits.leaf_speed_mm_s * SLOWEST * turned_deg / limits.gantry_speed_deg_s
 }
 
 /// The farthest way of a leaf from one control point to the next, mm.

@@ -1,0 +1,217 @@
+//! Arcs: their sectors are optimised as fields, slid out while the gantry turns, and refined with more fields on the way.
+
+use super::OptimiseError;
+use super::objective::Objective;
+use super::optimiser::{Optimiser, Progress};
+use super::refine::{Extent, RefinedLeaves, refine};
+use super::setup::Inputs;
+use case::{Beam, ControlPoint, Plan};
+use engine::JobControl;
+use glam::DVec3;
+use physics::Machine;
+use sequence::{Arc, ArcStart, SequenceError, Technique, arc_leaves, sequence_beam, turning_reach_mm};
+
+/// Degrees of a sector whose map is slid out once, at least: where targets are wide, leaves need longer.
+const SECTOR_DEG: f64 = 20.0;
+
+/// Leaves could go so many times across the targets during a sector: once they do, and for the rest they wait.
+const CROSSINGS: f64 = 2.2;
+
+/// Fields of a sector by whose columns its leaves are refined; the middle one has its map.
+const FIELDS_A_SECTOR: usize = 3;
+
+/// Numbers of the fields of an arc lie so far apart from those of others.
+const NUMBERS: u32 = 100_000;
+
+/// A plan whose arcs are fields.
+pub struct Sectors {
+    /// The middles of all sectors, and beams that stand.
+    pub middles: Plan,
+    /// All fields, and beams that stand.
+    fields: Plan,
+    /// The plan with its arcs.
+    plan: Plan,
+}
+
+/// Whether a computed beam of a plan is an arc.
+fn is_arc(beam: &Beam) -> bool {
+    analysis::is_computed(beam) && Arc::of(beam).is_some()
+}
+
+/// Degrees of the sectors of an arc about targets.
+fn sector_deg(beam: &Beam, machine: &Machine, target_mm: &[DVec3]) -> f64 {
+    let Some(delivery) = &machine.delivery else { return SECTOR_DEG };
+    let far = target_mm.iter().map(|mm| mm.distance(beam.isocentre_mm)).fold(0.0, f64::max);
+    SECTOR_DEG.max(CROSSINGS * 2.0 * far / turning_reach_mm(1.0, delivery))
+}
+
+/// Fields of an arc, `count` a sector of so many degrees.
+fn fields_of(beam: &Beam, (place, sector_deg): (usize, f64), count: usize) -> Vec<Beam> {
+    let Some(way) = Arc::of(beam) else { return Vec::new() };
+    let fields = (way.turn_deg.abs() / sector_deg).ceil() as usize * count;
+    let field = |n: usize| {
+        let gantry_deg = way.at((n as f64 + 0.5) / fields as f64);
+        Beam {
+            name: format!("{} {gantry_deg:.0}", beam.name),
+            // The middle of a sector has one number, however many fields there are.
+            number: NUMBERS * (place as u32 + 1)
+                + (n * FIELDS_A_SECTOR / count + FIELDS_A_SECTOR / count / 2) as u32,
+            control_points: vec![ControlPoint { gantry_deg, ..beam.control_points[0].clone() }],
+            fluence: None,
+            ..beam.clone()
+        }
+    };
+    (0..fields).map(field).collect()
+}
+
+impl Sectors {
+    /// Sectors about targets, by the places of their voxels (patient LPS); `None` for a plan without arcs.
+    ///
+    /// # Errors
+    /// [`OptimiseError::Machine`].
+    pub fn of(plan: &Plan, target_mm: &[DVec3]) -> Result<Option<Self>, OptimiseError> {
+        if !plan.beams.iter().any(is_arc) {
+            return Ok(None);
+        }
+        let degrees =
+            |beam: &Beam| Ok(sector_deg(beam, &*Machine::resolve(plan.machine_of(beam))?, target_mm));
+        let degrees: Vec<f64> = plan.beams.iter().map(degrees).collect::<Result<_, OptimiseError>>()?;
+        let with = |count: usize| {
+            let beams = plan.beams.iter().zip(&degrees).enumerate();
+            let fields = beams.flat_map(|(place, (beam, degrees))| match is_arc(beam) {
+                true => fields_of(beam, (place, *degrees), count),
+                false => vec![beam.clone()],
+            });
+            Plan { beams: fields.collect(), ..plan.clone() }
+        };
+        Ok(Some(Self { middles: with(1), fields: with(FIELDS_A_SECTOR), plan: plan.clone() }))
+    }
+
+    /// Leaves for the maps of the sectors, refined: of a few beginnings the best. `middles` is the optimiser of the maps, at rest.
+    ///
+    /// # Errors
+    /// [`OptimiseError`].
+    pub fn leaves(
+        &self,
+        inputs: &Inputs<'_>,
+        middles: &Optimiser,
+        technique: Technique,
+        control: &JobControl,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<RefinedLeaves, OptimiseError> {
+        let maps = middles.with_maps(&middles.fluences);
+        let asked: Vec<Objective> = middles.asked().to_vec();
+        let inputs = inputs.with_plan(&self.fields);
+        let mut fields = Optimiser::new(&inputs, asked, middles.reference_gy, Some(middles))?;
+        fields.make_columns(control, tell)?;
+        fields.take_tails(middles);
+        let of_beam = |beam: &Beam| -> Vec<usize> {
+            let place = self.plan.beams.iter().position(|own| own.number == beam.number);
+            let first = place.map_or(u32::MAX, |place| NUMBERS * (place as u32 + 1));
+            let own = |number: u32| match is_arc(beam) {
+                true => (first..first + NUMBERS).contains(&number),
+                false => number == beam.number,
+            };
+            fields.places_of(&own)
+        };
+        let mut best: Option<RefinedLeaves> = None;
+        for start in ArcStart::ALL {
+            let begun = self.begun(&maps, technique, start)?;
+            let found = refine(&fields, &begun, &of_beam, Extent::BEGINNING, control, tell)?;
+            if best.as_ref().is_none_or(|best| found.objective[1] < best.objective[1]) {
+                best = Some(found);
+            }
+            if control.is_cancelled() {
+                break;
+            }
+        }
+        let best = best.expect("there are beginnings");
+        let found = refine(&fields, &best.plan, &of_beam, Extent::FROM_FIELDS, control, tell)?;
+        refine(&fields, &found.plan, &of_beam, Extent::LAST, control, tell)
+    }
+
+    /// The plan with leaves as they are cut.
+    fn begun(&self, maps: &Plan, technique: Technique, start: ArcStart) -> Result<Plan, OptimiseError> {
+        let mut plan = Plan { normalisation: None, ..self.plan.clone() };
+        for (place, beam) in plan.beams.iter_mut().enumerate().filter(|(_, beam)| analysis::is_computed(beam))
+        {
+            if is_arc(beam) {
+                let first = NUMBERS * (place as u32 + 1);
+                let sectors: Vec<&Beam> =
+                    maps.beams.iter().filter(|map| (first..first + NUMBERS).contains(&map.number)).collect();
+                *beam = arc_leaves(&self.plan, beam, &sectors, start)?;
+            } else if let Some(map) = maps.beams.iter().find(|map| map.number == beam.number) {
+                let machine = Machine::resolve(self.plan.machine_of(beam))?;
+                match sequence_beam(map, &machine, technique) {
+                    Ok(cut) => *beam = cut.beam,
+                    Err(SequenceError::Empty { .. }) => beam.mu = 0.0,
+                    Err(why) => return Err(why.into()),
+                }
+            }
+        }
+        Ok(plan)
+    }
+}
+
+/// A plan with arcs in place of its beams: whole turns about the isocentre of the first, one with the clock and a second against it, with
+/// the collimator turned to either side so that leaves of neighbouring pairs do not leak along the same line. Chosen: 10 degrees.
+#[must_use]
+pub fn with_arcs(plan: &Plan, count: usize) -> Plan {
+    const COLLIMATOR_DEG: f64 = 10.0;
+    let Some(first) = plan.beams.iter().find(|beam| analysis::is_computed(beam)) else { return plan.clone() };
+    let arc = |n: usize| {
+        let (against, sign) = (n % 2 == 1, if n % 2 == 1 { -1.0 } else { 1.0 });
+        let begin = if against { 179.0 } else { 181.0 };
+        let point = |part: u32| ControlPoint {
+            meterset_weight: f64::from(part) / 4.0,
+            gantry_deg: (begin + sign * 358.0 * f64::from(part) / 4.0_f64).rem_euclid(360.0),
+            collimator_deg: (sign * COLLIMATOR_DEG).rem_euclid(360.0),
+            couch_deg: 0.0,
+            leaves_mm: Vec::new(),
+            ..first.control_points[0].clone()
+        };
+        Beam {
+            name: format!("ARC{}", n + 1),
+            number: n as u32 + 1,
+            control_points: (0..=4).map(point).collect(),
+            mlc: None,
+            fluence: None,
+            fluence_limits: Vec::new(),
+            ..first.clone()
+        }
+    };
+    Plan { name: format!("{} as arcs", plan.name), beams: (0..count).map(arc).collect(), ..plan.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use case::Jaws;
+    use glam::DVec3;
+
+    /// Middles are among the fields, with their numbers and angles, so that their columns are made once; beams that stand stay.
+    #[test]
+    fn middles_of_sectors_are_fields() {
+        let jaws = Jaws { x: [-50.0, 50.0], y: [-50.0, 50.0] };
+        let mut plan = Plan::new("P", "generic-6mv");
+        plan.beams = vec![Beam::fixed("G40", 7, 40.0, DVec3::ZERO, jaws, 100.0)];
+        let target = [DVec3::new(40.0, 0.0, 0.0)];
+        assert!(Sectors::of(&plan, &target).unwrap().is_none());
+        let arcs = with_arcs(&plan, 2);
+        let turns: Vec<f64> = arcs.beams.iter().map(|beam| Arc::of(beam).expect("an arc").turn_deg).collect();
+        assert!((turns[0] - 358.0).abs() < 1e-9 && (turns[1] + 358.0).abs() < 1e-9);
+        assert!(arcs.beams.iter().all(|beam| beam.fault().is_none()));
+        plan.beams.extend(arcs.beams);
+        plan.beams.iter_mut().zip(1..).for_each(|(beam, number)| beam.number = number);
+        let sectors = Sectors::of(&plan, &target).unwrap().expect("arcs");
+        assert_eq!((sectors.middles.beams.len(), sectors.fields.beams.len()), (1 + 2 * 18, 1 + 2 * 54));
+        for middle in &sectors.middles.beams {
+            let field = sectors.fields.beams.iter().find(|field| field.number == middle.number);
+            assert_eq!(field, Some(middle));
+        }
+        let mut numbers: Vec<u32> = sectors.fields.beams.iter().map(|beam| beam.number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), sectors.fields.beams.len());
+    }
+}

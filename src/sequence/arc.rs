@@ -1,0 +1,272 @@
+//! Arcs: the map of each sector is slid out while the gantry turns through the sector, from one side and from the other in turn, so that
+//! leaves go on where the sector before has left them (Craft et al., Med. Phys. 39, 686 (2012)).
+//!
+//! The gantry slows down where leaves are slow, up to [`SLOWEST`] times, and the dose rate with it. Maps stand for the middle of a sector:
+//! that its sides see the patient from elsewhere is left to the refinement on the true dose.
+
+use crate::SequenceError;
+use crate::adjust::set_leaves;
+use crate::cut::{limits, machine_of};
+use crate::field::Field;
+use crate::flatten::{flattened, rises};
+use crate::limits::{broken_limit, turning_reach_mm};
+use crate::sweep::Sweep;
+use case::{Bank, Beam, ControlPoint, Jaws, Mlc, Plan, bounds, turn_deg};
+use physics::Machine;
+use std::ops::Range;
+
+/// Degrees between control points, at most.
+pub const STEP_DEG: f64 = 2.0;
+
+/// Monitor units of the tips' travel, part of those of the most modulated row: leaves that travel faster than they open would stand first
+/// and rush then, and those that travel slower leak. Chosen.
+const TRAVEL: f64 = 0.5;
+
+/// A step gives so much at least, MU: with none its leaves would see no dose when they are refined.
+const LEAST_STEP_MU: f64 = 0.02;
+
+/// Way of a tip in a step, part of the most.
+const REACH: f64 = 0.9;
+
+/// Beginnings of an arc, of which the best is kept: the plan of leaves is no convex problem.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ArcStart {
+    /// Whether the first sector is slid out from the positive side.
+    pub mirrored: bool,
+    /// Part by which fluences may change so that rows rise less.
+    pub flattened: f64,
+}
+
+impl ArcStart {
+    pub const ALL: [Self; 3] = [
+        Self { mirrored: false, flattened: 0.2 },
+        Self { mirrored: true, flattened: 0.2 },
+        Self { mirrored: false, flattened: 0.4 },
+    ];
+}
+
+/// The way of a gantry.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arc {
+    pub start_deg: f64,
+    /// Degrees that it turns, negative against the clock.
+    pub turn_deg: f64,
+}
+
+impl Arc {
+    /// The arc of a beam; `None` where it stands, where it turns back, or where collimator or couch turn.
+    pub fn of(beam: &Beam) -> Option<Self> {
+        let start = beam.start()?;
+        let stands = |point: &ControlPoint| {
+            let turns = [(point.collimator_deg, start.collimator_deg), (point.couch_deg, start.couch_deg)];
+            turns.iter().all(|(a, b)| turn_deg(*a, *b).abs() < bounds::SAME_DEG)
+        };
+        let turns: Vec<f64> = beam
+            .control_points
+            .windows(2)
+            .map(|pair| turn_deg(pair[0].gantry_deg, pair[1].gantry_deg))
+            .collect();
+        let whole: f64 = turns.iter().sum();
+        let is_arc = whole.abs() >= bounds::SAME_DEG
+            && turns.iter().all(|turn| turn * whole >= 0.0)
+            && beam.control_points.iter().all(stands);
+        is_arc.then_some(Self { start_deg: start.gantry_deg, turn_deg: whole })
+    }
+
+    /// Gantry angle after a part of the way.
+    pub fn at(&self, part: f64) -> f64 {
+        let deg = (self.start_deg + part * self.turn_deg).rem_euclid(360.0);
+        // A hundredth of a degree is what files state exactly.
+        (100.0 * deg).round().rem_euclid(36000.0) / 100.0
+    }
+}
+
+/// An arc that delivers each segment from the nearest of some gantry angles: a quick stand-in for the arc, whose dose differs by what the
+/// gantry turns meanwhile.
+#[must_use]
+pub fn from_angles(beam: &Beam, angles_deg: &[f64]) -> Beam {
+    let points =
+        beam.control_points.windows(2).filter(|pair| pair[1].meterset_weight > pair[0].meterset_weight);
+    let segment = |pair: &[ControlPoint]| {
+        let [from, to] = [0, 1].map(|n| pair[n].gantry_deg);
+        let middle_deg = from + 0.5 * turn_deg(from, to);
+        let off = |deg: &f64| turn_deg(*deg, middle_deg).abs();
+        let nearest = angles_deg.iter().copied().min_by(|a, b| off(a).total_cmp(&off(b)));
+        [0, 1].map(|n| ControlPoint { gantry_deg: nearest.unwrap_or(middle_deg), ..pair[n].clone() })
+    };
+    Beam { control_points: points.flat_map(segment).collect(), ..beam.clone() }
+}
+
+/// Leaves of an arc for the maps of its sectors, beams in the order of its way.
+///
+/// # Errors
+/// [`SequenceError`].
+pub fn arc_leaves(
+    plan: &Plan,
+    beam: &Beam,
+    sectors: &[&Beam],
+    start: ArcStart,
+) -> Result<Beam, SequenceError> {
+    leaves_on(&*machine_of(plan, beam)?, beam, sectors, start)
+}
+
+fn leaves_on(
+    machine: &Machine,
+    beam: &Beam,
+    sectors: &[&Beam],
+    start: ArcStart,
+) -> Result<Beam, SequenceError> {
+    let (leaves, delivery) = limits(beam, machine)?;
+    let Some(way) = Arc::of(beam).filter(|_| !sectors.is_empty()) else {
+        return Err(SequenceError::NoMap { beam: beam.name.clone() });
+    };
+    let mut fields = Vec::new();
+    for sector in sectors {
+        match Field::new(sector, machine) {
+            Ok(field) => fields.push(Some(field)),
+            Err(SequenceError::Empty { .. }) => fields.push(None),
+            Err(why) => return Err(why),
+        }
+    }
+    let pairs =
+        fields.iter().flatten().map(Field::pairs).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+    let Some(pairs) = pairs else { return Err(SequenceError::Empty { beam: beam.name.clone() }) };
+    let steps = (way.turn_deg.abs() / STEP_DEG / sectors.len() as f64).ceil().max(1.0) as usize;
+    // Angles are rounded.
+    let step_deg = way.turn_deg.abs() / (steps * sectors.len()) as f64;
+    let reach_mm = REACH * turning_reach_mm(step_deg, &delivery);
+    let mut tips: Vec<Vec<Bank>> = Vec::new();
+    let mut mu = Vec::new();
+    for (n, field) in fields.iter().enumerate() {
+        let (own, own_mu) = match field {
+            Some(field) => slide(
+                field,
+                &pairs,
+                (steps, reach_mm),
+                ArcStart { mirrored: start.mirrored != (n % 2 == 1), ..start },
+            ),
+            // Nothing is asked of a sector in the target's shadow: leaves stay closed where they are.
+            None => {
+                let last =
+                    tips.last().cloned().unwrap_or_else(|| vec![[0.0, delivery.min_gap_mm]; pairs.len()]);
+                (vec![last; steps + 1], 0.0)
+            }
+        };
+        match tips.last_mut() {
+            Some(last) => {
+                // Both sectors have closed leaves there, each beside its own map.
+                let first = &own[0];
+                last.iter_mut()
+                    .zip(first)
+                    .for_each(|(a, b)| *a = [0, 1].map(|bank| 0.5 * (a[bank] + b[bank])));
+                tips.extend_from_slice(&own[1..]);
+            }
+            None => tips = own,
+        }
+        mu.extend(vec![(own_mu / steps as f64).max(LEAST_STEP_MU); steps]);
+    }
+    follow(&mut tips, reach_mm, delivery.min_gap_mm);
+    let begin = &beam.control_points[0];
+    let jaws = jaws_of(sectors).unwrap_or(begin.jaws);
+    let closed = vec![[0.0, 0.0]; leaves.boundaries_mm.len() - 1];
+    let point = |n: usize| ControlPoint {
+        gantry_deg: way.at(n as f64 / mu.len() as f64),
+        jaws,
+        leaves_mm: closed.clone(),
+        ..begin.clone()
+    };
+    let axis = sectors[0].fluence.as_ref().map_or(case::MlcAxis::X, |map| map.axis);
+    let mut arc = Beam {
+        mlc: Some(Mlc { axis, boundaries_mm: leaves.boundaries_mm.clone() }),
+        fluence: None,
+        control_points: (0..=mu.len()).map(point).collect(),
+        ..beam.clone()
+    };
+    let starts: Vec<usize> = (0..mu.len()).collect();
+    set_leaves(&mut arc, pairs, &tips, (&starts, &mu), &delivery);
+    match broken_limit(&arc, &delivery) {
+        Some(what) => {
+            Err(SequenceError::Limit { beam: beam.name.clone(), machine: machine.name.clone(), what })
+        }
+        None => Ok(arc),
+    }
+}
+
+/// Tips of the machine's leaves `pairs` at the ends of the steps of a sector, and its monitor units.
+fn slide(
+    field: &Field<'_>,
+    pairs: &Range<usize>,
+    (steps, reach_mm): (usize, f64),
+    start: ArcStart,
+) -> (Vec<Vec<Bank>>, f64) {
+    let mut nodes = field.nodes_mm();
+    let mut rows = flattened(&field.asked(), start.flattened);
+    if start.mirrored {
+        nodes = nodes.iter().rev().map(|mm| -mm).collect();
+        rows.iter_mut().for_each(|row| row.reverse());
+    }
+    let most = rows.iter().map(|row| rises(row)).fold(f64::MIN_POSITIVE, f64::max);
+    let length = nodes[nodes.len() - 1] - nodes[0];
+    // Tips at this speed go no farther in a step than they may: they travel while the monitor units of way and rises are given.
+    let followed = (steps as f64 * reach_mm - length) / most;
+    let speed =
+        if followed > 0.0 { followed.min(length / (TRAVEL * most)) } else { length / (TRAVEL * most) };
+    let least = field.gap_mm() / speed;
+    let cells = |row: &Vec<f64>| field.cells(&row.iter().map(|mu| mu.max(least)).collect::<Vec<_>>(), least);
+    let mut sweep = Sweep::new(nodes, speed, &rows.iter().map(cells).collect::<Vec<_>>());
+    sweep.start_side_by_side();
+    if !field.delivery.interdigitates {
+        sweep.keep_behind_neighbours();
+    }
+    let mu = sweep.mu();
+    let own = field.pairs();
+    let at = |n: usize| {
+        let mut rows = sweep.at(mu * n as f64 / steps as f64);
+        if start.mirrored {
+            rows.iter_mut().for_each(|[trail, lead]| (*trail, *lead) = (-*lead, -*trail));
+        }
+        let rows = field.held_apart(&rows);
+        let pair = |pair: usize| {
+            let [low, high] = field.tips_mm(rows[pair.clamp(own.start, own.end - 1) - own.start]);
+            if own.contains(&pair) { [low, high] } else { [low, low + field.delivery.min_gap_mm] }
+        };
+        pairs.clone().map(pair).collect()
+    };
+    ((0..=steps).map(at).collect(), mu)
+}
+
+/// Lets no tip go farther than `reach_mm` in a step: it takes the middle between the least and the greatest way that do not.
+fn follow(tips: &mut [Vec<Bank>], reach_mm: f64, gap_mm: f64) {
+    let points = tips.len();
+    for pair in 0..tips[0].len() {
+        for bank in 0..2 {
+            let way: Vec<f64> = tips.iter().map(|tips| tips[pair][bank]).collect();
+            let limited = |sign: f64| {
+                let mut out: Vec<f64> = way.iter().map(|mm| sign * mm).collect();
+                (1..points).for_each(|n| out[n] = out[n].min(out[n - 1] + reach_mm));
+                (0..points - 1).rev().for_each(|n| out[n] = out[n].min(out[n + 1] + reach_mm));
+                out
+            };
+            let (least, greatest) = (limited(1.0), limited(-1.0));
+            for (n, tips) in tips.iter_mut().enumerate() {
+                tips[pair][bank] = 0.5 * (least[n] - greatest[n]);
+            }
+        }
+        // The lesser of two ways that go no farther goes no farther either.
+        tips.iter_mut().for_each(|tips| tips[pair][0] = tips[pair][0].min(tips[pair][1] - gap_mm));
+    }
+}
+
+/// Jaws round the maps of all sectors, within those of their beams.
+fn jaws_of(sectors: &[&Beam]) -> Option<Jaws> {
+    let within = |own: Bank, map: Bank| [own[0].max(map[0]), own[1].min(map[1])];
+    let round = |a: Bank, b: Bank| [a[0].min(b[0]), a[1].max(b[1])];
+    let of = |sector: &&Beam| {
+        let (own, map) = (sector.start()?.jaws, sector.fluence.as_ref()?.jaws());
+        Some(Jaws { x: within(own.x, map.x), y: within(own.y, map.y) })
+    };
+    sectors.iter().filter_map(of).reduce(|a, b| Jaws { x: round(a.x, b.x), y: round(a.y, b.y) })
+}
+
+#[cfg(test)]
+mod tests;
