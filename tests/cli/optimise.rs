@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-const GOALS: &str = r#"
+pub const GOALS: &str = r#"
 name = "Test"
 source = "Chosen"
 
@@ -29,7 +29,7 @@ goal = "CI >= 0.5"
 "#;
 
 /// Numbers of a numpy archive of stored arrays of one kind, read by the places of its headers.
-pub fn arrays(path: &Path) -> HashMap<String, Vec<u8>> {
+fn arrays(path: &Path) -> HashMap<String, Vec<u8>> {
     let bytes = fs::read(path).unwrap();
     let number = |at: usize, size: usize| {
         bytes[at..at + size].iter().rev().fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte))
@@ -49,7 +49,7 @@ pub fn arrays(path: &Path) -> HashMap<String, Vec<u8>> {
     found
 }
 
-pub fn doubles(bytes: &[u8]) -> Vec<f64> {
+fn doubles(bytes: &[u8]) -> Vec<f64> {
     bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect()
 }
 

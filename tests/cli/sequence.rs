@@ -1,7 +1,6 @@
 //! `beamsight sequence`: maps become leaves whose dose is final, and which leave as RTPLAN and come back as they are.
 
 use crate::conforms::assert_conforms;
-use crate::optimise::{arrays, doubles};
 use crate::program::{beamsight, json_of, refused, scratch, text};
 use beamsight::files::{mha, plan_toml};
 use beamsight::geometry::PatientPosition;
@@ -51,7 +50,7 @@ fn leaves_deliver_maps_and_come_back_from_dicom() {
     fs::write(&plan, maps(0.15)).unwrap();
     let of_maps = dose("demo:water", &["--plan", text(&plan)], &folder.join("maps.mha"));
     let most = of_maps.iter().copied().fold(0.0, f32::max);
-    for (technique, kind) in [("imrt", "DYNAMIC"), ("step", "STATIC")] {
+    for (technique, kind, rms) in [("imrt", "DYNAMIC", 9.0), ("step", "STATIC", 10.5)] {
         let [leaves, first, again, set] =
             ["toml", "mha", "again.mha", "dicom"].map(|end| folder.join(format!("{technique}.{end}")));
         let cut = ["sequence", "demo:water", "--plan", text(&plan), "--technique", technique];
@@ -66,7 +65,7 @@ fn leaves_deliver_maps_and_come_back_from_dicom() {
         assert!(mu > 120.0 && mu < 500.0, "{answer}");
         assert!((answer["mu_per_gy"].as_f64().unwrap() - mu / 2.0).abs() < 1e-9);
         assert!(answer["beam_on_s"].as_f64().unwrap() > 5.9 * mu / 60.0, "{answer}");
-        assert!(answer["beams"][0]["rms_percent"].as_f64().unwrap() < 8.0, "{answer}");
+        assert!(answer["beams"][0]["rms_percent"].as_f64().unwrap() < rms, "{answer}");
         let of_leaves = dose("demo:water", &["--plan", text(&leaves)], &first);
         let off = of_maps.iter().zip(&of_leaves).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
         let rms = (off / of_maps.len() as f64).sqrt() / f64::from(most);
@@ -124,35 +123,67 @@ fn what_cannot_be_cut_is_refused_in_words() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Maps that are optimised for leaves: the doses that the optimiser states are those of the leaves, with all that they leak.
+/// Two sectors of an arc, in place of the beams of the case.
+const ARC: &str = r#"
+name = "Arc"
+machine = "generic-6mv"
+isocentre_mm = [0.0, 0.0, 0.0]
+prescription_gy = 2.0
+
+[[beam]]
+name = "A"
+gantry_deg = 340.0
+mu = 100.0
+jaws_mm = { x = [-50.0, 50.0], y = [-50.0, 50.0] }
+[[beam.control_point]]
+meterset_weight = 0.0
+gantry_direction = "cw"
+[[beam.control_point]]
+meterset_weight = 1.0
+gantry_deg = 20.0
+"#;
+
+/// Leaves of each technique are refined: no worse than as they were cut, and what is lost from the maps is little. Those of an arc come
+/// back from DICOM as they are.
 #[test]
-fn the_optimiser_knows_the_dose_of_the_leaves() {
-    let folder = scratch("sequence-optimise");
-    let [plan, matrix, out] = ["leaves.toml", "matrix.npz", "dose.mha"].map(|name| folder.join(name));
-    let asked = [
-        "--rows",
-        "5",
-        "--beamlets",
-        "10",
-        "--technique",
-        "imrt",
-        "--matrix",
-        text(&matrix),
-        "--out",
-        text(&plan),
-    ];
-    let answer = done(&[&["optimise", "demo:water"][..], &asked, &HOW].concat());
-    assert_eq!(answer["leaves"]["caveats"].as_array().map(Vec::len), Some(0), "{answer}");
-    let written = plan_toml::read(&plan, PatientPosition::Hfs).unwrap();
-    assert!(written.beams.iter().all(|beam| beam.fluence.is_none() && beam.mlc.is_some()));
-    let found = arrays(&matrix);
-    let voxels = found["voxel"].chunks_exact(8).map(|b| i64::from_le_bytes(b.try_into().unwrap()) as usize);
-    let stated = doubles(&found["dose_gy"]);
-    let of_leaves = dose("demo:water", &["--plan", text(&plan)], &out);
-    let most = stated.iter().copied().fold(0.0, f64::max);
-    let off: f64 = voxels.zip(&stated).map(|(voxel, gy)| (f64::from(of_leaves[voxel]) - gy).abs()).sum();
-    let mean = off / stated.len() as f64;
-    println!("{mean} of {most} Gy");
-    assert!(mean < 0.005 * most, "{mean} of {most} Gy");
+fn optimised_leaves_are_refined_on_their_true_dose() {
+    let folder = scratch("sequence-refined");
+    let [goals, arc] = ["goals.toml", "arc.toml"].map(|name| folder.join(name));
+    fs::write(&goals, crate::optimise::GOALS).unwrap();
+    fs::write(&arc, ARC).unwrap();
+    for technique in ["imrt", "step", "vmat"] {
+        let plan = folder.join(format!("{technique}.toml"));
+        let own: &[&str] = if technique == "vmat" { &["--plan", text(&arc)] } else { &[] };
+        let asked = ["--grid", "8", "--beamlets", "10", "--technique", technique, "--goals", text(&goals)];
+        let how = ["--quality", "fast", "--device", "cpu", "--out", text(&plan)];
+        let words = [&["optimise", "demo:water"][..], own, &asked, &how].concat();
+        let answer = done(&words);
+        let leaves = &answer["leaves"];
+        let of = |when: &str| leaves[format!("objective_{when}_refinement")].as_f64().unwrap();
+        println!("{technique}: {leaves}");
+        assert!(of("after") < of("before"), "{technique}: {leaves}");
+        assert_eq!(leaves["caveats"].as_array().map(Vec::len), Some(0), "{answer}");
+        let value = |card: &serde_json::Value, goal: usize| card["goals"][goal]["value"].as_f64().unwrap();
+        for goal in 0..2 {
+            let [maps, leaves] = [&leaves["goals_of_maps"], &leaves["goals"]].map(|card| value(card, goal));
+            assert!((maps - leaves).abs() < 2.0, "{technique}, goal {goal}: {maps} and {leaves} %");
+        }
+        let written = plan_toml::read(&plan, PatientPosition::Hfs).unwrap();
+        assert!(written.beams.iter().all(|beam| beam.fluence.is_none() && beam.mlc.is_some()));
+        if technique == "vmat" {
+            let set = folder.join("set");
+            let only = ["--only", "ct,structures,plan", "--out", text(&set)];
+            done(&[&["export", "demo:water", "--plan", text(&plan)][..], &only].concat());
+            let rtplan = set.join("RP.dcm");
+            assert_conforms(&rtplan);
+            let read = beamsight::dicom::read_plan(&rtplan, None).unwrap();
+            let (own, other) = (&written.beams[0], &read.beams[0]);
+            assert_eq!(own.control_points.len(), 21);
+            assert_eq!(
+                (&own.control_points, own.mu, &own.mlc),
+                (&other.control_points, other.mu, &other.mlc)
+            );
+        }
+    }
     fs::remove_dir_all(folder).unwrap();
 }
