@@ -1,5 +1,6 @@
 //! A treatment beam: angles, collimation, monitor units; the one check of leaf boundaries.
 
+use super::cut_from::CutFrom;
 use super::fluence_limits::FluenceLimit;
 use super::fluence_map::FluenceMap;
 use super::structure::is_same_name;
@@ -43,6 +44,9 @@ pub struct Beam {
     /// Upper bounds of that fluence, by ascending beamlet; no beamlet without one is bounded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fluence_limits: Vec<FluenceLimit>,
+    /// The map that the leaves were cut from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_from: Option<CutFrom>,
     /// At least one; the last has `meterset_weight` 1 (a static beam has one, of weight 1).
     pub control_points: Vec<ControlPoint>,
     /// An imaging or setup field: shown, never delivered, never missing from a sum.
@@ -184,6 +188,7 @@ impl Beam {
             mlc: None,
             fluence: None,
             fluence_limits: Vec::new(),
+            cut_from: None,
             control_points: vec![ControlPoint {
                 meterset_weight: 1.0,
                 gantry_deg,
@@ -214,8 +219,8 @@ impl Beam {
         }
     }
 
-    /// Whether another beam has the same parameters: which engine computes it, what bounds its fluence, and whether it is switched on,
-    /// are none of them.
+    /// Whether another beam has the same parameters: which engine computes it, what bounds its fluence, what its leaves were cut
+    /// from, and whether it is switched on, are none of them.
     pub fn is_unchanged(&self, other: &Self) -> bool {
         let parameters = |beam: &Self| Self {
             machine: None,
@@ -223,6 +228,7 @@ impl Beam {
             read_only: None,
             not_modelled: Vec::new(),
             fluence_limits: Vec::new(),
+            cut_from: None,
             ..beam.clone()
         };
         self.number == other.number && parameters(self) == parameters(other)

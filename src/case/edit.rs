@@ -37,6 +37,11 @@ pub enum Edit {
         plan: usize,
         beams: Vec<Beam>,
     },
+    /// Replaces beams, by number, with those whose leaves were cut from their maps, as one step.
+    SetLeaves {
+        plan: usize,
+        beams: Vec<Beam>,
+    },
     AddStructure(Structure),
     /// Adds structures as one step, which bears this name: `couch`.
     AddStructures(&'static str, Vec<Structure>),
@@ -109,10 +114,10 @@ impl History {
         let has_maps_of_now = |before: &Arc<Plan>| {
             let same = |beam: &Beam| {
                 let other = before.beams.iter().find(|other| other.number == beam.number);
-                let [own, other] = [Some(beam), other].map(|beam| beam?.fluence.as_ref());
+                let [own, other] = [Some(beam), other].map(|beam| beam?.map());
                 own.map(|map| &map.values) == other.map(|map| &map.values)
             };
-            now.beams.iter().filter(|b| b.fluence.is_some()).all(same)
+            now.beams.iter().filter(|b| b.map().is_some()).all(same)
         };
         for step in self.steps.past().iter().rev() {
             let kept = step.case.plans.iter().position(|before| Arc::ptr_eq(before, &plans[place]));
@@ -221,14 +226,10 @@ impl Case {
                 next.name_turned_beams(&before);
             }
             Edit::SetFluences { plan, beams } => {
-                let next = self.plan_mut(plan)?;
-                next.normalisation = None;
-                for beam in beams {
-                    let number = beam.number as usize;
-                    let place = next.beams.iter_mut().find(|b| b.number == beam.number);
-                    *place.ok_or(EditError::NoBeam(number))? = beam;
-                }
+                self.plan_mut(plan)?.normalisation = None;
+                self.replace_beams(plan, beams)?;
             }
+            Edit::SetLeaves { plan, beams } => self.replace_beams(plan, beams)?,
             Edit::AddStructure(structure) => {
                 self.check_identity(&structure, None)?;
                 self.structures_mut().push(structure);
@@ -264,6 +265,17 @@ impl Case {
         }
         self.bind_references();
         self.reserve_number(0);
+        Ok(())
+    }
+
+    /// Replaces beams of a plan by number.
+    fn replace_beams(&mut self, plan: usize, beams: Vec<Beam>) -> Result<(), EditError> {
+        let next = self.plan_mut(plan)?;
+        for beam in beams {
+            let number = beam.number as usize;
+            let place = next.beams.iter_mut().find(|b| b.number == beam.number);
+            *place.ok_or(EditError::NoBeam(number))? = beam;
+        }
         Ok(())
     }
 
@@ -543,6 +555,14 @@ mod tests {
         h.apply(Edit::SetFluences { plan: 0, beams: optimised(0.7) }, None).unwrap();
         let before = h.plan_before_maps(0).expect("the maps before");
         assert_eq!((&*before.name, &before.beams[0]), ("Q", &renamed.beams[0]));
+        // Leaves that are cut from the maps change none of them.
+        let maps = h.case().plans[0].beams[0].clone();
+        let from = crate::CutFrom { map: map(0.7), mu: maps.mu, limits: Vec::new() };
+        let leaves = Beam { fluence: None, cut_from: Some(from), ..maps.clone() };
+        h.apply(Edit::SetLeaves { plan: 0, beams: vec![leaves] }, None).unwrap();
+        assert_eq!(h.names().last(), Some(&"Make plan Q deliverable"));
+        assert_eq!(h.case().plans[0].uncut().beams[0], maps);
+        assert_eq!(h.plan_before_maps(0).map(|plan| &plan.beams[0]), Some(&renamed.beams[0]));
         h.go_to(3);
         assert_eq!(h.plan_before_maps(1).map(|plan| &**plan), Some(&forward));
         assert_eq!(h.plan_before_maps(0), None, "the other plan has none");

@@ -141,6 +141,7 @@ impl Beam {
         // A map is found for one direction.
         value.fluence = None;
         value.fluence_limits.clear();
+        value.cut_from = None;
         for point in &mut value.control_points {
             point.gantry_deg = wrapped_deg(point.gantry_deg + 180.0);
             let from = if mirrors_y { 180.0 } else { 0.0 };

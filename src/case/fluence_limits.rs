@@ -70,14 +70,19 @@ impl Beam {
 
     /// The first bound that is none: of no beamlet, out of order, or no number of monitor units.
     pub(super) fn false_limit(&self) -> Option<FluenceLimit> {
-        let beamlets = self.fluence.as_ref().map_or(0, |map| map.values.len());
-        let mut next = 0;
-        self.fluence_limits.iter().copied().find(|limit| {
-            let holds = (next..beamlets).contains(&limit.beamlet) && bounds::MU.contains(&limit.mu);
-            next = limit.beamlet.saturating_add(1);
-            !holds
-        })
+        let of_leaves = self.cut_from.as_ref().and_then(|from| false_limit(Some(&from.map), &from.limits));
+        false_limit(self.fluence.as_ref(), &self.fluence_limits).or(of_leaves)
     }
+}
+
+fn false_limit(map: Option<&FluenceMap>, limits: &[FluenceLimit]) -> Option<FluenceLimit> {
+    let beamlets = map.map_or(0, |map| map.values.len());
+    let mut next = 0;
+    limits.iter().copied().find(|limit| {
+        let holds = (next..beamlets).contains(&limit.beamlet) && bounds::MU.contains(&limit.mu);
+        next = limit.beamlet.saturating_add(1);
+        !holds
+    })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod beam;
 pub mod bounds;
 mod contours;
 mod ct;
+mod cut_from;
 mod density;
 mod dose;
 mod drawing;
@@ -34,6 +35,7 @@ pub use beam::{
 };
 pub use contours::Contours;
 pub use ct::{Ct, Remark, Severity, beyond_16_bits};
+pub use cut_from::CutFrom;
 pub use density::{Density, DensityOverride, Medium};
 pub use dose::{BeamDose, Dose, DoseStatus, Receipt, status_text};
 pub use drawing::{DrawError, Drawn};

@@ -34,6 +34,11 @@ impl Edit {
                 Some(now) => format!("Optimise plan {}", now.name),
                 None => "Optimise plan".to_owned(),
             },
+            Self::SetLeaves { plan, beams } => match before.plans.get(*plan) {
+                Some(now) if has_maps_of(now, beams) => format!("Make plan {} deliverable", now.name),
+                Some(now) => format!("Optimise plan {}", now.name),
+                None => "Make plan deliverable".to_owned(),
+            },
             Self::AddStructure(structure) => format!("Add structure {}", structure.name),
             Self::AddStructures(what, _) => format!("Add {what}"),
             Self::SetStructures(what, _) => (*what).to_owned(),
@@ -49,6 +54,12 @@ impl Edit {
             Self::SetGoals(_) => "Change clinical goals".to_owned(),
         }
     }
+}
+
+/// Whether the leaves of beams were cut from the maps of a plan.
+fn has_maps_of(plan: &Plan, beams: &[Beam]) -> bool {
+    let map = |number: u32| plan.beams.iter().find(|beam| beam.number == number)?.map();
+    beams.iter().all(|beam| beam.map() == map(beam.number))
 }
 
 /// The one changed property as "verb of the object"; "Change object" where several changed.

@@ -187,6 +187,10 @@ impl Beam {
             must(!several, || Fault::FluenceMapMoves)?;
             map.check().map_err(Fault::from)?;
         }
+        if let Some(from) = &self.cut_from {
+            from.map.check().map_err(Fault::from)?;
+            within("mu", from.mu, &bounds::MU)?;
+        }
         if let Some(FluenceLimit { beamlet, mu }) = self.false_limit() {
             return Err(Fault::FluenceLimit { beamlet, mu }.into());
         }

@@ -111,6 +111,7 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
         name,
         fluence: None,
         fluence_limits: Vec::new(),
+        cut_from: None,
         not_modelled,
         without_boluses: Vec::new(),
         setup,

@@ -240,6 +240,7 @@ fn beam_from(
         mlc,
         fluence: file.fluence,
         fluence_limits: file.fluence_limits,
+        cut_from: None,
         control_points,
         read_only: None,
         not_modelled: file.not_modelled,

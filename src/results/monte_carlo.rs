@@ -101,7 +101,7 @@ impl RunInputs {
     pub fn of(patient: &PatientInputs, plan: &Plan, settings: &Settings, how: MonteCarlo) -> Self {
         let bare = |beam: &Beam| {
             let machine = Some(plan.machine_of(beam).to_owned());
-            Beam { name: String::new(), machine, fluence_limits: Vec::new(), ..beam.clone() }
+            Beam { name: String::new(), machine, fluence_limits: Vec::new(), cut_from: None, ..beam.clone() }
         };
         Self {
             patient: patient.clone(),

@@ -64,6 +64,8 @@ pub enum SequenceError {
     Beam { beam: String, why: String },
     #[error("beam '{beam}': {why}")]
     Machine { beam: String, why: String },
+    #[error("stopped before all beams had leaves")]
+    Stopped,
     #[error(transparent)]
     Fluence(#[from] FluenceError),
 }
@@ -131,8 +133,23 @@ impl SequencedPlan {
 /// # Errors
 /// [`SequenceError`] of the first beam that cannot be cut, or of a plan without maps.
 pub fn sequence_plan(plan: &Plan, technique: Technique) -> Result<SequencedPlan, SequenceError> {
+    sequence_plan_while(plan, technique, &|| true)
+}
+
+/// As [`sequence_plan`], as long as `goes_on` before each beam.
+///
+/// # Errors
+/// Those of [`sequence_plan`]; [`SequenceError::Stopped`].
+pub fn sequence_plan_while(
+    plan: &Plan,
+    technique: Technique,
+    goes_on: &(dyn Fn() -> bool + Sync),
+) -> Result<SequencedPlan, SequenceError> {
     let cut = |beam: &Beam| -> Option<Result<Sequenced, SequenceError>> {
         beam.fluence.as_ref()?;
+        if !goes_on() {
+            return Some(Err(SequenceError::Stopped));
+        }
         Some(machine_of(plan, beam).and_then(|machine| sequence_beam(beam, &machine, technique)))
     };
     let cuts: Vec<_> = plan.beams.par_iter().map(cut).collect();

@@ -3,7 +3,7 @@
 use crate::SequenceError;
 use crate::cut::limits;
 use crate::sweep::beside;
-use case::{Bank, Beam, ControlPoint, FluenceMap, Jaws, Mlc};
+use case::{Bank, Beam, ControlPoint, CutFrom, FluenceMap, Jaws, Mlc};
 use physics::{Delivery, Machine};
 
 /// Leaf speed that sequences use, part of the most: positions are rounded.
@@ -152,6 +152,12 @@ impl<'a> Field<'a> {
             mu,
             mlc: Some(Mlc { axis: self.map.axis, boundaries_mm: self.leaf_sides_mm.to_vec() }),
             fluence: None,
+            fluence_limits: Vec::new(),
+            cut_from: Some(CutFrom {
+                map: self.map.clone(),
+                mu: self.beam.mu,
+                limits: self.beam.fluence_limits.clone(),
+            }),
             control_points: points.iter().enumerate().map(point).collect(),
             ..self.beam.clone()
         }

@@ -48,6 +48,7 @@ pub fn optimise_plan(
     if let Some(fault) = plan.fault() {
         return Err(Failure::Here(fault.to_string()));
     }
+    let plan = &plan.uncut();
     let graph = Graph::default();
     let densities = Densities::of(case, settings).ok_or_else(|| Failure::here("the case has no CT"))?;
     if !plan.beams.iter().any(analysis::is_computed) {

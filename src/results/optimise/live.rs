@@ -146,7 +146,7 @@ impl LiveOptimiser {
         let grid = dose_grid(image, ready.corners_mm(), query.grid_mm()).map_err(Failure::here)?;
         let asked = Asked::of((&query.case, &query.plan, &query.goals), true, &grid, graph, control)?;
         let before = before.map(|own| Before { optimiser: &own.optimiser, is_same_run: own.run == run });
-        let mut plan = Plan::clone(&query.plan);
+        let mut plan = query.start();
         if let Some(Before { optimiser, is_same_run: true }) = &before
             && let Some(now) = optimiser.snapshot()
         {
@@ -183,17 +183,18 @@ impl LiveOptimiser {
         if self.query != *query {
             let grid = Arc::clone(&self.optimiser.rows().grid);
             let asked = Asked::of((&query.case, &query.plan, &query.goals), true, &grid, graph, control)?;
-            self.optimiser.set_plan(&query.plan);
+            self.optimiser.set_plan(&query.start());
             self.optimiser.set_objectives(asked.objectives(), asked.reference_gy).map_err(failure)?;
             self.asked = asked;
         }
         if self.run != run {
+            let start = query.start();
             let own = self.optimiser.snapshot().map(|now| now.plan.beams);
             let maps = |beams: &[Beam]| -> Vec<_> {
                 beams.iter().map(|beam| (beam.number, beam.mu, beam.fluence.clone())).collect()
             };
-            if own.is_some_and(|own| maps(&own) != maps(&query.plan.beams)) {
-                self.optimiser.restart(&query.plan);
+            if own.is_some_and(|own| maps(&own) != maps(&start.beams)) {
+                self.optimiser.restart(&start);
             }
         }
         (self.query, self.run) = (query.clone(), run);

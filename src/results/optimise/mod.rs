@@ -2,10 +2,12 @@
 
 mod asked;
 mod job;
+mod leaves;
 mod live;
 mod query;
 
 pub use job::{OptimiseJob, OptimisedPlan, optimise_plan};
+pub use leaves::{LeavesJob, can_be_cut, cut_into_leaves};
 pub use live::{LiveOptimiser, Optimum, OtherShares, Step};
 pub use query::OptimiseQuery;
 

@@ -59,6 +59,11 @@ impl OptimiseQuery {
         &self.plan
     }
 
+    /// The plan where the search starts: maps that leaves were cut from stand in their place.
+    pub(super) fn start(&self) -> Plan {
+        self.plan.uncut()
+    }
+
     pub fn goals(&self) -> &[Goal] {
         &self.goals
     }
@@ -69,15 +74,15 @@ impl OptimiseQuery {
         self.densities == other.densities
             && settings(&self.settings) == settings(&other.settings)
             && (self.rows_mm, self.beamlet_mm) == (other.rows_mm, other.beamlet_mm)
-            && plan_without_maps(&self.plan) == plan_without_maps(&other.plan)
+            && self.has_beams_of(other)
             && self.sampled().eq(other.sampled())
     }
 
     /// Whether objectives that no goal stands for, and the upper bounds of maps, are the same.
     fn has_objectives_of(&self, other: &Self) -> bool {
         let limits = |query: &Self| -> Vec<_> {
-            let bounded = query.plan.beams.iter().filter(|beam| !beam.fluence_limits.is_empty());
-            bounded.map(|beam| (beam.number, beam.fluence_limits.clone())).collect()
+            let bounded = query.plan.beams.iter().filter(|beam| !beam.limits_of_map().is_empty());
+            bounded.map(|beam| (beam.number, beam.limits_of_map().to_vec())).collect()
         };
         self.plan.objectives == other.plan.objectives && limits(self) == limits(other)
     }
@@ -87,7 +92,13 @@ impl OptimiseQuery {
         self.goals != other.goals
             || self.plan.prescription_gy != other.plan.prescription_gy
             || !self.has_objectives_of(other)
-            || plan_without_maps(&self.plan) != plan_without_maps(&other.plan)
+            || !self.has_beams_of(other)
+    }
+
+    fn has_beams_of(&self, other: &Self) -> bool {
+        // Frames compare the same plan, whose leaves may be many.
+        Arc::ptr_eq(&self.plan, &other.plan)
+            || plan_without_maps(&self.plan) == plan_without_maps(&other.plan)
     }
 
     fn sampled(&self) -> impl Iterator<Item = (u32, &str, u64, bool)> {
@@ -123,7 +134,8 @@ fn plan_without_maps(plan: &Plan) -> Plan {
             point.meterset_weight = 1.0;
         }
         beam.fluence_limits.clear();
-        *beam = Beam { name: String::new(), mu: 0.0, mlc: None, fluence: None, ..beam.clone() };
+        *beam =
+            Beam { name: String::new(), mu: 0.0, mlc: None, fluence: None, cut_from: None, ..beam.clone() };
     }
     plan
 }

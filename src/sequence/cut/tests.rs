@@ -1,6 +1,6 @@
 use super::*;
 use crate::figures::DeliveryFigures;
-use case::{FluenceMap, Jaws, MlcAxis};
+use case::{FluenceLimit, FluenceMap, Jaws, MlcAxis};
 use glam::DVec3;
 use physics::Delivery;
 use proptest::prelude::*;
@@ -64,6 +64,21 @@ fn jaws_close_to_the_map() {
     let cut = sequence_beam(&beam, &machine(|_| {}), Technique::SlidingWindow).unwrap();
     let want = Jaws { x: [-25.0, 10.0], y: [-15.0, 20.0] };
     assert!(cut.beam.control_points.iter().all(|point| point.jaws == want));
+}
+
+/// Beams keep the map that their leaves were cut from, with its monitor units and bounds: cut anew, the leaves are the same.
+#[test]
+fn leaves_keep_the_map_that_they_were_cut_from() {
+    let mut beam = beam(MlcAxis::X, -20.0, &vec![vec![1.0, 0.4, 0.7, 1.0]; 8], 60.0);
+    beam.fluence_limits = vec![FluenceLimit { beamlet: 2, mu: 50.0 }];
+    let machine = machine(|_| {});
+    let cut = sequence_beam(&beam, &machine, Technique::SlidingWindow).unwrap().beam;
+    assert!(cut.is_cut() && cut.fluence_limits.is_empty() && cut.limits_of_map() == beam.fluence_limits);
+    assert_eq!((cut.map(), cut.uncut()), (beam.fluence.as_ref(), beam.clone()));
+    assert_eq!(sequence_beam(&cut.uncut(), &machine, Technique::SlidingWindow).unwrap().beam, cut);
+    // A newer map counts in place of the one that the leaves were cut from.
+    let newer = Beam { fluence: beam.fluence, ..cut };
+    assert!(!newer.is_cut() && newer.uncut() == newer);
 }
 
 #[test]

@@ -1,0 +1,70 @@
+//! Leaves that deliver the maps of a plan.
+
+use super::super::beam::DoseOfBeam;
+use super::super::graph::{Failure, Graph};
+use super::super::inputs::Settings;
+use super::super::patient::Densities;
+use super::super::plan_dose::DoseOfPlan;
+use analysis::{is_computed, no_beams};
+use case::{Case, Plan};
+use engine::JobControl;
+use sequence::{SequencedPlan, Technique, check_machines, sequence_plan_while};
+use std::sync::Arc;
+
+/// Request for the leaves of a plan of a case.
+#[derive(Clone, Debug)]
+pub struct LeavesJob {
+    pub case: Case,
+    pub plan: Arc<Plan>,
+    pub settings: Settings,
+    pub technique: Technique,
+}
+
+/// Why a plan has no maps that leaves could be cut from, in words for the user, as far as that is known before any work: leaves that were
+/// cut before are cut anew from their maps.
+///
+/// # Errors
+/// Those words.
+pub fn can_be_cut(plan: &Plan) -> Result<(), String> {
+    let with_map = || plan.beams.iter().filter(|beam| is_computed(beam) && beam.map().is_some());
+    if with_map().next().is_none() {
+        return Err(format!("the plan '{}' has no fluence maps: optimise it first", plan.name));
+    }
+    check_machines(plan, with_map()).map_err(|why| why.to_string())
+}
+
+/// Cuts the maps of a plan into leaves, with the monitor units of its normalisation. Leaves that were cut before are cut anew.
+///
+/// # Errors
+/// [`Failure`] of the dose that the plan is normalised by; [`sequence::SequenceError`] in words.
+pub fn cut_into_leaves(
+    job: &LeavesJob,
+    graph: &Graph,
+    control: &JobControl,
+) -> Result<SequencedPlan, Failure> {
+    let plan = Arc::new(job.plan.uncut());
+    if let Some(fault) = plan.fault() {
+        return Err(Failure::Here(fault.to_string()));
+    }
+    can_be_cut(&plan).map_err(Failure::Here)?;
+    let factor = factor(job, &plan, graph, control)?;
+    let mut plan = Arc::unwrap_or_clone(plan);
+    plan.beams.iter_mut().for_each(|beam| beam.mu *= factor);
+    let cut = sequence_plan_while(&plan, job.technique, &|| !control.is_cancelled());
+    control.check()?;
+    cut.map_err(Failure::here)
+}
+
+/// Factor of the plan's normalisation on all monitor units.
+fn factor(job: &LeavesJob, plan: &Arc<Plan>, graph: &Graph, control: &JobControl) -> Result<f64, Failure> {
+    if plan.normalisation.is_none() {
+        return Ok(1.0);
+    }
+    let LeavesJob { case, settings, .. } = job;
+    let densities = Densities::of(case, settings).ok_or_else(|| Failure::here("the case has no CT"))?;
+    let computed = plan.beams.iter().filter(|beam| is_computed(beam));
+    let beams: Vec<DoseOfBeam> =
+        computed.map(|beam| DoseOfBeam::of(&densities, plan, beam, settings, None)).collect();
+    let dose = DoseOfPlan::of_plan(case, plan, None, &beams, None, None);
+    Ok(graph.full(&dose.ok_or_else(|| Failure::Here(no_beams(plan)))?, control)?.factor)
+}

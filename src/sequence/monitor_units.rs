@@ -1,0 +1,73 @@
+//! Monitor units of leaves beside what an open field would need.
+
+use case::{Beam, CutFrom, Plan};
+
+/// Leaves that need more monitor units than so many times those of open fields are remarked on: leakage and beam-on time grow with them.
+pub const REMARKED_MODULATION: f64 = 3.0;
+
+/// Monitor units of a fraction for each gray prescribed for it; `None` without a prescription.
+pub fn mu_per_gy(plan: &Plan) -> Option<f64> {
+    let mu: f64 = plan.beams.iter().filter(|beam| beam.is_switched_on()).map(|beam| beam.mu).sum();
+    plan.prescription_gy.filter(|gy| *gy > 0.0).map(|gy| mu * f64::from(plan.fractions) / gy)
+}
+
+/// Monitor units in which an open field gives the mean fluence of the map that leaves were cut from, over its beamlets with fluence.
+fn open_field_mu(from: &CutFrom) -> f64 {
+    let map = &from.map;
+    let (mut fluence, mut area) = (0.0, 0.0);
+    for (beamlet, value) in map.values.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+        let own: f64 = map.sides_mm(beamlet).map(|[low, high]| high - low).iter().product();
+        fluence += own * f64::from(*value);
+        area += own;
+    }
+    from.mu * fluence / f64::max(area, f64::MIN_POSITIVE)
+}
+
+/// Monitor units of the beams whose leaves were cut from maps, over those of open fields of the same mean fluence; `None` without such
+/// beams.
+pub fn modulation_factor(plan: &Plan) -> Option<f64> {
+    let cut = plan.beams.iter().filter(|beam| beam.is_switched_on());
+    let pairs = cut.filter_map(|beam: &Beam| Some((beam.mu, open_field_mu(beam.cut_from.as_ref()?))));
+    let [leaves, open] = pairs.fold([0.0; 2], |sum, (mu, open)| [sum[0] + mu, sum[1] + open]);
+    (open > 0.0).then_some(leaves / open)
+}
+
+/// The remark on leaves that need many monitor units.
+pub fn modulation_remark(plan: &Plan) -> Option<String> {
+    let factor = modulation_factor(plan).filter(|factor| *factor > REMARKED_MODULATION)?;
+    Some(format!(
+        "{factor:.1} times the monitor units of open fields of the same mean fluence, more than {REMARKED_MODULATION:.0}: smoother maps \
+         need fewer"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use case::{FluenceMap, Jaws, MlcAxis};
+    use glam::DVec3;
+
+    /// Half of the area with fluence gets 1, half gets 0.5: an open field of 75 of 100 MU has their mean.
+    #[test]
+    fn monitor_units_are_held_against_open_fields_of_the_same_mean_fluence() {
+        let map = FluenceMap {
+            axis: MlcAxis::X,
+            rows_mm: vec![-10.0, 0.0, 20.0],
+            first_mm: 0.0,
+            step_mm: 5.0,
+            columns: 2,
+            values: vec![1.0, 1.0, 0.5, 0.0],
+        };
+        let jaws = Jaws::symmetric(40.0, 40.0);
+        let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, jaws, 150.0);
+        beam.cut_from = Some(CutFrom { map, mu: 100.0, limits: Vec::new() });
+        let mut plan = Plan::new("P", "generic-6mv");
+        (plan.prescription_gy, plan.fractions, plan.beams) = (Some(60.0), 30, vec![beam]);
+        assert!((modulation_factor(&plan).unwrap() - 2.0).abs() < 1e-12);
+        assert_eq!((mu_per_gy(&plan), modulation_remark(&plan)), (Some(75.0), None));
+        plan.beams[0].mu = 226.0;
+        assert!(modulation_remark(&plan).unwrap().starts_with("3.0 times"));
+        plan.beams[0].off = true;
+        assert_eq!((mu_per_gy(&plan), modulation_factor(&plan)), (Some(0.0), None));
+    }
+}
