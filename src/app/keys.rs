@@ -106,9 +106,10 @@ const SHORTCUTS: [Shortcut; 10] = [
     Shortcut {
         keys: &[plain(Key::Escape)],
         word: "Esc",
-        what: "take back the optimisation that runs, else put the measuring tool down",
+        what: "take back the optimisation that runs or the leaves that are cut, else put the measuring tool down",
         command: |s| match s.optimise.is_running() || s.optimise.drag().is_some() {
             true => Some(Command::Optimise(OptimiseAction::TakeBack)),
+            false if s.leaves.is_cutting() => Some(Command::Optimise(OptimiseAction::KeepMaps)),
             false => s.measures.tool.map(|_| Command::Measure(MeasureAction::Tool(None))),
         },
         over_menus: false,

@@ -64,6 +64,12 @@ impl Plan {
         self.beams.iter().any(Beam::is_cut)
     }
 
+    /// Whether the maps of beams, by number, are those of the plan, delivered or not.
+    pub fn has_maps_of(&self, beams: &[Beam]) -> bool {
+        let map = |number: u32| self.beams.iter().find(|beam| beam.number == number)?.map();
+        beams.iter().all(|beam| beam.map() == map(beam.number))
+    }
+
     /// The plan with maps in place of the leaves that were cut from them.
     #[must_use]
     pub fn uncut(&self) -> Self {

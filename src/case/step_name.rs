@@ -35,7 +35,7 @@ impl Edit {
                 None => "Optimise plan".to_owned(),
             },
             Self::SetLeaves { plan, beams } => match before.plans.get(*plan) {
-                Some(now) if has_maps_of(now, beams) => format!("Make plan {} deliverable", now.name),
+                Some(now) if now.has_maps_of(beams) => format!("Make plan {} deliverable", now.name),
                 Some(now) => format!("Optimise plan {}", now.name),
                 None => "Make plan deliverable".to_owned(),
             },
@@ -54,12 +54,6 @@ impl Edit {
             Self::SetGoals(_) => "Change clinical goals".to_owned(),
         }
     }
-}
-
-/// Whether the leaves of beams were cut from the maps of a plan.
-fn has_maps_of(plan: &Plan, beams: &[Beam]) -> bool {
-    let map = |number: u32| plan.beams.iter().find(|beam| beam.number == number)?.map();
-    beams.iter().all(|beam| beam.map() == map(beam.number))
 }
 
 /// The one changed property as "verb of the object"; "Change object" where several changed.

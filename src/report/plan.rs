@@ -8,6 +8,7 @@ use super::room::RoomLook;
 use super::{Curve, DoseFacts, save};
 use analysis::{Dvh, GoalRow, Metric, is_computed, met_text};
 use case::{Beam, ControlPoint, Dose, DoseStatus, FluenceMap, Mlc, Plan, Structure};
+use sequence::{DeliveryFigures, PlanDelivery};
 use std::path::Path;
 
 /// Contents of the report of a plan.
@@ -30,6 +31,8 @@ pub struct PlanReport {
     /// Why nothing of the report is final, for every page; `None` for a final dose of the plan.
     pub reservation: Option<String>,
     pub beams: Vec<BeamFacts>,
+    /// How leaves deliver the plan, where all beams have them.
+    pub delivery: Option<PlanDelivery>,
     pub structures: Vec<PlanStructure>,
     pub goals: Vec<GoalRow>,
     /// 100 % of the goals in Gy, and its name.
@@ -83,6 +86,8 @@ pub struct BeamFacts {
     /// Per fraction, as delivered: after normalisation, where that is known.
     pub mu: f64,
     pub is_normalised: bool,
+    /// Of a beam with leaves whose machine states its limits of delivery.
+    pub delivery: Option<DeliveryFigures>,
     /// Why the beam is not in the dose.
     pub left_out: Option<String>,
 }
@@ -92,6 +97,7 @@ impl BeamFacts {
     pub fn new(plan: &Plan, beam: &Beam, factor: Option<f64>) -> Option<Self> {
         let start = beam.start()?.clone();
         let last = beam.control_points.last()?;
+        let delivered = Beam { mu: beam.mu * factor.unwrap_or(1.0), ..beam.clone() };
         Some(Self {
             name: beam.name.clone(),
             number: beam.number,
@@ -102,7 +108,8 @@ impl BeamFacts {
             isocentre_mm: beam.isocentre_mm.to_array(),
             mlc: beam.mlc.clone(),
             fluence: beam.fluence.clone(),
-            mu: beam.mu * factor.unwrap_or(1.0),
+            mu: delivered.mu,
+            delivery: DeliveryFigures::of_beam(plan, &delivered),
             is_normalised: plan.normalisation.is_none() || factor.is_some(),
             left_out: (!is_computed(beam))
                 .then(|| beam.read_only.clone().unwrap_or_else(|| "it is no photon beam".to_owned())),

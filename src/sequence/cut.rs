@@ -91,7 +91,15 @@ pub fn check_machines<'a>(
     plan: &Plan,
     beams: impl IntoIterator<Item = &'a Beam>,
 ) -> Result<(), SequenceError> {
-    beams.into_iter().try_for_each(|beam| limits(beam, &*machine_of(plan, beam)?).map(|_| ()))
+    beams.into_iter().try_for_each(|beam| check_machine(beam, &*machine_of(plan, beam)?))
+}
+
+/// Whether a machine has what cutting the map of a beam takes.
+///
+/// # Errors
+/// [`SequenceError::NoLeaves`], [`SequenceError::NoLimits`].
+pub fn check_machine(beam: &Beam, machine: &Machine) -> Result<(), SequenceError> {
+    limits(beam, machine).map(|_| ())
 }
 
 pub(super) fn machine_of(plan: &Plan, beam: &Beam) -> Result<Arc<Machine>, SequenceError> {

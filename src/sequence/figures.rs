@@ -84,15 +84,21 @@ impl DeliveryFigures {
         all
     }
 
+    /// Figures of a beam of a plan, `None` where leaves or limits of its machine are missing. A beam of one control point is one aperture.
+    pub fn of_beam(plan: &Plan, beam: &Beam) -> Option<Self> {
+        let limits = Machine::resolve(plan.machine_of(beam)).ok()?.delivery?;
+        if beam.mlc.is_none() || beam.fluence.is_some() {
+            return None;
+        }
+        let [only] = &*beam.control_points else { return Some(Self::of(beam, &limits)) };
+        let start = ControlPoint { meterset_weight: 0.0, ..only.clone() };
+        Some(Self::of(&Beam { control_points: vec![start, only.clone()], ..beam.clone() }, &limits))
+    }
+
     /// Figures of all beams of a plan that are switched on; `None` where leaves or limits of a machine are missing.
     pub fn of_plan(plan: &Plan) -> Option<Self> {
         let beams = plan.beams.iter().filter(|beam| beam.is_switched_on());
-        let of = |beam: &Beam| {
-            let limits = Machine::resolve(plan.machine_of(beam)).ok()?.delivery?;
-            let is_cut = beam.mlc.is_some() && beam.fluence.is_none();
-            is_cut.then(|| Self::of(beam, &limits))
-        };
-        let beams: Vec<Self> = beams.map(of).collect::<Option<_>>()?;
+        let beams: Vec<Self> = beams.map(|beam| Self::of_beam(plan, beam)).collect::<Option<_>>()?;
         (!beams.is_empty()).then(|| Self::together(&beams))
     }
 

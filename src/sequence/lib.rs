@@ -22,11 +22,11 @@ mod sweep;
 pub use adjust::set_leaves;
 pub use arc::{Arc, ArcStart, arc_leaves, from_angles};
 pub use cut::{
-    SequenceError, Sequenced, SequencedPlan, Technique, check_machines, sequence_beam, sequence_plan,
-    sequence_plan_while,
+    SequenceError, Sequenced, SequencedPlan, Technique, check_machine, check_machines, sequence_beam,
+    sequence_plan, sequence_plan_while,
 };
 pub use difference::FluenceDifference;
 pub use figures::{DeliveryFigures, open_cm2};
 pub use limits::{broken_limit, turning_reach_mm};
-pub use monitor_units::{modulation_factor, modulation_remark, mu_per_gy};
+pub use monitor_units::PlanDelivery;
 pub use step::{LEAST_CM2, LEAST_MU};

@@ -1,12 +1,46 @@
-//! Monitor units of leaves beside what an open field would need.
+//! Delivery of a plan in figures, with its monitor units beside what open fields would need.
 
+use crate::figures::DeliveryFigures;
 use case::{Beam, CutFrom, Plan};
 
 /// Leaves that need more monitor units than so many times those of open fields are remarked on: leakage and beam-on time grow with them.
-pub const REMARKED_MODULATION: f64 = 3.0;
+const REMARKED_MODULATION: f64 = 3.0;
+
+/// Delivery of a plan whose beams all have leaves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanDelivery {
+    pub figures: DeliveryFigures,
+    /// Monitor units of a fraction for each gray prescribed for it.
+    pub mu_per_gy: Option<f64>,
+    /// Remark on many monitor units.
+    pub remark: Option<String>,
+}
+
+impl PlanDelivery {
+    /// `None` where a beam has no leaves, or its machine no limits of delivery. `factor`: of the normalisation on all monitor units.
+    pub fn of(plan: &Plan, factor: f64) -> Option<Self> {
+        let mut delivered = plan.clone();
+        delivered.beams.iter_mut().for_each(|beam| beam.mu *= factor);
+        Some(Self {
+            figures: DeliveryFigures::of_plan(&delivered)?,
+            mu_per_gy: mu_per_gy(&delivered),
+            remark: modulation_remark(plan),
+        })
+    }
+
+    /// The figures in one line.
+    pub fn words(&self) -> String {
+        let Self { figures: f, mu_per_gy, .. } = self;
+        let per_gy = mu_per_gy.map_or_else(String::new, |mu| format!(" ({mu:.0} MU/Gy)"));
+        format!(
+            "{:.1} MU{per_gy}, beam on {:.0} s, complexity {:.2}, mean gap {:.1} mm, {} apertures, smallest {:.1} cm²",
+            f.mu, f.beam_on_s, f.complexity, f.mean_gap_mm, f.apertures, f.smallest_cm2
+        )
+    }
+}
 
 /// Monitor units of a fraction for each gray prescribed for it; `None` without a prescription.
-pub fn mu_per_gy(plan: &Plan) -> Option<f64> {
+fn mu_per_gy(plan: &Plan) -> Option<f64> {
     let mu: f64 = plan.beams.iter().filter(|beam| beam.is_switched_on()).map(|beam| beam.mu).sum();
     plan.prescription_gy.filter(|gy| *gy > 0.0).map(|gy| mu * f64::from(plan.fractions) / gy)
 }
@@ -25,7 +59,7 @@ fn open_field_mu(from: &CutFrom) -> f64 {
 
 /// Monitor units of the beams whose leaves were cut from maps, over those of open fields of the same mean fluence; `None` without such
 /// beams.
-pub fn modulation_factor(plan: &Plan) -> Option<f64> {
+fn modulation_factor(plan: &Plan) -> Option<f64> {
     let cut = plan.beams.iter().filter(|beam| beam.is_switched_on());
     let pairs = cut.filter_map(|beam: &Beam| Some((beam.mu, open_field_mu(beam.cut_from.as_ref()?))));
     let [leaves, open] = pairs.fold([0.0; 2], |sum, (mu, open)| [sum[0] + mu, sum[1] + open]);
@@ -33,11 +67,11 @@ pub fn modulation_factor(plan: &Plan) -> Option<f64> {
 }
 
 /// The remark on leaves that need many monitor units.
-pub fn modulation_remark(plan: &Plan) -> Option<String> {
+fn modulation_remark(plan: &Plan) -> Option<String> {
     let factor = modulation_factor(plan).filter(|factor| *factor > REMARKED_MODULATION)?;
     Some(format!(
-        "{factor:.1} times the monitor units of open fields of the same mean fluence, more than {REMARKED_MODULATION:.0}: smoother maps \
-         need fewer"
+        "The leaves need {factor:.1} times the monitor units of open fields of the same mean fluence, more than \
+         {REMARKED_MODULATION:.0}: smoother maps need fewer."
     ))
 }
 
@@ -66,7 +100,7 @@ mod tests {
         assert!((modulation_factor(&plan).unwrap() - 2.0).abs() < 1e-12);
         assert_eq!((mu_per_gy(&plan), modulation_remark(&plan)), (Some(75.0), None));
         plan.beams[0].mu = 226.0;
-        assert!(modulation_remark(&plan).unwrap().starts_with("3.0 times"));
+        assert!(modulation_remark(&plan).unwrap().contains("3.0 times"));
         plan.beams[0].off = true;
         assert_eq!((mu_per_gy(&plan), modulation_factor(&plan)), (Some(0.0), None));
     }

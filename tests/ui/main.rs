@@ -18,6 +18,7 @@ mod harness;
 mod history;
 mod hu;
 mod keyboard;
+mod leaves;
 mod machine_fit;
 mod measure;
 mod monte_carlo;

@@ -115,7 +115,21 @@ fn from_goals_to_a_map_that_is_compared_with_the_plan_before() {
     assert!(!plan.beams[0].fluence_limits.is_empty());
     w.state_mut().command(Command::ToggleMaximise(ViewKind::Bev));
     w.run_steps(4);
-    picture(&mut w, "7-limited");
+    // Leaves, in a window of either size.
+    click(&mut w, "Make deliverable");
+    until(&mut w, "leaves", |app| app.state.plan().is_some_and(|plan| plan.is_cut()) && app.is_settled());
+    until(&mut w, "doses on the way", |app| {
+        let stages = app.state.stages().expect("doses");
+        stages.stages.iter().all(|stage| stage.status.is_some()) && app.is_settled()
+    });
+    w.state_mut().command(Command::Select(Selection::Plan));
+    picture(&mut w, "7-leaves");
+    w.set_size(vec2(1280.0, 720.0));
+    w.run_steps(4);
+    show_goals(&mut w);
+    picture(&mut w, "7-leaves-small");
+    w.set_size(vec2(1600.0, 1000.0));
+    w.run_steps(4);
     // The plan before, which is the one before the last drag, stroke or click.
     click(&mut w, "Compare with before");
     until(&mut w, "both doses", |app| app.is_settled() && app.state.results.pair().is_some());

@@ -1,5 +1,7 @@
 //! Commands of the optimisation.
 
+use sequence::Technique;
+
 /// One command of the optimisation of the plan on show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptimiseAction {
@@ -10,4 +12,11 @@ pub enum OptimiseAction {
     TakeBack,
     /// Compares the plan as it was before its fluence maps (A), which is added to the plans, with the plan (B).
     CompareBefore,
+    /// Cuts the maps into leaves.
+    MakeDeliverable,
+    /// Ends the cut: the plan keeps its maps.
+    KeepMaps,
+    SetTechnique(Technique),
+    /// Shows the doses on the way to leaves in place of the goals' rows.
+    ShowStages(bool),
 }

@@ -6,6 +6,7 @@ mod couch;
 mod doses;
 mod draw;
 mod goals;
+mod leaves;
 mod machine_fit;
 mod measure;
 mod optimise;

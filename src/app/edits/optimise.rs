@@ -3,11 +3,13 @@
 use crate::command::OptimiseAction;
 use crate::jobs::Requests;
 use crate::state::compare::Source;
+use crate::state::leaves::Follow;
 use crate::state::optimise::{GoalDrag, with_maps};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, State, Workspace};
 use case::{Beam, Edit, Goal, Plan};
 use std::sync::Arc;
+use std::time::Instant;
 
 impl Requests<'_> {
     pub fn optimise(&mut self, action: OptimiseAction) {
@@ -20,6 +22,10 @@ impl Requests<'_> {
             OptimiseAction::Stop => self.stop_run(),
             OptimiseAction::TakeBack => _ = self.take_back_run(),
             OptimiseAction::CompareBefore => self.state.compare_with_before(),
+            OptimiseAction::MakeDeliverable => self.make_deliverable(),
+            OptimiseAction::KeepMaps => _ = self.drop_leaves(),
+            OptimiseAction::ShowStages(shows) => self.state.leaves.shows_stages = shows,
+            OptimiseAction::SetTechnique(technique) => self.state.leaves.technique = technique,
         }
     }
 
@@ -53,7 +59,15 @@ impl Requests<'_> {
             let answers =
                 |at: &usize| self.state.optimise_query_of(*at).is_ok_and(|query| query == latest.query);
             match all.into_iter().find(answers) {
-                Some(plan) => self.state.set_fluences(plan, &latest.beams, run.step),
+                Some(plan) => {
+                    self.state.set_fluences(plan, &latest.beams, run.step);
+                    let of = self.state.case().plans.get(plan).filter(|of| run.leaves_follow && !of.is_cut());
+                    self.state.leaves.follow = of.map(|of| Follow {
+                        plan: (plan, Arc::clone(of)),
+                        step: run.step,
+                        since: Instant::now(),
+                    });
+                }
                 None => {
                     let text = "The optimisation ended before it answered the plan as it is: its fluences are not used.";
                     self.state.notices.add(NoticeKind::Info, text);

@@ -7,6 +7,7 @@ use analysis::given_words;
 use report::plan::{BeamFacts, PlanReport, PlanStructure, RoomPicture, reservation};
 use report::room::RoomLook;
 use report::{Curve, DoseFacts, PROGRAM, patient_name, written_now};
+use sequence::PlanDelivery;
 
 /// Gathers the report of the displayed plan.
 ///
@@ -40,6 +41,7 @@ pub fn plan(state: &State) -> Result<PlanReport, String> {
             .map(|dose| DoseFacts::new(dose, max_gy, uncertainty_percent)),
         reservation: reservation(results.shown_failure(), dose.map(|dose| &**dose), results.dvh_status()),
         beams: plan.beams.iter().filter_map(|beam| BeamFacts::new(plan, beam, factor)).collect(),
+        delivery: PlanDelivery::of(plan, factor.unwrap_or(1.0)),
         structures: dvhs.iter().map(|(s, dvh)| PlanStructure::new(s, dvh, hundred_gy)).collect(),
         goals: state.scorecard(),
         goals_percent_of: state.goal_hundred(),

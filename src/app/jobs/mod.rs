@@ -5,6 +5,7 @@
 
 mod aperture;
 pub mod check;
+mod leaves;
 mod machine_fit;
 mod made_up;
 pub mod open;
@@ -15,6 +16,7 @@ mod texture;
 mod xray;
 
 pub use aperture::{Apertures, Fitted, hull_of};
+pub use leaves::LeavesAnswer;
 pub use machine_fit::MachineFitAnswer;
 pub use optimise::OptimiseAnswer;
 pub use register::RegisterAnswer;
@@ -114,6 +116,8 @@ pub enum Answer {
     Checked(Box<Checked>, Vec<String>),
     /// A step of an optimisation.
     Optimised(Box<OptimiseAnswer>),
+    /// Leaves of a plan.
+    Leaves(Box<LeavesAnswer>),
     /// An answer for the Register workspace.
     Register(RegisterAnswer),
 }

@@ -81,6 +81,7 @@ impl Requests<'_> {
 
     /// Begins a run for the plan on show; its maps join a step of the history, where one is given.
     pub(crate) fn begin_run(&mut self, step: Option<u64>) {
+        let leaves_follow = self.drop_leaves() || self.state.plan().is_some_and(|plan| plan.is_cut());
         let state = &mut *self.state;
         let Some(name) = state.plan().map(|plan| plan.name.clone()) else { return };
         if state.optimise.drag.is_none() {
@@ -88,7 +89,7 @@ impl Requests<'_> {
         }
         state.optimise.runs += 1;
         state.optimise.columns = None;
-        state.optimise.run = Some(Run::new(state.optimise.runs, (state.plan, name), step));
+        state.optimise.run = Some(Run::new(state.optimise.runs, (state.plan, name), step, leaves_follow));
     }
 
     fn submit_step(&mut self, query: OptimiseQuery) {

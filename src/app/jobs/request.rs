@@ -4,7 +4,7 @@ use super::texture::TextureOf;
 use super::{Answer, Requests, Worker};
 use crate::state::Workspace;
 use crate::state::register::Search;
-use crate::state::results::{DISPLAYED, of_side};
+use crate::state::results::{DISPLAYED, MAPS, of_side};
 use crate::state::slot::Slot;
 use analysis::Side;
 use results::{
@@ -21,6 +21,7 @@ impl Requests<'_> {
         self.state.results.leave_other_plan(self.state.plan);
         self.state.derive_standing();
         self.follow_optimise();
+        self.follow_leaves();
         self.take_steps();
         self.request_results(moving);
     }
@@ -113,6 +114,10 @@ impl Requests<'_> {
             submit.full::<DoseOfPlan>(of, is_quick && of == DISPLAYED);
             submit.full::<TextureOf>(of, is_quick && of == DISPLAYED);
             submit.full::<DvhOf>(of, is_quick && of == DISPLAYED);
+        }
+        if own && !moving {
+            submit.all::<DoseOfPlan>(MAPS, Grade::Full);
+            submit.all::<DvhOf>(MAPS, Grade::Full);
         }
         if room {
             submit.full::<IsodoseOf>(DISPLAYED, is_quick);

@@ -4,12 +4,14 @@ pub mod aperture;
 pub mod check;
 pub mod compare;
 pub mod contouring;
+pub mod delivery;
 pub mod display;
 pub mod drawing;
 pub mod export;
 pub mod files;
 pub mod goals;
 pub mod hu_draft;
+pub mod leaves;
 pub mod machine_files;
 pub mod machine_fit;
 pub mod measure;
@@ -41,6 +43,7 @@ use geometry::AnatomicalPlane;
 use glam::DVec3;
 use goals::GoalEditor;
 use hu_draft::HuDraft;
+use leaves::Leaves;
 use machine_files::MachineFiles;
 use machine_fit::MachineFit;
 use measure::Measures;
@@ -89,6 +92,7 @@ pub struct State {
     pub compare: Compare,
     pub goal_editor: GoalEditor,
     pub optimise: Optimise,
+    pub leaves: Leaves,
     pub window: WindowLevel,
     pub dose_display: DoseDisplay,
     pub dvh_display: DvhDisplay,
@@ -146,6 +150,7 @@ impl Default for State {
             compare: Compare::default(),
             goal_editor: GoalEditor::default(),
             optimise: Optimise::default(),
+            leaves: Leaves::default(),
             window: WINDOW_PRESETS[1].1,
             dose_display: DoseDisplay::default(),
             dvh_display: DvhDisplay::default(),

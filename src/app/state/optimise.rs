@@ -9,6 +9,9 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Identity of a run among the gestures.
+const OWN_STEP: u64 = 0x6c65_6176_6573;
+
 /// Name of a DVH of the optimiser wherever it is shown.
 pub const OPTIMISERS_DOSE: &str = "optimiser's dose";
 
@@ -75,6 +78,8 @@ pub struct Run {
     pub has_changed: Arc<AtomicBool>,
     /// The step of the history that the maps join: that of a drag.
     pub step: Option<u64>,
+    /// The plan had leaves, or they were to follow: new ones follow the maps.
+    pub leaves_follow: bool,
 }
 
 /// A goal whose handle is dragged.
@@ -165,7 +170,7 @@ impl State {
 
     /// Whether the plan on show is one that fluence maps are found for: goals then show weights and shares.
     pub fn is_optimised(&self) -> bool {
-        let has_map = |beam: &Beam| is_computed(beam) && beam.fluence.is_some();
+        let has_map = |beam: &Beam| is_computed(beam) && beam.map().is_some();
         self.optimise.is_running() || self.plan().is_some_and(|plan| plan.beams.iter().any(has_map))
     }
 
@@ -325,8 +330,11 @@ pub(crate) fn with_maps(plan: &Plan, beams: &[Beam]) -> Plan {
 }
 
 impl Run {
-    pub(crate) fn new(number: u64, plan: (usize, String), step: Option<u64>) -> Self {
-        Self { number, plan, asked: None, has_changed: Arc::default(), step }
+    pub(crate) fn new(number: u64, plan: (usize, String), step: Option<u64>, leaves_follow: bool) -> Self {
+        // Leaves join the step of their maps, which needs a name.
+        let own = || OWN_STEP ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let step = step.or_else(|| leaves_follow.then(own));
+        Self { number, plan, asked: None, has_changed: Arc::default(), step, leaves_follow }
     }
 
     /// Tells the step under way that other goals wait.

@@ -37,6 +37,8 @@ pub enum Slot {
     Search,
     /// A step of the optimisation.
     Optimise,
+    /// Leaves cut from maps.
+    Leaves,
     /// A look at the machine files in use.
     MachineFiles,
     /// A machine fitted to measured data.

@@ -22,10 +22,12 @@ impl App {
         let of_case = self.state.workspace != Workspace::Register;
         match command {
             Command::Undo if of_case && self.requests().take_back_run() => return,
+            Command::Undo if of_case && self.requests().take_back_cut() => return,
             Command::Undo => self.state.undo(),
             Command::Redo => self.state.redo(),
             Command::StepTo(done) => {
                 self.requests().take_back_run();
+                self.requests().take_back_cut();
                 self.state.history.go_to(*done);
             }
             _ => {}

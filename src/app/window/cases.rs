@@ -87,6 +87,12 @@ impl App {
         if state.optimise.reset() {
             self.worker.cancel(Slot::Optimise);
         }
+        let technique = state.leaves.technique;
+        let leaves = std::mem::take(&mut state.leaves);
+        (state.leaves.technique, state.leaves.cuts) = (technique, leaves.cuts);
+        if leaves.is_cutting() {
+            self.worker.cancel(Slot::Leaves);
+        }
         state.results.reset(state.plan).into_iter().for_each(|slot| self.worker.cancel(slot));
         // Jobs of the previous case ran on while this one was read: their densities and images are volumes that are gone.
         self.worker.cache().empty();

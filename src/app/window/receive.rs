@@ -73,6 +73,7 @@ impl App {
             JobEvent::Cancelled => match slot {
                 Slot::Search if !superseded => self.requests().cancelled_search(),
                 Slot::MachineFit => self.state.machine_fit.end(None),
+                Slot::Leaves if !superseded => self.state.leaves.cut = None,
                 _ => {}
             },
         }
@@ -147,6 +148,7 @@ impl App {
             Answer::CheckModels(ask, models) => self.take_check_models(&ask, models),
             Answer::Checked(checked, notes) => self.take_checked(checked, notes),
             Answer::Optimised(answer) => self.requests().take_optimised(*answer),
+            Answer::Leaves(answer) => self.requests().take_leaves(*answer),
             Answer::Register(answer) => self.requests().take_register(answer),
         }
     }
@@ -163,6 +165,7 @@ impl App {
             }
             Slot::Search => self.state.register.search = Search::Idle,
             Slot::MachineFit => self.state.machine_fit.end(Some(message.clone())),
+            Slot::Leaves => self.state.leaves.cut = None,
             _ => {}
         }
         let about = if matches!(slot, Slot::Xray(_)) { About::XrayRefused } else { About::Other };

@@ -7,6 +7,7 @@ use crate::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut,
 use crate::picture::Subject;
 use analysis::{Metric, Side, Verdict};
 use geometry::AnatomicalPlane;
+use sequence::{DeliveryFigures, PlanDelivery};
 
 /// Pixels per point of the pictures.
 const FINENESS: f32 = 2.0;
@@ -17,6 +18,7 @@ pub fn draw(report: &PlanReport) -> Vec<u8> {
     head(&mut pen, report);
     goals(&mut pen, report);
     beams(&mut pen, report);
+    delivery(&mut pen, report);
     pictures(&mut pen, report);
     room(&mut pen, report);
     apertures(&mut pen, report);
@@ -166,6 +168,42 @@ fn beams(pen: &mut Pen, report: &PlanReport) {
         if let Some(why) = &beam.left_out {
             pen.line(&format!("{} is not in the dose: {why}", beam.name), Type { colour: RED, ..PLAIN });
         }
+    }
+}
+
+/// How leaves deliver the beams: a row for each, and one for the plan.
+fn delivery(pen: &mut Pen, report: &PlanReport) {
+    let Some(PlanDelivery { figures, mu_per_gy, remark }) = &report.delivery else { return };
+    let small = Type { size: 7.5, ..PLAIN };
+    let mut ends = vec![LEFT + 128.0];
+    for _ in 0..6 {
+        ends.push(ends[ends.len() - 1] + 62.0);
+    }
+    let words = ["", "MU", "beam on s", "complexity", "mean gap mm", "apertures", "smallest cm²"];
+    pen.row(&words.map(|h| (h.to_owned(), SMALL)), &ends);
+    let mut row = |name: String, f: &DeliveryFigures| {
+        let cells = [
+            name,
+            format!("{:.1}", f.mu),
+            format!("{:.0}", f.beam_on_s),
+            format!("{:.2}", f.complexity),
+            format!("{:.1}", f.mean_gap_mm),
+            format!("{}", f.apertures),
+            format!("{:.1}", f.smallest_cm2),
+        ];
+        pen.row(&cells.map(|text| (text, small)), &ends);
+    };
+    for beam in &report.beams {
+        if let Some(own) = &beam.delivery {
+            row(format!("{} {}", beam.number, beam.name), own);
+        }
+    }
+    row("Plan".to_owned(), figures);
+    let per_gy = mu_per_gy.map_or_else(String::new, |mu| format!("{mu:.0} MU for each gray prescribed. "));
+    let words = "Complexity: modulation complexity score (McNiven et al., Med. Phys. 37, 505 (2010)), 1 for one open rectangle. Means by MU.";
+    pen.line(&format!("{per_gy}{words}"), SMALL);
+    if let Some(remark) = remark {
+        pen.line(remark, Type { colour: RED, ..PLAIN });
     }
 }
 

@@ -4,6 +4,7 @@ mod form;
 mod list;
 mod objectives;
 mod optimise;
+mod stages;
 
 pub use list::show as list;
 pub use optimise::controls as optimise;
@@ -64,6 +65,10 @@ fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
     optimise::progress(ui, state);
     ScrollArea::vertical().auto_shrink(false).id_salt("scorecard").show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 1.0;
+        if let Some(stages) = state.stages().filter(|_| state.shows_stages()) {
+            stages::show(ui, state, &stages);
+            return;
+        }
         if rows.is_empty() {
             let text = "No goals: add one, or load a template.";
             ui.add(Label::new(RichText::new(text).color(theme::of(ui).weak)).wrap());
@@ -94,6 +99,7 @@ fn header(ui: &mut Ui, state: &State, rows: &[GoalRow], instead: bool, commands:
             status_chip(ui, status);
         }
         optimise::controls(ui, state, commands);
+        stages::switch(ui, state, commands);
         buttons(ui, state, commands);
         if instead {
             let back = ui.add(Button::new(RichText::new("Metrics").small()));

@@ -2,6 +2,7 @@
 
 use crate::command::{Command, Commands, GoalAction, OptimiseAction, gesture};
 use crate::state::State;
+use crate::state::leaves::TECHNIQUES;
 use crate::theme;
 use analysis::GoalRow;
 use case::Goal;
@@ -9,15 +10,15 @@ use egui::{Button, Label, Rect, RichText, Slider, Ui, pos2, vec2};
 
 /// The button that begins or ends a run, and how far the run is.
 pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let mut push = |action| commands.push(Command::Optimise(action));
     if !state.optimise.is_running() {
         let query = state.optimise_query();
         let start = ui.add_enabled(query.is_ok(), Button::new(RichText::new("Optimise").small().strong()));
         let start = start.on_hover_text("Finds fluence maps of the beams whose dose meets the goals best");
         let why = query.err().map(|why| format!("Not yet: {why}")).unwrap_or_default();
         if start.on_disabled_hover_text(why).clicked() {
-            push(OptimiseAction::Start);
+            commands.push(Command::Optimise(OptimiseAction::Start));
         }
+        deliver(ui, state, commands);
         if let Some(before) = state.plan_before_maps() {
             let compare = ui.add(Button::new(RichText::new("Compare with before").small()));
             let has_maps = before.beams.iter().any(|beam| beam.fluence.is_some());
@@ -26,11 +27,12 @@ pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 false => "Opens Compare: A the plan before the optimisation, B the plan as it is",
             };
             if compare.on_hover_text(hint).clicked() {
-                push(OptimiseAction::CompareBefore);
+                commands.push(Command::Optimise(OptimiseAction::CompareBefore));
             }
         }
         return;
     }
+    let mut push = |action| commands.push(Command::Optimise(action));
     let stop = ui.add(Button::new(RichText::new("Stop").small())).accessible_name("Stop optimising");
     if stop.on_hover_text("Ends the optimisation; the plan gets the fluences found so far").clicked() {
         push(OptimiseAction::Stop);
@@ -39,6 +41,38 @@ pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if back.on_hover_text("Ends the optimisation and leaves the plan as it was (Esc)").clicked() {
         push(OptimiseAction::TakeBack);
     }
+}
+
+/// The button that cuts maps into leaves, by a technique to choose, or ends that.
+fn deliver(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let mut push = |action| commands.push(Command::Optimise(action));
+    if state.leaves.is_cutting() {
+        let keep = ui.add(Button::new(RichText::new("Stop").small())).accessible_name("Stop cutting leaves");
+        if keep.on_hover_text("Ends the cut; the plan keeps its fluences (Esc)").clicked() {
+            push(OptimiseAction::KeepMaps);
+        }
+        return;
+    }
+    let why = state.can_make_deliverable().err().map(|why| format!("Not yet: {why}"));
+    let make = Button::new(RichText::new("Make deliverable").small().strong());
+    let make = ui.add_enabled(why.is_none(), make);
+    let make = make.on_hover_text("Cuts the fluence maps into leaves that the machine can move");
+    if make.on_disabled_hover_text(why.unwrap_or_default()).clicked() {
+        push(OptimiseAction::MakeDeliverable);
+    }
+    if !state.is_optimised() {
+        return;
+    }
+    let now = TECHNIQUES.iter().find(|(of, _)| *of == state.leaves.technique).map_or("", |(_, name)| name);
+    let choice = ui.menu_button(RichText::new(now).small(), |ui| {
+        for (technique, name) in TECHNIQUES {
+            if ui.selectable_label(technique == state.leaves.technique, name).clicked() {
+                push(OptimiseAction::SetTechnique(technique));
+                ui.close();
+            }
+        }
+    });
+    choice.response.on_hover_text("How leaves deliver the maps");
 }
 
 /// How far a run is, or where the last one came to rest, on a line of its own.

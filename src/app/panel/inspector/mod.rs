@@ -7,6 +7,7 @@ mod beside;
 mod bolus_beams;
 mod couch_position;
 mod ct;
+mod delivery;
 mod density;
 mod dial;
 mod dose;

@@ -66,6 +66,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
     prescription(ui, state, plan, commands);
     super::normalisation::show(ui, state, plan, commands);
+    super::delivery::show(ui, state);
     computation(ui, state, commands);
     if !plan.remarks.is_empty() {
         section(ui, "About this plan");

@@ -5,6 +5,7 @@
 
 mod compare;
 mod gamma;
+mod maps;
 mod monte_carlo;
 mod needed;
 mod plans;
@@ -14,7 +15,7 @@ mod room;
 mod standing;
 mod stated;
 
-pub use needed::{DISPLAYED, of_side};
+pub use needed::{DISPLAYED, MAPS, of_side};
 pub use results::{
     Certainty, EndsAt, EngineChoice, GammaByStructure, GammaEstimate, Settings, Shown, Standing,
 };
@@ -27,6 +28,7 @@ use analysis::{Dvh, Ready, beams_left_out, caveats_of, is_computed};
 use case::{Case, DoseStatus, Plan, Structure, StructureKind};
 use compare::SideState;
 use geometry::Mask;
+use maps::MapsState;
 use needed::ONLY;
 use physics::Machine;
 use results::{
@@ -60,6 +62,7 @@ pub struct CaseResults {
     /// The displayed dose with its standing relative to the case.
     view: DisplayedDose,
     sides: [SideState; 2],
+    maps: MapsState,
     /// Why A and B cannot be compared, or the remark on a comparable pair.
     pair: Option<Result<Option<String>, String>>,
     /// Why the displayed plan has no dose of its own.
@@ -159,11 +162,15 @@ impl CaseResults {
 
     /// Status of the DVHs: that of the dose, or stale if they belong to an earlier dose.
     pub fn dvh_status(&self) -> Option<DoseStatus> {
-        let status = self.shown_status()?;
+        Some(self.status_with_dvhs(DISPLAYED, self.shown_status()?))
+    }
+
+    /// The status of a dose, or stale if DVHs of its group belong to an earlier dose.
+    fn status_with_dvhs(&self, of: u8, status: DoseStatus) -> DoseStatus {
         let own =
-            self.nodes.each::<DvhOf>().filter(|((of, _), node)| *of == DISPLAYED && node.latest().is_some());
+            self.nodes.each::<DvhOf>().filter(|((group, _), node)| *group == of && node.latest().is_some());
         let standings = own.filter_map(|(_, node)| node.standing()).filter(|s| *s != Standing::Failed);
-        Some(standings.fold(status, |worst, standing| worst.worst(standing.status(DoseStatus::Final))))
+        standings.fold(status, |worst, standing| worst.worst(standing.status(DoseStatus::Final)))
     }
 
     /// Mass density of a CT number.

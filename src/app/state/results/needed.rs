@@ -21,6 +21,9 @@ pub fn of_side(side: Side) -> u8 {
     1 + side.index() as u8
 }
 
+/// Group of the results of the maps that the displayed plan's leaves were cut from.
+pub const MAPS: u8 = 3;
+
 /// Place of a result that exists once.
 pub(super) const ONLY: ResultKey = (DISPLAYED, 0);
 
@@ -239,7 +242,7 @@ impl State {
 
 /// The beams of a plan that the engine models; those switched off keep their doses, so that switching them on adds them at
 /// once. `known` returns the previous query of a beam, by number.
-fn beams_of<'a>(
+pub(super) fn beams_of<'a>(
     densities: &Densities,
     plan: &Arc<Plan>,
     settings: &Settings,

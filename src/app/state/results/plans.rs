@@ -1,6 +1,6 @@
 //! Results by plan index after plans were added or removed.
 
-use super::{CaseResults, DISPLAYED, Shown};
+use super::{CaseResults, DISPLAYED, MAPS, Shown};
 use crate::state::compare::Source;
 use crate::state::{Selection, State};
 use case::Plan;
@@ -19,8 +19,8 @@ impl CaseResults {
         let results = &mut self.nodes;
         results.keep_only::<DoseOfBeam>(|(of, _)| of != DISPLAYED);
         results.keep_only::<RunOfPlan>(|(of, _)| of != DISPLAYED);
-        results.keep_only::<DoseOfPlan>(|(of, _)| of != DISPLAYED);
-        results.keep_only::<DvhOf>(|(of, _)| of != DISPLAYED);
+        results.keep_only::<DoseOfPlan>(|(of, _)| of != DISPLAYED && of != MAPS);
+        results.keep_only::<DvhOf>(|(of, _)| of != DISPLAYED && of != MAPS);
         results.keep_only::<IsodoseOf>(|(of, _)| of != DISPLAYED);
     }
 }

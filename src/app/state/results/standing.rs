@@ -2,7 +2,7 @@
 //! change and every report.
 
 use super::CaseResults;
-use super::needed::{DISPLAYED, ONLY, of_side};
+use super::needed::{DISPLAYED, MAPS, ONLY, of_side};
 use crate::state::State;
 use crate::state::compare::Source;
 use analysis::{Side, beam_of_point, check_pair, is_computed};
@@ -26,6 +26,7 @@ impl State {
     pub(crate) fn derive_standing(&mut self) {
         self.set_needed_queries();
         self.note_sides();
+        self.note_maps();
         let view = self.view_of(self.results.shown, self.plan, ONLY);
         // What the sum itself found, as a point without dose, is known where it is on show.
         let of_sum =
@@ -38,17 +39,18 @@ impl State {
             side.view = view;
         }
         self.results.pair = self.results.checked_pair();
-        for of in [DISPLAYED, of_side(Side::A), of_side(Side::B)] {
+        for of in [DISPLAYED, of_side(Side::A), of_side(Side::B), MAPS] {
             self.note_dvhs(of);
         }
         self.note_gamma();
         self.note_optimise();
+        self.note_delivery();
         self.note_room();
         self.note_register();
     }
 
     /// The dose at a place, with its standing relative to the case.
-    fn view_of(&self, what: Shown, plan: usize, at: ResultKey) -> DisplayedDose {
+    pub(super) fn view_of(&self, what: Shown, plan: usize, at: ResultKey) -> DisplayedDose {
         let Some(node) = self.results.nodes.node::<DoseOfPlan>(at) else { return DisplayedDose::default() };
         let failure = self.failure_of(what, plan).or_else(|| node.failure().map(str::to_owned));
         // Without beams or images an old sum is meaningless.

@@ -1,0 +1,100 @@
+//! Leaves of the plan on show: those that are being cut from its maps, and those that are to follow newer maps.
+
+use super::State;
+use super::delivery::DeliveryOf;
+use case::Plan;
+use results::can_be_cut;
+use sequence::{Technique, check_machine};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Techniques to choose from, each with its name.
+pub const TECHNIQUES: [(Technique, &str); 2] =
+    [(Technique::SlidingWindow, "Sliding window"), (Technique::StepAndShoot, "Step and shoot")];
+
+/// Leaves that are cut from the maps of plans.
+#[derive(Debug)]
+pub struct Leaves {
+    /// Technique of the next cut.
+    pub technique: Technique,
+    pub(crate) cut: Option<Cut>,
+    pub(crate) follow: Option<Follow>,
+    /// Cuts begun so far.
+    pub(crate) cuts: u64,
+    pub(crate) delivery: Option<DeliveryOf>,
+    /// Whether doses on the way to leaves stand in the place of the goals' rows.
+    pub shows_stages: bool,
+}
+
+/// A cut under way.
+#[derive(Debug)]
+pub struct Cut {
+    pub number: u64,
+    /// The plan, by index, as it was.
+    pub plan: (usize, Arc<Plan>),
+    /// The step of the history that the leaves join, with newer maps.
+    pub step: Option<u64>,
+}
+
+/// Newer maps of a plan that had leaves.
+#[derive(Debug)]
+pub struct Follow {
+    pub plan: (usize, Arc<Plan>),
+    /// The step of the history that the maps are in.
+    pub step: Option<u64>,
+    /// Begin of the rest after which leaves follow.
+    pub since: Instant,
+}
+
+impl Default for Leaves {
+    fn default() -> Self {
+        Self {
+            technique: Technique::SlidingWindow,
+            cut: None,
+            follow: None,
+            cuts: 0,
+            delivery: None,
+            shows_stages: true,
+        }
+    }
+}
+
+impl Leaves {
+    pub fn is_cutting(&self) -> bool {
+        self.cut.is_some()
+    }
+
+    /// Whether leaves are to follow newer maps.
+    pub fn are_to_follow(&self) -> bool {
+        self.follow.is_some() || self.cut.as_ref().is_some_and(|cut| cut.step.is_some())
+    }
+}
+
+impl State {
+    /// Whether the goals show the doses on the way to leaves: of a plan that has leaves, or whose leaves follow.
+    pub fn shows_stages(&self) -> bool {
+        self.leaves.shows_stages && self.has_leaves()
+    }
+
+    /// Whether the plan on show has leaves that were cut from maps, or is to have them again.
+    pub fn has_leaves(&self) -> bool {
+        let follow = self.optimise.run.as_ref().is_some_and(|run| run.leaves_follow);
+        follow || self.leaves.are_to_follow() || self.plan().is_some_and(|plan| plan.is_cut())
+    }
+
+    /// Whether leaves can be cut from maps of the plan on show.
+    ///
+    /// # Errors
+    /// Why not, in words for the user.
+    pub fn can_make_deliverable(&self) -> Result<(), String> {
+        if self.optimise.is_running() {
+            return Err("the optimisation runs: stop it first".to_owned());
+        }
+        let plan = self.plan().ok_or("the case has no plan")?;
+        // A machine that cannot be read fails the cut itself.
+        can_be_cut(plan, |beam| {
+            let machine = self.results.machine(plan.machine_of(beam));
+            machine.map_or(Ok(()), |machine| check_machine(beam, machine))
+        })
+    }
+}

@@ -1,0 +1,214 @@
+//! Maps made deliverable: the button, its undo, leaves that follow a drag, and what is refused.
+
+use crate::harness::{Window, folder, said, until};
+use crate::optimise::{at_rest, edit, no_button, optimised, plan, planned, show_goals, status, steps, take};
+use beamsight::app::App;
+use beamsight::app::command::{Command, OptimiseAction};
+use beamsight::app::state::Selection;
+use beamsight::case::{Beam, DoseStatus, Edit, Plan};
+use beamsight::dicom::plan_faults;
+use beamsight::sequence::{Technique, sequence_plan};
+use eframe::egui::{Key, Modifiers, vec2};
+use egui_kittest::kittest::Queryable as _;
+
+fn make_deliverable(w: &mut Window) {
+    show_goals(w);
+    w.get_by_label("Make deliverable").click();
+    w.run_steps(2);
+    cut(w);
+}
+
+/// Waits for leaves and their dose.
+fn cut(w: &mut Window) {
+    until(w, "leaves", |app| {
+        let leaves = &app.state.leaves;
+        !leaves.is_cutting() && !leaves.are_to_follow() && app.is_settled()
+    });
+}
+
+/// Leaves of `technique` for the maps of a plan as they are cut by themselves.
+fn by_itself(plan: &Plan, technique: Technique) -> Vec<Beam> {
+    sequence_plan(plan, technique).expect("leaves").plan.beams
+}
+
+#[test]
+fn maps_become_leaves_in_one_step_and_undo_gives_the_maps_back() {
+    let mut w = planned("leaves_button");
+    show_goals(&mut w);
+    // Without maps there is nothing to cut, and the program says so.
+    w.state_mut().command(Command::Optimise(OptimiseAction::MakeDeliverable));
+    assert!(said(&w).contains("has no fluence maps: optimise it first"), "{}", said(&w));
+    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    at_rest(&mut w);
+    let (maps, done) = (plan(w.state()), steps(w.state()));
+    assert_eq!(status(w.state()), Some(DoseStatus::Partial));
+    make_deliverable(&mut w);
+    let leaves = plan(w.state());
+    assert_eq!((steps(w.state()), leaves.is_cut()), (done + 1, true));
+    assert_eq!(w.state().state.history.names().last(), Some(&"Make plan Test deliverable"));
+    assert_eq!(leaves.beams, by_itself(&maps, Technique::SlidingWindow));
+    // The dose is that of the leaves, like any other, and nothing keeps them from being written.
+    until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
+    assert!(w.state().state.results.shown_dose().expect("a dose").caveats.is_empty());
+    assert_eq!(plan_faults(&leaves), Vec::<String>::new());
+    w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    cut(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), (maps.clone(), done));
+    // By another technique, and that anew from the same maps.
+    w.get_by_label("Sliding window").click();
+    w.run_steps(3);
+    w.get_by_label("Step and shoot").click();
+    w.run_steps(3);
+    make_deliverable(&mut w);
+    assert_eq!(plan(w.state()).beams, by_itself(&maps, Technique::StepAndShoot));
+    w.state_mut().command(Command::Optimise(OptimiseAction::SetTechnique(Technique::SlidingWindow)));
+    make_deliverable(&mut w);
+    assert_eq!(plan(w.state()).beams, leaves.beams);
+}
+
+/// The three doses stand side by side, each with its standing; that of the maps is the one that was shown before the cut.
+#[test]
+fn what_is_lost_on_the_way_to_leaves_is_seen() {
+    let mut w = optimised("leaves_stages");
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    let d95 = |app: &App| {
+        let curves = app.state.curves_on_view();
+        curves.iter().find(|(s, _)| s.name == "PTV").expect("a curve").1.dose_at_percent(95.0)
+    };
+    let of_maps = d95(w.state());
+    assert!(w.state().state.delivery().is_none(), "maps are not delivered");
+    make_deliverable(&mut w);
+    until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
+    let stages = w.state().state.stages().expect("doses");
+    let statuses = stages.stages.each_ref().map(|stage| stage.status.expect("a status"));
+    assert_eq!(statuses, [DoseStatus::Preview, DoseStatus::Partial, DoseStatus::Final]);
+    assert_eq!(stages.targets, ["PTV"]);
+    let [optimiser, fluence, leaves] =
+        stages.stages.each_ref().map(|stage| stage.targets_gy[0].expect("a dose"));
+    assert_eq!((fluence, leaves), (of_maps, d95(w.state())));
+    assert!((optimiser / fluence - 1.0).abs() < 0.05, "{optimiser} {fluence}");
+    assert_ne!(fluence, leaves);
+    for (dose, status) in [("optimiser", "PREVIEW"), ("fluence", "PARTIAL"), ("leaves", "FINAL")] {
+        assert!(w.query_by_label(&format!("Dose of {dose}: {status}")).is_some(), "{dose}");
+    }
+    assert!(w.query_by_label(&format!("PTV D95% of leaves: {leaves:.2} Gy")).is_some());
+    assert!(w.query_by_label("Weight of Cord: Dmax <= 1.2 Gy").is_none());
+    w.get_by_label("Side by side").click();
+    w.run_steps(3);
+    assert!(w.query_by_label("Weight of Cord: Dmax <= 1.2 Gy").is_some());
+    assert!(w.query_by_label("Dose of leaves: FINAL").is_none());
+    // Beside the plan: its figures, and those of the report.
+    w.state_mut().command(Command::Select(Selection::Plan));
+    w.run_steps(3);
+    let of = w.state().state.delivery().expect("figures").of.clone();
+    let leaves = plan(w.state());
+    let mu: f64 = leaves.beams.iter().map(|beam| beam.mu).sum();
+    assert!((of.figures.mu - mu).abs() < 1e-9 && of.mu_per_gy == Some(of.figures.mu / 2.0));
+    assert!(w.query_by_label(&format!("MU: {mu:.1}")).is_some());
+    assert!(w.query_by_label(&format!("Complexity: {:.2}", of.figures.complexity)).is_some());
+    let report = beamsight::app::gather::plan(&w.state().state).expect("a report");
+    assert_eq!(report.delivery, Some(of));
+    let by_beam: f64 =
+        report.beams.iter().map(|beam| beam.delivery.expect("figures of a beam").beam_on_s).sum();
+    assert!((by_beam - report.delivery.expect("figures").figures.beam_on_s).abs() < 1e-9);
+}
+
+#[test]
+fn leaves_follow_a_drag_in_its_step_and_a_newer_map_is_not_written() {
+    let mut w = optimised("leaves_follow");
+    make_deliverable(&mut w);
+    until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
+    let (before, done) = (plan(w.state()), steps(w.state()));
+    let from = w.get_by_label("Handle Cord: Dmax <= 1.2 Gy").rect().center();
+    take(&mut w, from);
+    for part in 1..=5 {
+        w.hover_at(from - vec2(8.0 * part as f32, 0.0));
+        w.run_steps(2);
+    }
+    no_button(&mut w, from - vec2(40.0, 0.0));
+    // First the maps alone, newer than the leaves: their dose is PARTIAL, and no file is written of them.
+    until(&mut w, "newer maps", |app| !app.state.optimise.is_running());
+    let newer = plan(w.state());
+    assert!(!newer.is_cut() && !newer.has_maps_of(&before.beams), "{}", said(&w));
+    let faults = plan_faults(&newer);
+    assert!(faults.iter().any(|why| why.contains("no leaves that deliver it")), "{faults:?}");
+    // Then leaves, in the step of the drag.
+    cut(&mut w);
+    let after = plan(w.state());
+    assert!(after.is_cut() && after.has_maps_of(&newer.beams));
+    assert_eq!(after.beams, by_itself(&newer, Technique::SlidingWindow));
+    assert_eq!(steps(w.state()), done + 1);
+    until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
+    w.state_mut().command(Command::Undo);
+    at_rest(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), (before, done));
+    assert_eq!(w.state().state.goals()[1].limit(), 1.2);
+}
+
+/// A map that is edited after the cut takes the place of the leaves.
+#[test]
+fn an_edited_map_is_partial_and_its_export_refused() {
+    let mut w = optimised("leaves_newer_map");
+    make_deliverable(&mut w);
+    until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
+    let mut newer = plan(w.state()).uncut().beams[0].clone();
+    newer.fluence.as_mut().expect("its map").values.iter_mut().for_each(|value| *value *= 0.5);
+    edit(&mut w, Edit::SetFluences { plan: 0, beams: vec![newer] });
+    until(&mut w, "dose of map and leaves", |app| {
+        app.is_settled() && status(app) == Some(DoseStatus::Partial)
+    });
+    let caveats = &w.state().state.results.shown_dose().expect("a dose").caveats;
+    assert!(caveats.iter().any(|c| c.contains("not deliverable")), "{caveats:?}");
+    let out = folder("leaves_newer_map_out").join("set");
+    w.get_by_label("Save").click();
+    w.run_steps(3);
+    w.get_by_label("File to save").type_text(&out.display().to_string());
+    w.run_steps(2);
+    w.get_by_label("Export…").click();
+    until(&mut w, "refusal", |app| app.state.notices.iter().any(|n| n.text.contains("no leaves that")));
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_cut_is_cancelled_and_a_plan_that_changes_meanwhile_keeps_its_maps() {
+    let mut w = optimised("leaves_cancel");
+    show_goals(&mut w);
+    let (maps, done) = (plan(w.state()), steps(w.state()));
+    w.state_mut().command(Command::Optimise(OptimiseAction::MakeDeliverable));
+    w.state_mut().command(Command::Optimise(OptimiseAction::KeepMaps));
+    cut(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), (maps.clone(), done));
+    // Undo takes back the cut and no step.
+    w.state_mut().command(Command::Optimise(OptimiseAction::MakeDeliverable));
+    w.state_mut().command(Command::Undo);
+    cut(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), (maps.clone(), done));
+    w.state_mut().command(Command::Optimise(OptimiseAction::MakeDeliverable));
+    assert!(w.state().state.leaves.is_cutting());
+    let mut changed = maps.clone();
+    changed.beams[0].mu *= 1.1;
+    edit(&mut w, Edit::SetPlan { plan: 0, value: changed.clone() });
+    cut(&mut w);
+    assert!(said(&w).contains("has changed while its leaves were cut"), "{}", said(&w));
+    assert_eq!(plan(w.state()), changed);
+}
+
+#[test]
+fn a_machine_without_limits_of_delivery_is_refused_in_words() {
+    let mut w = optimised("leaves_limits");
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/machines/generic-6mv.toml");
+    let shipped = std::fs::read_to_string(shipped).expect("a machine");
+    let (before, after) = shipped.split_once("[delivery]").expect("its limits");
+    let rest = after.find("\n[").map_or("", |at| &after[at..]);
+    let machine = folder("leaves_limits").join("unlimited.toml");
+    std::fs::write(&machine, format!("{before}{rest}")).expect("a machine file");
+    let value = Plan { machine: machine.display().to_string(), ..plan(w.state()) };
+    edit(&mut w, Edit::SetPlan { plan: 0, value });
+    at_rest(&mut w);
+    show_goals(&mut w);
+    w.get_by_label("Make deliverable").hover();
+    w.state_mut().command(Command::Optimise(OptimiseAction::MakeDeliverable));
+    w.run_steps(2);
+    assert!(said(&w).contains("does not say how fast its leaves move"), "{}", said(&w));
+    assert!(!plan(w.state()).is_cut());
+}
