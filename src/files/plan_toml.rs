@@ -250,7 +250,7 @@ fn beam_from(
     })
 }
 
-/// Writes a plan such that [`read`] returns it (without remarks and UID).
+/// Writes a plan such that [`read`] returns it (without remarks, UID, and the maps that leaves were cut from).
 ///
 /// # Errors
 /// [`PlanError::Fault`] for a plan that cannot be, [`PlanError::Unwritable`] for beams that are not treated with photons,

@@ -33,7 +33,7 @@ impl PlanDelivery {
         let Self { figures: f, mu_per_gy, .. } = self;
         let per_gy = mu_per_gy.map_or_else(String::new, |mu| format!(" ({mu:.0} MU/Gy)"));
         format!(
-            "{:.1} MU{per_gy}, beam on {:.0} s, complexity {:.2}, mean gap {:.1} mm, {} apertures, smallest {:.1} cm²",
+            "{:.1} MU{per_gy}, beam on {:.0} s, complexity {:.2}, mean gap {:.1} mm, {} apertures, smallest {:.2} cm²",
             f.mu, f.beam_on_s, f.complexity, f.mean_gap_mm, f.apertures, f.smallest_cm2
         )
     }

@@ -108,6 +108,8 @@ fn what_is_lost_on_the_way_to_leaves_is_seen() {
     assert!(w.query_by_label(&format!("Complexity: {:.2}", of.figures.complexity)).is_some());
     let report = beamsight::app::gather::plan(&w.state().state).expect("a report");
     assert_eq!(report.delivery, Some(of));
+    let path = folder("leaves_report").join("plan.pdf");
+    beamsight::report::plan::write(&report, &path).expect("a report");
     let by_beam: f64 =
         report.beams.iter().map(|beam| beam.delivery.expect("figures of a beam").beam_on_s).sum();
     assert!((by_beam - report.delivery.expect("figures").figures.beam_on_s).abs() < 1e-9);

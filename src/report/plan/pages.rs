@@ -189,7 +189,7 @@ fn delivery(pen: &mut Pen, report: &PlanReport) {
             format!("{:.2}", f.complexity),
             format!("{:.1}", f.mean_gap_mm),
             format!("{}", f.apertures),
-            format!("{:.1}", f.smallest_cm2),
+            format!("{:.2}", f.smallest_cm2),
         ];
         pen.row(&cells.map(|text| (text, small)), &ends);
     };

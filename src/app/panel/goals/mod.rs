@@ -63,12 +63,16 @@ fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
     let rows = state.scorecard_on_view();
     header(ui, state, &rows, instead, commands);
     optimise::progress(ui, state);
+    if let Some(stages) = state.stages().filter(|_| state.shows_stages()) {
+        stages::headings(ui, &stages);
+        ScrollArea::vertical().auto_shrink(false).id_salt("stages").show(ui, |ui| {
+            ui.spacing_mut().item_spacing.y = 1.0;
+            stages::rows(ui, state, &stages);
+        });
+        return;
+    }
     ScrollArea::vertical().auto_shrink(false).id_salt("scorecard").show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 1.0;
-        if let Some(stages) = state.stages().filter(|_| state.shows_stages()) {
-            stages::show(ui, state, &stages);
-            return;
-        }
         if rows.is_empty() {
             let text = "No goals: add one, or load a template.";
             ui.add(Label::new(RichText::new(text).color(theme::of(ui).weak)).wrap());

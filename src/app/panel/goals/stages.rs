@@ -6,10 +6,10 @@ use crate::state::State;
 use crate::state::delivery::{Stage, Stages};
 use crate::theme;
 use analysis::GoalRow;
-use egui::{Align, Button, Color32, Label, Layout, RichText, Sense, Ui, vec2};
+use egui::{Align, Button, Color32, Label, Layout, RichText, Role, Sense, Ui, WidgetInfo, vec2};
 
 /// Width of the numbers of a dose, and of the limit of a goal.
-const NUMBER: f32 = 76.0;
+const NUMBER: f32 = 80.0;
 const LIMIT: f32 = 64.0;
 
 /// The choice between the goals with their weights and the doses on the way.
@@ -25,8 +25,7 @@ pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 /// Rows of D95 of the targets and of the goals, and how the leaves deliver.
-pub fn show(ui: &mut Ui, state: &State, stages: &Stages) {
-    headings(ui, stages);
+pub fn rows(ui: &mut Ui, state: &State, stages: &Stages) {
     for (n, target) in stages.targets.iter().enumerate() {
         let value = |stage: &Stage| {
             let gy = stage.targets_gy.get(n).copied().flatten();
@@ -53,8 +52,8 @@ pub fn show(ui: &mut Ui, state: &State, stages: &Stages) {
     }
 }
 
-/// Names of the doses, each with its status.
-fn headings(ui: &mut Ui, stages: &Stages) {
+/// Names of the doses, each with its status: they stay above the rows, which scroll.
+pub fn headings(ui: &mut Ui, stages: &Stages) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 2.0 * ROW - 6.0), Sense::hover());
     for (stage, [left, width]) in stages.stages.iter().zip(columns(rect.width())) {
         let mut own = rect;
@@ -69,7 +68,8 @@ fn headings(ui: &mut Ui, stages: &Stages) {
             };
             let chip =
                 ui.add(Label::new(RichText::new(&word).small().strong().color(colour)).selectable(false));
-            let chip = chip.accessible_name(format!("Dose of {}: {word}", stage.name));
+            let name = format!("Dose of {}: {word}", stage.name);
+            chip.widget_info(|| WidgetInfo::labeled(Role::Label, true, &name));
             if let Some(caveat) = stage.caveat.as_deref().filter(|caveat| !caveat.is_empty()) {
                 chip.on_hover_text(caveat);
             }
@@ -83,7 +83,7 @@ fn columns(width: f32) -> [[f32; 2]; 3] {
     [3.0, 2.0, 1.0].map(|n| [width - n * number, number])
 }
 
-/// A figure in each of the doses; goals that are not met are coloured.
+/// A figure in each of the doses; goals that are not met have a sign and a colour.
 fn row(
     ui: &mut Ui,
     place: usize,
@@ -113,9 +113,10 @@ fn row(
         };
         cell(ui, rect, [left, width], |ui| {
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                let shown = if is_met == Some(false) { format!("× {text}") } else { text.clone() };
+                let label = Label::new(RichText::new(shown).small().color(colour)).selectable(false);
                 let name = format!("{name} of {}: {text}", stage.name);
-                let label = Label::new(RichText::new(&text).small().color(colour)).selectable(false);
-                ui.add(label).accessible_name(name);
+                ui.add(label).widget_info(|| WidgetInfo::labeled(Role::Label, true, &name));
             });
         });
     }

@@ -4,7 +4,7 @@ use super::{field, fields};
 use crate::panel::section;
 use crate::state::State;
 use crate::theme;
-use egui::Ui;
+use egui::{Role, Ui, WidgetInfo};
 
 /// Shows monitor units, time and modulation of a plan whose beams all have leaves.
 pub fn show(ui: &mut Ui, state: &State) {
@@ -13,7 +13,7 @@ pub fn show(ui: &mut Ui, state: &State) {
     let figures = &delivery.of.figures;
     let complexity = "Modulation complexity score (McNiven et al., Med. Phys. 37, 505 (2010)): 1 for one open rectangle, less the more leaves \
                       differ";
-    let smallest = format!("{:.1} cm² of {} apertures", figures.smallest_cm2, figures.apertures);
+    let smallest = format!("{:.2} cm² of {} apertures", figures.smallest_cm2, figures.apertures);
     let rows = [
         ("MU", Some(format!("{:.1}", figures.mu)), "Of one fraction"),
         ("MU per Gy", delivery.of.mu_per_gy.map(|mu| format!("{mu:.0}")), "For each gray that is prescribed"),
@@ -35,7 +35,8 @@ pub fn show(ui: &mut Ui, state: &State) {
             let Some(value) = value else { continue };
             field(ui, caption, |ui| {
                 let name = format!("{caption}: {value}");
-                ui.label(value).on_hover_text(hint).accessible_name(name);
+                let shown = ui.label(value).on_hover_text(hint);
+                shown.widget_info(|| WidgetInfo::labeled(Role::Label, true, &name));
             });
         }
     });
