@@ -64,6 +64,11 @@ impl Plan {
         self.beams.iter().any(Beam::is_cut)
     }
 
+    /// Whether a beam has a map, delivered or not.
+    pub fn has_maps(&self) -> bool {
+        self.beams.iter().any(|beam| beam.map().is_some())
+    }
+
     /// Whether the maps of beams, by number, are those of the plan, delivered or not.
     pub fn has_maps_of(&self, beams: &[Beam]) -> bool {
         let map = |number: u32| self.beams.iter().find(|beam| beam.number == number)?.map();

@@ -5,6 +5,7 @@ use crate::optimise::{at_rest, edit, no_button, optimised, plan, planned, show_g
 use beamsight::app::App;
 use beamsight::app::command::{Command, OptimiseAction};
 use beamsight::app::state::Selection;
+use beamsight::app::state::delivery::Stage;
 use beamsight::case::{Beam, DoseStatus, Edit, Plan};
 use beamsight::dicom::plan_faults;
 use beamsight::sequence::{Technique, sequence_plan};
@@ -33,13 +34,7 @@ fn by_itself(plan: &Plan, technique: Technique) -> Vec<Beam> {
 
 #[test]
 fn maps_become_leaves_in_one_step_and_undo_gives_the_maps_back() {
-    let mut w = planned("leaves_button");
-    show_goals(&mut w);
-    // Without maps there is nothing to cut, and the program says so.
-    w.state_mut().command(Command::Optimise(OptimiseAction::MakeDeliverable));
-    assert!(said(&w).contains("has no fluence maps: optimise it first"), "{}", said(&w));
-    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
-    at_rest(&mut w);
+    let mut w = optimised("leaves_button");
     let (maps, done) = (plan(w.state()), steps(w.state()));
     assert_eq!(status(w.state()), Some(DoseStatus::Partial));
     make_deliverable(&mut w);
@@ -51,19 +46,44 @@ fn maps_become_leaves_in_one_step_and_undo_gives_the_maps_back() {
     until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
     assert!(w.state().state.results.shown_dose().expect("a dose").caveats.is_empty());
     assert_eq!(plan_faults(&leaves), Vec::<String>::new());
+    // A session keeps the maps with the leaves.
+    let path = folder("leaves_button").join("kept.json");
+    std::fs::remove_file(&path).ok();
+    w.state_mut().command(Command::SaveSession(path.clone()));
+    until(&mut w, "a session", |app| path.exists() && app.is_settled());
+    assert_eq!(beamsight::files::session::read(&path).expect("a session").plans[0].beams, leaves.beams);
     w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
     cut(&mut w);
     assert_eq!((plan(w.state()), steps(w.state())), (maps.clone(), done));
     // By another technique, and that anew from the same maps.
-    w.get_by_label("Sliding window").click();
+    w.get_by_label("by sliding window").click();
     w.run_steps(3);
-    w.get_by_label("Step and shoot").click();
+    w.get_by_label("step and shoot").click();
     w.run_steps(3);
     make_deliverable(&mut w);
     assert_eq!(plan(w.state()).beams, by_itself(&maps, Technique::StepAndShoot));
     w.state_mut().command(Command::Optimise(OptimiseAction::SetTechnique(Technique::SlidingWindow)));
     make_deliverable(&mut w);
     assert_eq!(plan(w.state()).beams, leaves.beams);
+}
+
+/// From structures and goals to leaves by one click and in one step.
+#[test]
+fn a_plan_without_maps_is_optimised_and_cut_in_one_step() {
+    let mut w = planned("leaves_one_click");
+    let (before, done) = (plan(w.state()), steps(w.state()));
+    show_goals(&mut w);
+    w.get_by_label("Make deliverable").click();
+    w.run_steps(2);
+    assert!(w.state().state.optimise.is_running());
+    at_rest(&mut w);
+    cut(&mut w);
+    assert_eq!((plan(w.state()).is_cut(), steps(w.state())), (true, done + 1), "{}", said(&w));
+    assert_eq!(w.state().state.history.names().last(), Some(&"Optimise plan Test"));
+    until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
+    w.state_mut().command(Command::Undo);
+    at_rest(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), (before, done));
 }
 
 /// The three doses stand side by side, each with its standing; that of the maps is the one that was shown before the cut.
@@ -82,16 +102,30 @@ fn what_is_lost_on_the_way_to_leaves_is_seen() {
     let stages = w.state().state.stages().expect("doses");
     let statuses = stages.stages.each_ref().map(|stage| stage.status.expect("a status"));
     assert_eq!(statuses, [DoseStatus::Preview, DoseStatus::Partial, DoseStatus::Final]);
-    assert_eq!(stages.targets, ["PTV"]);
-    let [optimiser, fluence, leaves] =
-        stages.stages.each_ref().map(|stage| stage.targets_gy[0].expect("a dose"));
-    assert_eq!((fluence, leaves), (of_maps, d95(w.state())));
+    // Its goal says the D95 of the target, percent of 2 Gy.
+    assert!(stages.targets.is_empty());
+    let value = |stage: &Stage| 0.02 * stage.goals[0].answer.as_ref().expect("a value").value;
+    let [optimiser, fluence, leaves] = stages.stages.each_ref().map(value);
+    let off = [fluence - of_maps, leaves - d95(w.state())];
+    assert!(off.iter().all(|gy| gy.abs() < 1e-9), "{off:?}");
     assert!((optimiser / fluence - 1.0).abs() < 0.05, "{optimiser} {fluence}");
     assert_ne!(fluence, leaves);
     for (dose, status) in [("optimiser", "PREVIEW"), ("fluence", "PARTIAL"), ("leaves", "FINAL")] {
         assert!(w.query_by_label(&format!("Dose of {dose}: {status}")).is_some(), "{dose}");
     }
-    assert!(w.query_by_label(&format!("PTV D95% of leaves: {leaves:.2} Gy")).is_some());
+    assert!(w.query_by_label(&format!("PTV D95% of leaves: {:.2} %", 50.0 * leaves)).is_some());
+    // A target without such a goal has a row of its own.
+    let goals = w.state().state.goals();
+    edit(&mut w, Edit::SetGoals(goals[1..].to_vec()));
+    w.run_steps(2);
+    let stages = w.state().state.stages().expect("doses");
+    let of_row = stages.stages[2].targets_gy[0].expect("a dose");
+    assert!(stages.targets == ["PTV"] && (of_row - leaves).abs() < 1e-9, "{of_row} {leaves}");
+    // The run that answers it, and the goals.
+    w.state_mut().command(Command::Undo);
+    w.state_mut().command(Command::Undo);
+    cut(&mut w);
+    until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
     assert!(w.query_by_label("Weight of Cord: Dmax <= 1.2 Gy").is_none());
     w.get_by_label("Side by side").click();
     w.run_steps(3);

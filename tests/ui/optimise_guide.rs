@@ -125,7 +125,7 @@ fn from_goals_to_a_map_that_is_compared_with_the_plan_before() {
     w.state_mut().command(Command::Select(Selection::Plan));
     picture(&mut w, "7-leaves");
     w.set_size(vec2(1280.0, 720.0));
-    w.run_steps(4);
+    picture(&mut w, "7-leaves-smaller");
     show_goals(&mut w);
     picture(&mut w, "7-leaves-small");
     w.set_size(vec2(1600.0, 1000.0));

@@ -5,14 +5,15 @@ use crate::state::NoticeKind;
 use case::{Beam, Edit, Plan};
 
 impl Requests<'_> {
-    /// Cuts the maps of the plan on show into leaves.
+    /// Cuts the maps of the plan on show into leaves; where it has none, the optimisation finds them first.
     pub(super) fn make_deliverable(&mut self) {
         match self.state.can_make_deliverable() {
             Ok(()) if self.state.leaves.is_cutting() => {}
-            Ok(()) => {
+            Ok(()) if self.state.plan().is_some_and(|plan| plan.has_maps()) => {
                 self.drop_leaves();
                 self.begin_cut(self.state.plan, None);
             }
+            Ok(()) => self.begin_run(None, true),
             Err(why) => {
                 self.state.notices.add(NoticeKind::Error, format!("Not made deliverable: {why}."));
             }
@@ -37,7 +38,9 @@ impl Requests<'_> {
         if let Err(why) = state.history.apply(Edit::SetLeaves { plan: index, beams }, cut.step) {
             state.notices.add(NoticeKind::Error, format!("The leaves are not used: {why}."));
         }
-        state.take_as_answered();
+        if index == state.plan {
+            state.take_as_answered();
+        }
         state.derive_standing();
     }
 }

@@ -16,7 +16,7 @@ impl Requests<'_> {
         match action {
             OptimiseAction::Start => match self.state.optimise_query() {
                 Ok(_) if self.state.optimise.is_running() => {}
-                Ok(_) => self.begin_run(None),
+                Ok(_) => self.begin_run(None, false),
                 Err(why) => self.state.notices.add(NoticeKind::Error, format!("Not optimised: {why}.")),
             },
             OptimiseAction::Stop => self.stop_run(),

@@ -43,7 +43,7 @@ impl Requests<'_> {
             });
             if rests && asks && self.state.is_optimised() {
                 let step = self.state.optimise.drag().map(|drag| drag.step);
-                self.begin_run(step.or_else(|| self.state.history.gesture()));
+                self.begin_run(step.or_else(|| self.state.history.gesture()), false);
             }
         }
         let Some(run) = &mut self.state.optimise.run else { return };
@@ -79,9 +79,11 @@ impl Requests<'_> {
         }
     }
 
-    /// Begins a run for the plan on show; its maps join a step of the history, where one is given.
-    pub(crate) fn begin_run(&mut self, step: Option<u64>) {
-        let leaves_follow = self.drop_leaves() || self.state.plan().is_some_and(|plan| plan.is_cut());
+    /// Begins a run for the plan on show; its maps join a step of the history, where one is given. Leaves follow where they are asked for,
+    /// and where the plan has some.
+    pub(crate) fn begin_run(&mut self, step: Option<u64>, to_leaves: bool) {
+        let leaves_follow =
+            self.drop_leaves() || to_leaves || self.state.plan().is_some_and(|plan| plan.is_cut());
         let state = &mut *self.state;
         let Some(name) = state.plan().map(|plan| plan.name.clone()) else { return };
         if state.optimise.drag.is_none() {

@@ -3,7 +3,7 @@
 use super::State;
 use super::results::{DISPLAYED, MAPS, Shown};
 use analysis::{Dvh, GoalRow, Metric, Unanswered, scorecard, target_of};
-use case::{DoseStatus, Plan, Structure};
+use case::{DoseStatus, Goal, Plan, Structure};
 use results::{DvhOf, Optimum, is_target};
 use sequence::PlanDelivery;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Stage {
     pub status: Option<DoseStatus>,
     /// Caveats of the dose, or why there is none.
     pub caveat: Option<String>,
-    /// D95 of the targets, Gy, in the order of [`Stages::targets`].
+    /// D95 of the targets that have no goal of it, Gy, in the order of [`Stages::targets`].
     pub targets_gy: Vec<Option<f64>>,
     /// The goals, in the order of the scorecard.
     pub goals: Vec<GoalRow>,
@@ -41,7 +41,7 @@ struct Source<'a> {
 impl State {
     /// The doses on the way of the displayed plan; `None` where it has no maps.
     pub fn stages(&self) -> Option<Stages> {
-        let plan = self.plan().filter(|plan| plan.beams.iter().any(|beam| beam.map().is_some()))?;
+        let plan = self.plan().filter(|plan| plan.has_maps())?;
         let optimum = self.optimum_of(plan);
         let of_optimum = |structure: &Structure| -> Option<&Dvh> {
             let found = optimum?.dvhs.iter().find(|(number, _)| *number == structure.number);
@@ -90,8 +90,16 @@ impl State {
         };
         let target = target_of(plan, &self.case().structures).map(|s| s.number);
         let structures = self.case().structures.structures.iter();
+        let goals = self.goals();
+        let has_goal = |s: &Structure| {
+            let is_d95 = |goal: &Goal| {
+                let metric = goal.metric();
+                (metric.figure(), metric.number()) == (Metric::D95.figure(), Metric::D95.number())
+            };
+            goals.iter().any(|goal| goal.number == Some(s.number) && is_d95(goal))
+        };
         let targets: Vec<&Structure> = structures
-            .filter(|s| (is_target(s) || Some(s.number) == target) && !s.contours.is_empty())
+            .filter(|s| (is_target(s) || Some(s.number) == target) && !s.contours.is_empty() && !has_goal(s))
             .collect();
         let stages = [optimiser, fluence, leaves].map(|source| self.stage(&targets, source));
         Some(Stages { targets: targets.iter().map(|s| s.name.clone()).collect(), stages })

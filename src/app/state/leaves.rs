@@ -2,15 +2,15 @@
 
 use super::State;
 use super::delivery::DeliveryOf;
-use case::Plan;
-use results::can_be_cut;
+use analysis::is_computed;
+use case::{Beam, Plan};
 use sequence::{Technique, check_machine};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Techniques to choose from, each with its name.
 pub const TECHNIQUES: [(Technique, &str); 2] =
-    [(Technique::SlidingWindow, "Sliding window"), (Technique::StepAndShoot, "Step and shoot")];
+    [(Technique::SlidingWindow, "sliding window"), (Technique::StepAndShoot, "step and shoot")];
 
 /// Leaves that are cut from the maps of plans.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl State {
         follow || self.leaves.are_to_follow() || self.plan().is_some_and(|plan| plan.is_cut())
     }
 
-    /// Whether leaves can be cut from maps of the plan on show.
+    /// Whether the plan on show can be made deliverable: its maps cut, or found first where it has none.
     ///
     /// # Errors
     /// Why not, in words for the user.
@@ -91,10 +91,14 @@ impl State {
             return Err("the optimisation runs: stop it first".to_owned());
         }
         let plan = self.plan().ok_or("the case has no plan")?;
+        let has_maps = plan.has_maps();
+        if !has_maps {
+            self.optimise_query()?;
+        }
+        let beams = plan.beams.iter().filter(|beam| is_computed(beam) && (!has_maps || beam.map().is_some()));
         // A machine that cannot be read fails the cut itself.
-        can_be_cut(plan, |beam| {
-            let machine = self.results.machine(plan.machine_of(beam));
-            machine.map_or(Ok(()), |machine| check_machine(beam, machine))
-        })
+        let machine = |beam: &Beam| self.results.machine(plan.machine_of(beam));
+        let check = |beam: &Beam| machine(beam).map_or(Ok(()), |machine| check_machine(beam, machine));
+        beams.into_iter().try_for_each(check).map_err(|why| why.to_string())
     }
 }

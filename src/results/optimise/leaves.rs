@@ -6,9 +6,9 @@ use super::super::inputs::Settings;
 use super::super::patient::Densities;
 use super::super::plan_dose::DoseOfPlan;
 use analysis::{is_computed, no_beams};
-use case::{Beam, Case, Plan};
+use case::{Case, Plan};
 use engine::JobControl;
-use sequence::{SequenceError, SequencedPlan, Technique, check_machines, sequence_plan_while};
+use sequence::{SequencedPlan, Technique, check_machines, sequence_plan_while};
 use std::sync::Arc;
 
 /// Request for the leaves of a plan of a case.
@@ -18,19 +18,6 @@ pub struct LeavesJob {
     pub plan: Arc<Plan>,
     pub settings: Settings,
     pub technique: Technique,
-}
-
-/// Whether leaves can be cut from maps of a plan, or anew from those that its leaves were cut from; `check` has a look at the machine of
-/// a beam.
-///
-/// # Errors
-/// Why not, in words for the user.
-pub fn can_be_cut(plan: &Plan, check: impl Fn(&Beam) -> Result<(), SequenceError>) -> Result<(), String> {
-    let with_map = || plan.beams.iter().filter(|beam| is_computed(beam) && beam.map().is_some());
-    if with_map().next().is_none() {
-        return Err(format!("the plan '{}' has no fluence maps: optimise it first", plan.name));
-    }
-    with_map().try_for_each(check).map_err(|why| why.to_string())
 }
 
 /// Cuts the maps of a plan into leaves, with the monitor units of its normalisation. Leaves that were cut before are cut anew.
@@ -46,7 +33,9 @@ pub fn cut_into_leaves(
     if let Some(fault) = plan.fault() {
         return Err(Failure::Here(fault.to_string()));
     }
-    can_be_cut(&plan, |beam| check_machines(&plan, [beam])).map_err(Failure::Here)?;
+    // Machines are refused before any dose.
+    let with_map = plan.beams.iter().filter(|beam| beam.fluence.is_some());
+    check_machines(&plan, with_map).map_err(Failure::here)?;
     let factor = factor(job, &plan, graph, control)?;
     let mut plan = Arc::unwrap_or_clone(plan);
     plan.beams.iter_mut().for_each(|beam| beam.mu *= factor);

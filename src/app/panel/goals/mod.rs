@@ -7,7 +7,7 @@ mod optimise;
 mod stages;
 
 pub use list::show as list;
-pub use optimise::controls as optimise;
+pub use optimise::in_little_room as optimise;
 
 use crate::command::{Command, Commands, GoalAction};
 use crate::panel::status_chip;
@@ -63,7 +63,9 @@ fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
     let rows = state.scorecard_on_view();
     header(ui, state, &rows, instead, commands);
     optimise::progress(ui, state);
-    if let Some(stages) = state.stages().filter(|_| state.shows_stages()) {
+    if state.shows_stages()
+        && let Some(stages) = state.stages()
+    {
         stages::headings(ui, &stages);
         ScrollArea::vertical().auto_shrink(false).id_salt("stages").show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 1.0;

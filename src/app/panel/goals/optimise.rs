@@ -8,8 +8,17 @@ use analysis::GoalRow;
 use case::Goal;
 use egui::{Button, Label, Rect, RichText, Slider, Ui, pos2, vec2};
 
-/// The button that begins or ends a run, and how far the run is.
+/// The buttons of the optimisation beside the DVHs, without the technique of delivery.
+pub fn in_little_room(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    buttons(ui, state, false, commands);
+}
+
+/// The buttons of the optimisation.
 pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    buttons(ui, state, true, commands);
+}
+
+fn buttons(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Commands) {
     if !state.optimise.is_running() {
         let query = state.optimise_query();
         let start = ui.add_enabled(query.is_ok(), Button::new(RichText::new("Optimise").small().strong()));
@@ -18,7 +27,7 @@ pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if start.on_disabled_hover_text(why).clicked() {
             commands.push(Command::Optimise(OptimiseAction::Start));
         }
-        deliver(ui, state, commands);
+        deliver(ui, state, with_technique, commands);
         if let Some(before) = state.plan_before_maps() {
             let compare = ui.add(Button::new(RichText::new("Compare with before").small()));
             let has_maps = before.beams.iter().any(|beam| beam.fluence.is_some());
@@ -44,7 +53,7 @@ pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 /// The button that cuts maps into leaves, by a technique to choose, or ends that.
-fn deliver(ui: &mut Ui, state: &State, commands: &mut Commands) {
+fn deliver(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Commands) {
     let mut push = |action| commands.push(Command::Optimise(action));
     if state.leaves.is_cutting() {
         let keep = ui.add(Button::new(RichText::new("Stop").small())).accessible_name("Stop cutting leaves");
@@ -56,15 +65,19 @@ fn deliver(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let why = state.can_make_deliverable().err().map(|why| format!("Not yet: {why}"));
     let make = Button::new(RichText::new("Make deliverable").small().strong());
     let make = ui.add_enabled(why.is_none(), make);
-    let make = make.on_hover_text("Cuts the fluence maps into leaves that the machine can move");
+    let hint = match state.plan().is_some_and(|plan| plan.has_maps()) {
+        true => "Cuts the fluence maps into leaves that the machine can move",
+        false => "Optimises, and cuts the fluence maps into leaves that the machine can move",
+    };
+    let make = make.on_hover_text(hint);
     if make.on_disabled_hover_text(why.unwrap_or_default()).clicked() {
         push(OptimiseAction::MakeDeliverable);
     }
-    if !state.is_optimised() {
+    if !with_technique {
         return;
     }
     let now = TECHNIQUES.iter().find(|(of, _)| *of == state.leaves.technique).map_or("", |(_, name)| name);
-    let choice = ui.menu_button(RichText::new(now).small(), |ui| {
+    let choice = ui.menu_button(RichText::new(format!("by {now}")).small(), |ui| {
         for (technique, name) in TECHNIQUES {
             if ui.selectable_label(technique == state.leaves.technique, name).clicked() {
                 push(OptimiseAction::SetTechnique(technique));

@@ -44,8 +44,14 @@ pub fn rows(ui: &mut Ui, state: &State, stages: &Stages) {
     }
     if let Some(delivery) = state.delivery() {
         ui.add_space(3.0);
-        let text = RichText::new(delivery.of.words()).small();
-        ui.add(Label::new(text).wrap());
+        let f = &delivery.of.figures;
+        let per_gy = delivery.of.mu_per_gy.map_or_else(String::new, |mu| format!(" ({mu:.0} MU/Gy)"));
+        let text = format!(
+            "{:.1} MU{per_gy}, beam on {:.0} s, complexity {:.2}, mean gap {:.1} mm",
+            f.mu, f.beam_on_s, f.complexity, f.mean_gap_mm
+        );
+        let line = ui.add(Label::new(RichText::new(text).small()).truncate());
+        line.on_hover_text(delivery.of.words());
         if let Some(remark) = &delivery.of.remark {
             ui.add(Label::new(RichText::new(remark).small().color(theme::of(ui).warning)).wrap());
         }
