@@ -46,7 +46,7 @@ pub struct Beam {
     pub fluence_limits: Vec<FluenceLimit>,
     /// The map that the leaves were cut from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut_from: Option<CutFrom>,
+    pub cut_from: Option<Box<CutFrom>>,
     /// At least one; the last has `meterset_weight` 1 (a static beam has one, of weight 1).
     pub control_points: Vec<ControlPoint>,
     /// An imaging or setup field: shown, never delivered, never missing from a sum.

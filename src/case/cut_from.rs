@@ -38,7 +38,8 @@ impl Beam {
     /// The beam with the map that its leaves were cut from in their place; as it is where there is none.
     #[must_use]
     pub fn uncut(&self) -> Self {
-        let Some(CutFrom { map, mu, limits }) = self.cut_from.clone().filter(|_| self.is_cut()) else {
+        let Some(CutFrom { map, mu, limits }) = self.cut_from.as_deref().cloned().filter(|_| self.is_cut())
+        else {
             return self.clone();
         };
         let mut start = self.start().cloned();

@@ -558,7 +558,7 @@ mod tests {
         // Leaves that are cut from the maps change none of them.
         let maps = h.case().plans[0].beams[0].clone();
         let from = crate::CutFrom { map: map(0.7), mu: maps.mu, limits: Vec::new() };
-        let leaves = Beam { fluence: None, cut_from: Some(from), ..maps.clone() };
+        let leaves = Beam { fluence: None, cut_from: Some(Box::new(from)), ..maps.clone() };
         h.apply(Edit::SetLeaves { plan: 0, beams: vec![leaves] }, None).unwrap();
         assert_eq!(h.names().last(), Some(&"Make plan Q deliverable"));
         assert_eq!(h.case().plans[0].uncut().beams[0], maps);

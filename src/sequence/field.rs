@@ -153,11 +153,11 @@ impl<'a> Field<'a> {
             mlc: Some(Mlc { axis: self.map.axis, boundaries_mm: self.leaf_sides_mm.to_vec() }),
             fluence: None,
             fluence_limits: Vec::new(),
-            cut_from: Some(CutFrom {
+            cut_from: Some(Box::new(CutFrom {
                 map: self.map.clone(),
                 mu: self.beam.mu,
                 limits: self.beam.fluence_limits.clone(),
-            }),
+            })),
             control_points: points.iter().enumerate().map(point).collect(),
             ..self.beam.clone()
         }

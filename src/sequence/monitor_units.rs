@@ -94,7 +94,7 @@ mod tests {
         };
         let jaws = Jaws::symmetric(40.0, 40.0);
         let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, jaws, 150.0);
-        beam.cut_from = Some(CutFrom { map, mu: 100.0, limits: Vec::new() });
+        beam.cut_from = Some(Box::new(CutFrom { map, mu: 100.0, limits: Vec::new() }));
         let mut plan = Plan::new("P", "generic-6mv");
         (plan.prescription_gy, plan.fractions, plan.beams) = (Some(60.0), 30, vec![beam]);
         assert!((modulation_factor(&plan).unwrap() - 2.0).abs() < 1e-12);
