@@ -5,10 +5,10 @@ use super::beamlets::BeamletError;
 use super::columns::{ColumnError, Columns};
 use super::objective::Objective;
 use super::optimiser::{Optimiser, Progress, Snapshot};
-use super::refine::{Extent, RefinedLeaves, refine};
+use super::refine::RefinedLeaves;
 use super::rows::{Rows, RowsError};
 use super::setup::Inputs;
-use case::{Beam, Plan};
+use case::Plan;
 use engine::JobControl;
 use engine::cccs::DoseError;
 use geometry::GridError;
@@ -104,8 +104,7 @@ pub fn optimise(
         Some(sectors) => sectors.leaves(inputs, &optimiser, technique, control, tell),
         None => {
             let cut = sequence_plan(&optimiser.with_maps(&optimiser.fluences), technique)?;
-            let fields_of = |beam: &Beam| optimiser.places_of(&|number| number == beam.number);
-            refine(&optimiser, &cut.plan, &fields_of, Extent::WHOLE, control, tell)
+            optimiser.refined(&cut.plan, control, tell)
         }
     });
     let leaves = leaves.transpose()?;

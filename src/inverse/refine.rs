@@ -14,7 +14,7 @@ use super::setup::{CORRECTION, Setup};
 use super::solve::{Bounds, solve};
 use super::tails::{between, move_tails};
 use case::{Beam, Plan};
-use engine::JobControl;
+use engine::{Compute, JobControl};
 use sequence::broken_limit;
 
 /// Extent of a refinement.
@@ -27,12 +27,16 @@ pub struct Extent {
 }
 
 impl Extent {
-    pub const WHOLE: Self = Self { passes: 20, from_fields: false };
     /// Enough to tell beginnings apart.
     pub const BEGINNING: Self = Self { passes: 2, from_fields: true };
     pub const FROM_FIELDS: Self = Self { passes: 12, from_fields: true };
     /// Arcs as they turn, after the most has been done from the angles of their fields.
     pub const LAST: Self = Self { passes: 4, from_fields: false };
+
+    /// All that is worth its time on a device: the first passes gain the most, and on the CPU each takes seconds.
+    pub fn whole(device: &Compute) -> Self {
+        Self { passes: if matches!(device, Compute::Cuda(_)) { 20 } else { 6 }, from_fields: false }
+    }
 }
 
 /// Evaluations of a pass.
@@ -136,6 +140,22 @@ pub fn refine(
         objective: if is_better { objective } else { [objective[0]; 2] },
         passes,
     })
+}
+
+impl Optimiser {
+    /// Leaves that deliver the maps of this optimiser, which is at rest, refined; beams have the numbers of its fields.
+    ///
+    /// # Errors
+    /// [`OptimiseError`].
+    pub fn refined(
+        &self,
+        leaves: &Plan,
+        control: &JobControl,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<RefinedLeaves, OptimiseError> {
+        let fields_of = |beam: &Beam| self.places_of(&|number| number == beam.number);
+        refine(self, leaves, &fields_of, Extent::whole(&self.setup.device), control, tell)
+    }
 }
 
 /// A plan whose arcs deliver from the angles of their fields.

@@ -43,7 +43,7 @@ pub use machine::MachineOf;
 pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs};
 pub use node::{Node, Standing};
 pub use optimise::{
-    BEAMLET_MM, LeavesJob, LiveOptimiser, OptimiseJob, OptimiseQuery, OptimisedPlan, Optimum, OtherShares,
+    BEAMLET_MM, Leaves, LeavesJob, LiveOptimiser, OptimiseJob, OptimiseQuery, OptimisedPlan, Optimum, OtherShares,
     Step, cut_into_leaves, is_target, optimise_plan,
 };
 pub use patient::{Densities, MaskOf};

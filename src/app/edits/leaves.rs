@@ -34,9 +34,13 @@ impl Requests<'_> {
             let name = now.beams.iter().find(|beam| beam.number == leaves.number);
             Beam { name: name.map_or_else(|| leaves.name.clone(), |beam| beam.name.clone()), ..leaves }
         };
-        let beams = answer.leaves.beams.into_iter().map(|cut| named(cut.beam)).collect();
+        let beams = answer.leaves.cut.beams.into_iter().map(|cut| named(cut.beam)).collect();
         if let Err(why) = state.history.apply(Edit::SetLeaves { plan: index, beams }, cut.step) {
             state.notices.add(NoticeKind::Error, format!("The leaves are not used: {why}."));
+        }
+        if !answer.leaves.are_refined {
+            let text = "The leaves are as cut from the maps: optimise the plan, and they are refined on their true dose.";
+            state.notices.add(NoticeKind::Info, text.to_owned());
         }
         if index == state.plan {
             state.take_as_answered();

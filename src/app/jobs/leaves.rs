@@ -4,8 +4,7 @@ use super::{Answer, Requests};
 use crate::state::leaves::{Cut, Follow};
 use crate::state::slot::Slot;
 use engine::JobControl;
-use results::{LeavesJob, cut_into_leaves};
-use sequence::SequencedPlan;
+use results::{Leaves, LeavesJob, cut_into_leaves};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use worker::{Lane, Task};
@@ -17,7 +16,7 @@ const REST: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct LeavesAnswer {
     pub cut: u64,
-    pub leaves: SequencedPlan,
+    pub leaves: Leaves,
 }
 
 impl Requests<'_> {
@@ -48,8 +47,6 @@ impl Requests<'_> {
         let Some(of) = state.history.case().plans.get(plan).cloned() else { return };
         state.leaves.cuts += 1;
         let number = state.leaves.cuts;
-        // The dose of a plan that is normalised is computed first, where devices are.
-        let lane = if of.normalisation.is_some() { Lane::Device } else { Lane::Host };
         let job = LeavesJob {
             case: state.case().clone(),
             plan: Arc::clone(&of),
@@ -57,13 +54,14 @@ impl Requests<'_> {
             technique: state.leaves.technique,
         };
         let graph = Arc::clone(state.results.nodes.graph());
+        let place = Arc::clone(&state.optimise.place);
         let name = format!("Leaves of plan {}", of.name);
         state.leaves.cut = Some(Cut { number, plan: (plan, of), step });
         let work = move |control: &JobControl| {
-            let leaves = cut_into_leaves(&job, &graph, control)?;
+            let leaves = cut_into_leaves(&job, &place, &graph, control)?;
             Ok::<_, results::Failure>(Answer::Leaves(Box::new(LeavesAnswer { cut: number, leaves })))
         };
-        self.worker.submit(Slot::Leaves, Task::new(name, work).on(lane));
+        self.worker.submit(Slot::Leaves, Task::new(name, work).on(Lane::Device));
     }
 
     /// Ends a cut, or leaves that were to follow. Whether the cut was asked for by itself: it is then the last that was done.

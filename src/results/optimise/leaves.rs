@@ -5,11 +5,12 @@ use super::super::graph::{Failure, Graph};
 use super::super::inputs::Settings;
 use super::super::patient::Densities;
 use super::super::plan_dose::DoseOfPlan;
+use super::live::LiveOptimiser;
 use analysis::{is_computed, no_beams};
 use case::{Case, Plan};
 use engine::JobControl;
 use sequence::{SequencedPlan, Technique, check_machines, sequence_plan_while};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Request for the leaves of a plan of a case.
 #[derive(Clone, Debug)]
@@ -20,15 +21,25 @@ pub struct LeavesJob {
     pub technique: Technique,
 }
 
-/// Cuts the maps of a plan into leaves, with the monitor units of its normalisation. Leaves that were cut before are cut anew.
+/// Leaves of a plan.
+#[derive(Clone, Debug)]
+pub struct Leaves {
+    pub cut: SequencedPlan,
+    /// Whether they were refined on their true dose.
+    pub are_refined: bool,
+}
+
+/// Cuts the maps of a plan into leaves, with the monitor units of its normalisation, and refines them where `live` has come to rest with
+/// these maps. Leaves that were cut before are cut anew.
 ///
 /// # Errors
 /// [`Failure`] of the dose that the plan is normalised by; [`sequence::SequenceError`] in words.
 pub fn cut_into_leaves(
     job: &LeavesJob,
+    live: &Mutex<Option<LiveOptimiser>>,
     graph: &Graph,
     control: &JobControl,
-) -> Result<SequencedPlan, Failure> {
+) -> Result<Leaves, Failure> {
     let plan = Arc::new(job.plan.uncut());
     if let Some(fault) = plan.fault() {
         return Err(Failure::Here(fault.to_string()));
@@ -41,7 +52,16 @@ pub fn cut_into_leaves(
     plan.beams.iter_mut().for_each(|beam| beam.mu *= factor);
     let cut = sequence_plan_while(&plan, job.technique, &|| !control.is_cancelled());
     control.check()?;
-    cut.map_err(Failure::here)
+    let cut = cut.map_err(Failure::here)?;
+    let live = live.lock().unwrap_or_else(PoisonError::into_inner);
+    let refined = live.as_ref().and_then(|live| live.refined(&plan, &cut.plan, control)).transpose()?;
+    control.check()?;
+    Ok(match refined {
+        Some(leaves) => {
+            Leaves { cut: SequencedPlan::of(&plan, leaves.plan).map_err(Failure::here)?, are_refined: true }
+        }
+        None => Leaves { cut, are_refined: false },
+    })
 }
 
 /// Factor of the plan's normalisation on all monitor units.

@@ -8,7 +8,7 @@ use analysis::Dvh;
 use case::{Beam, Plan};
 use engine::JobControl;
 use engine::cccs::dose_grid;
-use inverse::{Inputs, OptimiseError, Optimiser, Progress, Snapshot, Watch};
+use inverse::{Inputs, OptimiseError, Optimiser, Progress, RefinedLeaves, Snapshot, Watch};
 use std::sync::Arc;
 
 /// Rows of all organs together; each of many gets fewer than one of few.
@@ -119,6 +119,25 @@ impl LiveOptimiser {
     /// [`Failure`] of the solver.
     pub fn over_least(&self) -> Result<f64, Failure> {
         self.optimiser.over_least().map_err(failure)
+    }
+
+    /// Leaves that were cut from the maps of a plan, refined; `None` where these are not the maps that this has come to rest with.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn refined(
+        &self,
+        maps: &Plan,
+        leaves: &Plan,
+        control: &JobControl,
+    ) -> Option<Result<RefinedLeaves, Failure>> {
+        let own = self.optimiser.is_at_rest().then(|| self.optimiser.snapshot()).flatten()?.plan;
+        let is_same = |beam: &Beam| {
+            let own = own.beams.iter().find(|own| own.number == beam.number);
+            own.is_some_and(|own| (&own.fluence, own.mu) == (&beam.fluence, beam.mu))
+        };
+        let are_same = maps.beams.iter().filter(|beam| beam.fluence.is_some()).all(is_same);
+        are_same.then(|| self.optimiser.refined(leaves, control, &mut |_| {}).map_err(failure))
     }
 
     fn answer(&self) -> Step {
