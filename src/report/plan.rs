@@ -31,7 +31,7 @@ pub struct PlanReport {
     /// Why nothing of the report is final, for every page; `None` for a final dose of the plan.
     pub reservation: Option<String>,
     pub beams: Vec<BeamFacts>,
-    /// How leaves deliver the plan, where all beams have them.
+    /// Delivery of the plan, where all beams have leaves.
     pub delivery: Option<PlanDelivery>,
     pub structures: Vec<PlanStructure>,
     pub goals: Vec<GoalRow>,
@@ -86,7 +86,7 @@ pub struct BeamFacts {
     /// Per fraction, as delivered: after normalisation, where that is known.
     pub mu: f64,
     pub is_normalised: bool,
-    /// Of a beam with leaves whose machine states its limits of delivery.
+    /// Figures of a beam with leaves whose machine states its limits of delivery.
     pub delivery: Option<DeliveryFigures>,
     /// Why the beam is not in the dose.
     pub left_out: Option<String>,

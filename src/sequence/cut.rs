@@ -147,7 +147,7 @@ pub fn sequence_plan(plan: &Plan, technique: Technique) -> Result<SequencedPlan,
 /// As [`sequence_plan`], as long as `goes_on` before each beam.
 ///
 /// # Errors
-/// Those of [`sequence_plan`]; [`SequenceError::Stopped`].
+/// Errors of [`sequence_plan`]; [`SequenceError::Stopped`].
 pub fn sequence_plan_while(
     plan: &Plan,
     technique: Technique,

@@ -1,4 +1,4 @@
-//! What is lost from the optimiser over its maps to leaves, and how these are delivered.
+//! Doses on the way from goals to leaves (of the optimiser, of its maps, of the leaves), and the figures of the delivery.
 
 use super::State;
 use super::results::{DISPLAYED, MAPS, Shown};
@@ -26,7 +26,7 @@ pub struct Stage {
 #[derive(Clone, Debug)]
 pub struct Stages {
     pub targets: Vec<String>,
-    /// Of the optimiser, of the fluence, of the leaves.
+    /// Doses of the optimiser, of the fluence, of the leaves.
     pub stages: [Stage; 3],
 }
 
@@ -129,7 +129,7 @@ impl State {
         (own == now).then_some(optimum)
     }
 
-    /// How the leaves of the displayed plan deliver it; `None` where a beam has none, or its machine no limits of delivery.
+    /// Delivery of the displayed plan; `None` where a beam has none, or its machine no limits of delivery.
     pub fn delivery(&self) -> Option<&Delivery> {
         self.leaves.delivery.as_ref()?.now.as_ref()
     }
@@ -159,7 +159,7 @@ impl State {
     }
 }
 
-/// How leaves deliver the displayed plan.
+/// Delivery of the displayed plan by its leaves.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     pub of: PlanDelivery,

@@ -171,7 +171,7 @@ fn beams(pen: &mut Pen, report: &PlanReport) {
     }
 }
 
-/// How leaves deliver the beams: a row for each, and one for the plan.
+/// Delivery by leaves: a row for each beam, and one for the plan.
 fn delivery(pen: &mut Pen, report: &PlanReport) {
     let Some(PlanDelivery { figures, mu_per_gy, remark }) = &report.delivery else { return };
     let small = Type { size: 7.5, ..PLAIN };

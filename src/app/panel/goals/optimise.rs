@@ -8,7 +8,7 @@ use analysis::GoalRow;
 use case::Goal;
 use egui::{Button, Label, Rect, RichText, Slider, Ui, pos2, vec2};
 
-/// The buttons of the optimisation beside the DVHs, without the technique of delivery.
+/// The buttons of the optimisation beside the DVHs, where the choice of axes needs the room: delivery of maps only, by the technique chosen.
 pub fn in_little_room(ui: &mut Ui, state: &State, commands: &mut Commands) {
     buttons(ui, state, false, commands);
 }
@@ -27,7 +27,9 @@ fn buttons(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
         if start.on_disabled_hover_text(why).clicked() {
             commands.push(Command::Optimise(OptimiseAction::Start));
         }
-        deliver(ui, state, with_technique, commands);
+        if with_technique || state.plan().is_some_and(|plan| plan.has_maps()) {
+            deliver(ui, state, with_technique, commands);
+        }
         if let Some(before) = state.plan_before_maps() {
             let compare = ui.add(Button::new(RichText::new("Compare with before").small()));
             let has_maps = before.beams.iter().any(|beam| beam.fluence.is_some());

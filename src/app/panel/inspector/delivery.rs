@@ -1,4 +1,4 @@
-//! How the leaves of a plan deliver it.
+//! Delivery of a plan by its leaves.
 
 use super::{field, fields};
 use crate::panel::section;

@@ -17,9 +17,10 @@ pub(super) struct MapsState {
 }
 
 impl State {
-    /// Lists the dose of the maps, where the displayed plan has leaves of them.
+    /// Lists the dose of the maps, where the displayed plan has leaves of them and both are shown side by side.
     pub(super) fn note_maps(&mut self) {
-        let plan = self.plan().filter(|plan| self.workspace == Workspace::Plan && plan.is_cut()).cloned();
+        let is_shown = self.workspace == Workspace::Plan && self.leaves.shows_stages;
+        let plan = self.plan().filter(|plan| is_shown && plan.is_cut()).cloned();
         let of = std::mem::take(&mut self.results.maps).plans;
         self.results.maps.plans = plan.map(|plan| match of {
             Some([leaves, maps]) if Arc::ptr_eq(&leaves, &plan) => [leaves, maps],
