@@ -275,10 +275,10 @@ impl GammaHistogram {
     }
 }
 
-/// The stricter criterion reported beside one: 3 %/2 mm where that is stricter, then 2 %/2 mm, then 1 %/1 mm,
-/// then half of both.
+/// The stricter criterion reported beside one: 3 %/2 mm where that is stricter, then 2 %/1 mm (AAPM TG-218, section 8, names it
+/// beside 3 %/2 mm), then 1 %/1 mm, then half of both.
 pub fn stricter(than: Criterion) -> Criterion {
-    let named = [(3.0, 2.0), (2.0, 2.0), (1.0, 1.0)].map(|(dose_percent, dta_mm)| Criterion {
+    let named = [(3.0, 2.0), (2.0, 1.0), (1.0, 1.0)].map(|(dose_percent, dta_mm)| Criterion {
         dose_percent,
         dta_mm,
         local: than.local,
@@ -439,8 +439,8 @@ mod tests {
             (c.dose_percent, c.dta_mm)
         };
         assert_eq!(next(3.0, 3.0), (3.0, 2.0));
-        assert_eq!(next(3.0, 2.0), (2.0, 2.0));
-        assert_eq!(next(2.0, 2.0), (1.0, 1.0));
+        assert_eq!(next(3.0, 2.0), (2.0, 1.0));
+        assert_eq!(next(2.0, 2.0), (2.0, 1.0));
         assert_eq!(next(2.0, 1.0), (1.0, 1.0));
         assert_eq!(next(1.0, 1.0), (0.5, 0.5));
     }

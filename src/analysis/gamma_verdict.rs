@@ -9,8 +9,10 @@ use engine::gamma::{Counts, Criterion};
 /// Universal tolerance and action limits of TG-218 for the pass rate, percent.
 const TOLERANCE_PERCENT: f64 = 95.0;
 const ACTION_PERCENT: f64 = 90.0;
-const CRITERION: Criterion = Criterion { dose_percent: 3.0, dta_mm: 2.0, local: false };
-const THRESHOLD_PERCENT: f64 = 10.0;
+/// The criterion of those limits; window, verb and second check start from it.
+pub const CRITERION: Criterion = Criterion { dose_percent: 3.0, dta_mm: 2.0, local: false };
+/// Least reference dose analysed under those limits, percent of the normalisation.
+pub const THRESHOLD_PERCENT: f64 = 10.0;
 /// Greatest share of points without gamma at which the others stand for the dose. Chosen.
 pub const MOST_UNJUDGED_PERCENT: f64 = 5.0;
 /// A normalisation beyond this part of the near-maximum loosens the criterion; TG-218 asks for a dose of at least 90 % of the

@@ -66,7 +66,8 @@ pub use gamma_report::{
     CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter,
 };
 pub use gamma_verdict::{
-    GammaVerdict, Judged, MOST_UNJUDGED_PERCENT, digits_apart, loosened, not_final, rate_text,
+    CRITERION as TG_218_CRITERION, GammaVerdict, Judged, MOST_UNJUDGED_PERCENT,
+    THRESHOLD_PERCENT as TG_218_THRESHOLD_PERCENT, digits_apart, loosened, not_final, rate_text,
 };
 pub use given::{DensityOverrides, GivenError, given_words, why_bolus_stays};
 pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard, unsettled};

@@ -3,7 +3,7 @@
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput, doses};
-use analysis::{GammaReport, not_final, stricter};
+use analysis::{GammaReport, TG_218_CRITERION, TG_218_THRESHOLD_PERCENT, not_final, stricter};
 use anyhow::{Context as _, anyhow, bail};
 use case::{Case, Dose, Remark, Structure};
 use engine::gamma::{Criterion, Dims, GammaMap, GammaRequest, Normalisation, Subset, Surface};
@@ -25,10 +25,11 @@ use std::sync::Arc;
 reaches the threshold is looked for in EVAL, which stays on its own grid and is interpolated linearly between its voxels: the \
 distance to that surface is exact, not sampled. A voxel passes at gamma of at most 1; voxels of REF outside EVAL are counted \
 as not judged and neither pass nor fail. A stricter second criterion is reported beside the one asked for. A verdict by the \
-limits of AAPM TG-218 is given of a measured REF (--measured) at 3 %/2 mm, global, from 10 % on. What --out ends in \
+limits of AAPM TG-218 is given of a measured REF (--measured) at 3 %/2 mm, global, from 10 % on: where nothing else is \
+asked for, as in the window. What --out ends in \
 decides what is written: .mha gamma on the grid of REF, NaN where nothing was evaluated; .csv every point; .json the report.\n\n\
 Examples:\n  \
-beamsight gamma measured.mha computed.mha --measured --dta 2\n  \
+beamsight gamma measured.mha computed.mha --measured\n  \
 beamsight gamma RD.1.dcm RD.2.dcm --dose 2 --dta 2 --threshold 10 --out gamma.mha\n  \
 beamsight gamma a.mha b.mha --local --norm 50 --max-gamma 2 --json --out gamma.csv\n  \
 beamsight gamma a.dcm b.dcm --structure PTV --case ~/ct/patient-7 --norm rx"
@@ -43,11 +44,11 @@ pub struct Args {
     evaluated: PathBuf,
 
     /// Dose difference, percent
-    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = words::positive)]
+    #[arg(long, value_name = "PERCENT", default_value_t = TG_218_CRITERION.dose_percent, value_parser = words::positive)]
     dose: f64,
 
     /// Distance to agreement, mm
-    #[arg(long, value_name = "MM", default_value = "3", value_parser = words::positive)]
+    #[arg(long, value_name = "MM", default_value_t = TG_218_CRITERION.dta_mm, value_parser = words::positive)]
     dta: f64,
 
     /// The dose difference is of the reference dose at each voxel, not of the normalisation
@@ -55,7 +56,7 @@ pub struct Args {
     local: bool,
 
     /// Least reference dose analysed, percent of the normalisation
-    #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value_t = TG_218_THRESHOLD_PERCENT, value_parser = percent)]
     threshold: f64,
 
     /// Dose that is 100 %: near-max (D2% of the voxels of REF above half), max (of REF), rx (the prescription of

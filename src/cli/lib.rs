@@ -6,6 +6,7 @@
 mod batch;
 mod bench;
 mod check;
+mod completions;
 mod demo;
 mod dose;
 mod doses;
@@ -16,6 +17,8 @@ mod find;
 mod gamma;
 mod info;
 mod machine;
+mod manual;
+mod misspelt;
 mod optimise;
 mod outputs;
 mod path;
@@ -33,7 +36,6 @@ mod words;
 mod xrays;
 
 use case::Pose;
-use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use engine::DeviceChoice;
 use engine::drr::Region;
@@ -137,6 +139,10 @@ enum Verb {
     Selftest(selftest::Args),
     /// Time a job on a device, beside the papers' figures
     Bench(bench::Args),
+    /// Print a script with which a shell completes verbs and options
+    Completions(completions::Args),
+    /// Write the manual pages
+    Manual(manual::Args),
 }
 
 /// Why a run ends without a result.
@@ -174,7 +180,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
-            if let Some(message) = no_verb(&words, &error) {
+            if let Some(message) = misspelt::no_verb(&words, &error) {
                 tell(&format!("error: {message}"));
                 return ExitCode::from(2);
             }
@@ -267,6 +273,8 @@ fn carry_out(cli: Cli) -> Result<Option<VerbOutput>, Failure> {
         Some(Verb::Job(args)) => batch::job::run(&args, common.device),
         Some(Verb::Selftest(args)) => selftest::run(&args, common.device),
         Some(Verb::Bench(args)) => bench::run(&args, common.device),
+        Some(Verb::Completions(args)) => completions::run(&args),
+        Some(Verb::Manual(args)) => manual::run(&args),
         None => return window::run(cli.case, cli.out, cli.output, common.device),
     }
     .map(Some)
@@ -304,26 +312,6 @@ fn print_line(line: &str) {
 /// Prints a line for people; text from files must not control their terminal.
 fn tell(line: &str) {
     eprintln!("{}", plain_lines(line));
-}
-
-/// The error of two arguments of which the first is no verb. The parser would report subcommands.
-fn no_verb(words: &[OsString], error: &clap::Error) -> Option<String> {
-    if error.kind() != ErrorKind::ArgumentConflict {
-        return None;
-    }
-    let is_option = |word: &OsString| word.to_string_lossy().starts_with('-');
-    let with_value = |word: &OsString| word == "--device" || word == "--out";
-    let first = (1..words.len()).find(|&n| !is_option(&words[n]) && !with_value(&words[n - 1]))?;
-    let first = words[first].to_string_lossy();
-    let verbs: Vec<String> = Cli::command()
-        .get_subcommands()
-        .filter(|verb| !verb.is_hide_set())
-        .map(|verb| verb.get_name().to_owned())
-        .collect();
-    Some(format!(
-        "there is no verb '{first}': the verbs are {}; or name a single CASE to open it in the window",
-        verbs.join(", ")
-    ))
 }
 
 /// An error and its causes in one line without repetition: messages here often quote their source already.

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Every object leaves as it is in its file, in its own transfer syntax; what the other system does not take \
-is named, and the exit code is then 1. It is asked first whether it is there (C-ECHO). Ctrl-C aborts the association in order. \
+is named, and the exit code is then 1; so are files that hold no object and are passed over, without that. It is asked first whether it is there (C-ECHO). Ctrl-C aborts the association in order. \
 There is no TLS, and no storage commitment: that an object was taken is all that is known.\n\n\
 Examples:\n  \
 beamsight send chest --to pacs:104 --called PACS\n  \
@@ -71,6 +71,9 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     if failed { Err(Failure::Checks(answer)) } else { Ok(answer) }
 }
 
+/// Files of a list that are named to people; one folder can hold thousands of pictures beside its objects.
+const MOST_NAMED: usize = 40;
+
 fn names(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
@@ -84,8 +87,11 @@ fn describe(sent: &Sent, found: &ToSend, there: &str, args: &Args) -> VerbOutput
         ("refused", &sent.refused),
     ];
     for (what, list) in lists {
-        for unsent in list {
+        for unsent in list.iter().take(MOST_NAMED) {
             let _ = writeln!(text, "  {what}: {}: {}", unsent.file, unsent.why);
+        }
+        if list.len() > MOST_NAMED {
+            let _ = writeln!(text, "  {what}: {} more, all in the answer of --json", list.len() - MOST_NAMED);
         }
     }
     if let Some(error) = &sent.broken {
@@ -95,6 +101,9 @@ fn describe(sent: &Sent, found: &ToSend, there: &str, args: &Args) -> VerbOutput
     let _ = write!(text, "{} of {} objects sent to {there}", sent.sent, found.objects.len() + faulty);
     if refused + faulty > 0 {
         let _ = write!(text, "; {refused} refused, {faulty} could not be read");
+    }
+    if !found.passed_over.is_empty() {
+        let _ = write!(text, "; {} passed over", found.passed_over.len());
     }
     let json = json!({
         "to": args.to,

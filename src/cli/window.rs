@@ -2,8 +2,7 @@
 
 use super::outputs::{OutputArgs, Outputs};
 use super::render::{PATIENCE, write_png};
-use super::words;
-use super::{Failure, VerbOutput};
+use super::{Failure, VerbOutput, misspelt, words};
 use analysis::{BodyChoice, DEFAULT_GRID_MM, PlanFigures};
 use anyhow::{Context as _, anyhow};
 use app::render::offscreen::OffscreenError;
@@ -39,6 +38,9 @@ pub fn run(
     let named = case.is_some();
     let case: CaseWord =
         case.as_deref().unwrap_or(DEFAULT_CASE).parse().map_err(|e| Failure::Words(format!("{e}")))?;
+    if let Some(message) = misspelt::neither(&case) {
+        return Err(Failure::Words(message));
+    }
     if has_display() {
         let state_folder = state_folder();
         // Users with recent cases are shown those.

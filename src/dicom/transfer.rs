@@ -105,12 +105,12 @@ pub struct ToSend {
     pub objects: Vec<Transferable>,
     /// DICOM files that cannot be sent.
     pub faulty: Vec<Unsent>,
-    /// Paths that hold no object: links that leave the folder, directories of files.
+    /// Paths that hold no object: links that leave the folder, directories of files, files of other formats.
     pub passed_over: Vec<Unsent>,
 }
 
-/// The objects under paths (folders are searched with their subfolders), each file once. Files that are not DICOM are passed
-/// over, except where they are named themselves.
+/// The objects under paths (folders are searched with their subfolders), each file once. Files of other formats are
+/// passed over, except where they are named themselves.
 ///
 /// # Errors
 /// Paths that cannot be read; [`DicomError::Cancelled`].
@@ -132,7 +132,9 @@ pub fn transferables(paths: &[PathBuf], progress: Progress) -> Result<ToSend, Di
         match read(path) {
             Ok(Some(object)) => all.objects.push(object),
             Ok(None) => all.passed_over.push(Unsent { file, why: "it is a directory of files".to_owned() }),
-            Err(DicomError::NotDicom { .. }) if !paths.contains(path) => {}
+            Err(DicomError::NotDicom { .. }) if !paths.contains(path) => {
+                all.passed_over.push(Unsent { file, why: "it is not a DICOM file".to_owned() });
+            }
             Err(error) => all.faulty.push(Unsent { file, why: error.to_string() }),
         }
     }

@@ -5,7 +5,7 @@ use super::graph::{Access, Failure, Grade, Query};
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
-use analysis::{Cluster, CriterionReport, GammaFigures, clusters, unit_remark};
+use analysis::{Cluster, CriterionReport, GammaFigures, TG_218_THRESHOLD_PERCENT, clusters, unit_remark};
 use case::Receipt;
 use engine::gamma::{
     Counts, Criterion, Dims, GammaRequest, GammaResult, Normalisation, Subset, Surface, gamma, near_maximum,
@@ -62,7 +62,7 @@ impl GammaOfPair {
             evaluated,
             criteria,
             normalisation: Normalisation::NearMaximum,
-            threshold_percent: 10.0,
+            threshold_percent: TG_218_THRESHOLD_PERCENT,
             max_gamma: Some(MOST_GAMMA),
             dims: Dims::default(),
             region: None,

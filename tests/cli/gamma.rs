@@ -162,3 +162,18 @@ fn inside_a_structure_of_a_case() {
     refused(&["gamma", text(&a), text(&b), "--case", "demo:water", "--structure", "Nose"], &["Nose", "PTV"]);
     fs::remove_dir_all(folder).unwrap();
 }
+
+/// The window starts from the criteria of the verb: a session of a fresh window and a call without options judge alike.
+#[test]
+fn the_window_and_the_verb_have_one_default() {
+    let folder = scratch("gamma-default");
+    let a = write(&folder, "a.mha", &grid(DVec3::splat(-10.0), [8; 3]), |_| 50.0);
+    let json = json_of(&beamsight(&["gamma", text(&a), text(&a), "--json"]));
+    let window = beamsight::app::state::compare::GammaSettings::default();
+    let words: Vec<String> =
+        window.criteria().iter().map(|c| format!("{} %/{} mm global", c.dose_percent, c.dta_mm)).collect();
+    assert_eq!(words, ["3 %/2 mm global", "2 %/1 mm global"], "AAPM TG-218, section 8");
+    assert_eq!([&json["criterion"], &json["stricter"]["criterion"]], [&words[0], &words[1]]);
+    assert_eq!(json["threshold_percent"], window.threshold_percent);
+    std::fs::remove_dir_all(folder).unwrap();
+}

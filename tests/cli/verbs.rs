@@ -28,7 +28,10 @@ fn help_reads_well_and_every_verb_has_examples() {
     for verb in verbs {
         let help = beamsight(&[verb, "--help"]);
         let text = String::from_utf8_lossy(&help.stdout).into_owned();
-        assert!(text.contains("Examples:") && text.contains(&format!("beamsight {verb}")), "{verb}:\n{text}");
+        let examples = text.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{verb}:\n{text}")).1;
+        // Nothing but examples follows, at least two of them of the verb.
+        assert!(examples.lines().all(|line| line.starts_with("  beamsight ")), "{verb}:\n{text}");
+        assert!(examples.matches(&format!("  beamsight {verb}")).count() >= 2, "{verb}:\n{text}");
         assert!(text.contains("--json") && text.contains("--device"), "{verb}:\n{text}");
     }
 }
@@ -64,6 +67,67 @@ fn wrong_words_exit_with_2() {
         assert_eq!(output.status.code(), Some(2), "{command}: {message}");
         assert!(message.starts_with("error:") && output.stdout.is_empty(), "{command}: {message}");
     }
+}
+
+/// A mistyped verb is no case: nothing is opened, computed or drawn.
+#[test]
+fn a_mistyped_verb_names_the_near_one_and_draws_nothing() {
+    let folder = scratch("mistyped");
+    for (typed, said) in [
+        (&["dsoe"][..], "did you mean 'dose'?"),
+        (&["dsoe", "demo:water"], "there is no verb 'dsoe': did you mean 'dose'?"),
+        (&["gama", "--out", "shot.png"], "did you mean 'gamma'?"),
+        (&["patient-7"], "the verbs are info, demo"),
+    ] {
+        let output = command(typed).current_dir(&folder).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{typed:?}: {message}");
+        assert!(message.starts_with("error: ") && message.contains(said), "{typed:?}: {message}");
+    }
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Each shell's own parser takes the script, where it is installed.
+#[test]
+fn shells_complete_every_verb() {
+    let folder = scratch("completions");
+    for shell in ["bash", "zsh", "fish"] {
+        let output = beamsight(&["completions", shell]);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let script = String::from_utf8(output.stdout).unwrap();
+        for word in ["optimise", "gamma", "--threshold", "completions"] {
+            let option = if shell == "fish" { word.trim_start_matches('-') } else { word };
+            assert!(script.contains(option), "{shell}: {word}");
+        }
+        assert_eq!(json_of(&beamsight(&["completions", shell, "--json"]))["shell"], shell);
+        let path = folder.join(shell);
+        std::fs::write(&path, script).unwrap();
+        if let Ok(parsed) = std::process::Command::new(shell).arg("-n").arg(&path).output() {
+            assert!(parsed.status.success(), "{shell}: {}", String::from_utf8_lossy(&parsed.stderr));
+        }
+    }
+    assert_eq!(words("completions tcsh").status.code(), Some(2));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn the_manual_has_a_page_of_every_verb() {
+    let folder = scratch("manual");
+    let out = folder.join("man1");
+    let written = json_of(&beamsight(&["manual", "--out", text(&out), "--json"]));
+    let page = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    for (name, said) in [
+        ("beamsight.1", "Not for clinical use"),
+        ("beamsight-gamma.1", "Dose difference, percent"),
+        ("beamsight-machine-fit.1", "beamsight machine fit"),
+    ] {
+        assert!(page(name).starts_with(".ie") && page(name).contains(said), "{name}: {}", page(name));
+    }
+    assert_eq!(written["files"].as_array().unwrap().len(), std::fs::read_dir(&out).unwrap().count());
+    assert!(!out.join("beamsight-job.1").exists(), "a hidden verb");
+    assert_eq!(beamsight(&["manual", "--out", text(&out)]).status.code(), Some(1), "nothing is replaced");
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// A number out of range, also one with a sign, is refused with a message before anything is opened.

@@ -112,12 +112,17 @@ fn what_cannot_be_sent_is_exit_1_and_named() {
     let (study, served) = (study("partly"), Served::new("partly-inbox"));
     let bytes = std::fs::read(study.0.join("CT1.dcm")).unwrap();
     std::fs::write(study.0.join("cut.dcm"), &bytes[..bytes.len() / 2]).unwrap();
+    std::fs::write(study.0.join("notes.txt"), "of another format").unwrap();
     let to = served.address.to_string();
     let words = ["send", study.0.to_str().unwrap(), "--to", &to, "--called", "BEAMSIGHT", "--json"];
     let output = beamsight(&words).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let answer = json_of(&output);
     assert_eq!((&answer["sent"], &answer["faulty"][0]["file"]), (&Value::from(5), &Value::from("cut.dcm")));
+    assert_eq!(answer["passed_over"][0]["file"], "notes.txt");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("passed over: notes.txt: it is not a DICOM file"), "{told}");
+    assert!(told.contains("5 of 6 objects sent") && told.contains("1 passed over"), "{told}");
     served.event(1);
     assert_eq!(files(&served.folder.0).len(), 5);
 }

@@ -2,7 +2,7 @@
 
 use super::ViewKind;
 use crate::render::Isolines;
-use analysis::{DifferenceDisplay, Side};
+use analysis::{DifferenceDisplay, Side, TG_218_CRITERION, TG_218_THRESHOLD_PERCENT, stricter};
 use case::{Case, Goal};
 use engine::gamma::Criterion;
 use results::MOST_GAMMA;
@@ -107,17 +107,19 @@ pub struct GammaSettings {
 }
 
 impl Default for GammaSettings {
-    /// AAPM TG-218, section 8: 3 %/2 mm, global, threshold 10 %; as second criterion 2 %/1 mm.
+    /// As `beamsight gamma` has them: those of AAPM TG-218, and the stricter criterion beside.
     fn default() -> Self {
+        let Criterion { dose_percent, dta_mm, local } = TG_218_CRITERION;
+        let second = stricter(TG_218_CRITERION);
         Self {
-            dose_percent: 3.0,
-            dta_mm: 2.0,
-            local: false,
-            threshold_percent: 10.0,
+            dose_percent,
+            dta_mm,
+            local,
+            threshold_percent: TG_218_THRESHOLD_PERCENT,
             max_gamma: MOST_GAMMA,
             norm: GammaNorm::NearMaximum,
             b_is_reference: false,
-            second: Some([2.0, 1.0]),
+            second: Some([second.dose_percent, second.dta_mm]),
             signed: false,
             measured: false,
         }

@@ -260,6 +260,10 @@ fn send_all(call: &Call, what: &Path, stop: &AtomicBool, reports: &Reports) -> (
     }
     let whole = all + found.faulty.len();
     lines.push(format!("{} of {whole} objects sent to {} at {}.", sent.sent, call.called, call.to));
+    if let [first, more @ ..] = &found.passed_over[..] {
+        let others = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
+        lines.push(format!("Passed over: {}: {}{others}.", first.file, first.why));
+    }
     (is_failure, lines)
 }
 

@@ -1,0 +1,88 @@
+//! Words that are neither a verb nor a case.
+
+use super::Cli;
+use clap::CommandFactory as _;
+use clap::error::ErrorKind;
+use open::CaseWord;
+use std::ffi::OsString;
+
+/// Likeness by Jaro and Winkler from which a verb counts as meant; clap asks the same of its own suggestions.
+const LIKE: f64 = 0.7;
+
+/// The error of two arguments of which the first is no verb. The parser would report subcommands.
+pub fn no_verb(words: &[OsString], error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::ArgumentConflict {
+        return None;
+    }
+    let is_option = |word: &OsString| word.to_string_lossy().starts_with('-');
+    let with_value = |word: &OsString| word == "--device" || word == "--out";
+    let first = (1..words.len()).find(|&n| !is_option(&words[n]) && !with_value(&words[n - 1]))?;
+    let first = words[first].to_string_lossy();
+    Some(format!(
+        "there is no verb '{first}': {}",
+        instead_of(&first, "name a single CASE to open it in the window")
+    ))
+}
+
+/// The error of a single argument that is no verb and names no file or folder that is there.
+pub fn neither(case: &CaseWord) -> Option<String> {
+    let path = match case {
+        CaseWord::Dicom(path) | CaseWord::Mha(path) | CaseWord::Session(path) => path,
+        CaseWord::Demo(_) => return None,
+    };
+    // A link that leads nowhere is for the reader to name.
+    if path.symlink_metadata().is_ok() {
+        return None;
+    }
+    let word = case.to_string();
+    let known = "name a folder of DICOM files, a .mha volume, a session, or demo:thorax";
+    Some(format!("'{word}' is no verb and no file or folder that is there: {}", instead_of(&word, known)))
+}
+
+/// The verb that was meant, else all of them; and what else may be typed.
+fn instead_of(word: &str, or: &str) -> String {
+    let verbs = verbs();
+    let like = |verb: &&String| strsim::jaro_winkler(&word.to_lowercase(), verb);
+    match verbs.iter().max_by(|a, b| like(a).total_cmp(&like(b))).filter(|verb| like(verb) > LIKE) {
+        Some(verb) => format!("did you mean '{verb}'? Or {or}"),
+        None => format!("the verbs are {}; or {or}", verbs.join(", ")),
+    }
+}
+
+fn verbs() -> Vec<String> {
+    let command = Cli::command();
+    command
+        .get_subcommands()
+        .filter(|verb| !verb.is_hide_set())
+        .map(|verb| verb.get_name().to_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_near_verb_is_named() {
+        for (typed, meant) in [
+            ("dsoe", "dose"),
+            ("optimize", "optimise"),
+            ("regsiter", "register"),
+            ("gama", "gamma"),
+            ("Info", "info"),
+            ("recieve", "receive"),
+        ] {
+            assert!(instead_of(typed, "").starts_with(&format!("did you mean '{meant}'?")), "{typed}");
+        }
+        assert!(instead_of("patient-7", "").starts_with("the verbs are info, demo, path"));
+    }
+
+    /// Sound cases open, and what is there is for its reader to refuse.
+    #[test]
+    fn what_is_there_is_no_misspelt_verb() {
+        for word in ["demo:water", ".", "Cargo.toml"] {
+            assert_eq!(neither(&word.parse().unwrap()), None, "{word}");
+        }
+        assert!(neither(&"no/such/folder".parse().unwrap()).unwrap().contains("no file or folder"));
+    }
+}
