@@ -1,7 +1,9 @@
 //! Edits as values, with undo.
 
 use super::structure::is_same_name;
-use super::{Beam, Case, Dose, Goal, Plan, PlanFault, Steps, Structure, StructureFault};
+use super::{
+    Approval, ApprovalError, Beam, Case, Dose, Goal, Plan, PlanFault, Steps, Structure, StructureFault,
+};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -17,6 +19,11 @@ pub enum Edit {
     },
     RemovePlan {
         plan: usize,
+    },
+    /// Records a review or approval, or takes it back. No other edit passes an approved plan.
+    SetApproval {
+        plan: usize,
+        approval: Option<Approval>,
     },
     AddBeam {
         plan: usize,
@@ -72,6 +79,14 @@ pub enum EditError {
     NameTaken(String),
     #[error("another structure has the ROI number {0}")]
     NumberTaken(u32),
+    #[error("the plan '{plan}' is {by}. It is read-only: copy it, or take the approval back")]
+    Approved { plan: String, by: String },
+    #[error(
+        "the dose of the plan '{plan}' is made with the structure '{structure}', and the plan is {by}. Take the approval back first"
+    )]
+    InApprovedDose { structure: String, plan: String, by: String },
+    #[error(transparent)]
+    Approval(#[from] ApprovalError),
     #[error(transparent)]
     Plan(Box<PlanFault>),
     #[error(transparent)]
@@ -157,7 +172,12 @@ impl History {
         let began = self.steps.past().last().filter(|_| self.steps.goes_on(gesture));
         let name = edit.name(began.map_or(self.case(), |step| &step.case));
         let mut case = self.case().clone();
+        let is_record = matches!(edit, Edit::SetApproval { .. });
         case.change(edit)?;
+        if !is_record {
+            self.case().hold_approved(&case)?;
+            case.drop_records_of_changed(self.case());
+        }
         case.check_changes(self.case())?;
         self.steps.set(Step { case, name }, gesture);
         Ok(())
@@ -168,14 +188,30 @@ impl History {
         self.steps.gesture()
     }
 
-    /// Undoes the last step; `false` where the history is empty.
+    /// Why the last step cannot be undone though there is one: an approved plan would not be as it is.
+    pub fn undo_refusal(&self) -> Option<EditError> {
+        self.steps.past().last().and_then(|step| self.case().hold_approved(&step.case).err())
+    }
+
+    /// As [`Self::undo_refusal`], of the step that was undone last.
+    pub fn redo_refusal(&self) -> Option<EditError> {
+        self.steps.future().last().and_then(|step| self.case().hold_approved(&step.case).err())
+    }
+
+    /// Undoes the last step; `false` where the history is empty, or the step is refused.
     pub fn undo(&mut self) -> bool {
+        if self.undo_refusal().is_some() {
+            return false;
+        }
         let spent = self.steps.undo().map(|undone| undone.case.spent_number);
         spent.map(|number| self.reserve_number(number)).is_some()
     }
 
-    /// Redoes the last undone step; `false` where there is none.
+    /// Redoes the last undone step; `false` where there is none, or it is refused.
     pub fn redo(&mut self) -> bool {
+        if self.redo_refusal().is_some() {
+            return false;
+        }
         let spent = self.steps.redo().map(|before| before.case.spent_number);
         spent.map(|number| self.reserve_number(number)).is_some()
     }
@@ -210,6 +246,14 @@ impl Case {
                     return Err(EditError::NoPlan(plan));
                 }
                 self.plans.remove(plan);
+            }
+            Edit::SetApproval { plan, approval } => {
+                if let Some(Approval { stage, by, .. }) = &approval
+                    && by.trim().is_empty()
+                {
+                    return Err(ApprovalError::Nobody(*stage).into());
+                }
+                self.plan_mut(plan)?.approval = approval;
             }
             Edit::AddBeam { plan, beam } => self.plan_mut(plan)?.beams.push(beam),
             Edit::RemoveBeam { plan, beam } => {
@@ -397,201 +441,4 @@ impl Case {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Jaws, StructureSet};
-    use glam::DVec3;
-
-    fn beam(gantry: f64) -> Beam {
-        Beam::fixed("B", 1, gantry, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 100.0)
-    }
-
-    fn gantry(h: &History) -> f64 {
-        h.case().plans[0].beams[0].control_points[0].gantry_deg
-    }
-
-    #[test]
-    fn a_drag_undoes_as_one_step() {
-        let mut h = History::default();
-        h.apply(Edit::AddPlan(Plan::new("P", "generic-6mv")), None).unwrap();
-        h.apply(Edit::AddBeam { plan: 0, beam: beam(0.0) }, None).unwrap();
-        for degrees in 1..=5 {
-            h.apply(Edit::SetBeam { plan: 0, beam: 0, value: beam(f64::from(degrees)) }, Some(7)).unwrap();
-        }
-        assert_eq!(gantry(&h), 5.0);
-        assert!(h.undo());
-        assert_eq!(gantry(&h), 0.0);
-        assert!(h.redo());
-        assert_eq!(gantry(&h), 5.0);
-    }
-
-    /// A body chosen by number, for example, never becomes another structure.
-    #[test]
-    fn the_number_of_a_structure_that_is_gone_is_not_given_again() {
-        let structure = |number: u32| Structure {
-            name: format!("S{number}"),
-            number,
-            kind: crate::StructureKind::Other,
-            colour: crate::Rgb([0; 3]),
-            contours: crate::Contours::default(),
-            points_mm: Vec::new(),
-            density: None,
-        };
-        let structures = vec![structure(3), structure(7)];
-        let set = StructureSet { structures, ..StructureSet::default() };
-        let mut h = History::default();
-        let case = Case { structures: Arc::new(set), ..Case::default() };
-        h.apply(Edit::Load(Box::new(case)), None).unwrap();
-        h.apply(Edit::RemoveStructure { index: 1 }, None).unwrap();
-        assert_eq!(h.case().free_number(), 8);
-        h.apply(Edit::AddStructure(structure(8)), None).unwrap();
-        assert!(h.undo());
-        assert_eq!(h.case().free_number(), 9, "made, and undone");
-        assert!(h.undo());
-        assert_eq!(h.case().structures.by_number(7), Some(&structure(7)), "undone, it is back as it was");
-        assert_eq!(h.case().free_number(), 9);
-        assert!(h.redo() && h.redo());
-        assert_eq!(h.case().structures.structures, [structure(3), structure(8)]);
-        h.reserve_number(20);
-        assert_eq!(h.case().free_number(), 21);
-        h.apply(Edit::Load(Box::default()), None).unwrap();
-        assert_eq!(h.case().free_number(), 1, "another case");
-    }
-
-    #[test]
-    fn boluses_that_are_taken_off_a_beam_follow_their_structure() {
-        let bolus = |name: &str, number: u32| Structure {
-            name: name.to_owned(),
-            number,
-            kind: crate::StructureKind::Bolus,
-            colour: crate::Rgb([0; 3]),
-            contours: crate::Contours::default(),
-            points_mm: Vec::new(),
-            density: None,
-        };
-        let mut plan =
-            Plan { beams: vec![beam(0.0), Beam { number: 2, ..beam(9.0) }], ..Plan::new("P", "generic-6mv") };
-        plan.beams[0].set_bolus("gel", false);
-        let set =
-            StructureSet { structures: vec![bolus("Gel", 1), bolus("Wax", 2)], ..StructureSet::default() };
-        let case = Case { structures: Arc::new(set), plans: vec![Arc::new(plan)], ..Case::default() };
-        let mut h = History::default();
-        h.apply(Edit::Load(Box::new(case)), None).unwrap();
-        let meets = |h: &History| {
-            let case = h.case();
-            let of =
-                |beam: &Beam| case.structures.structures.iter().map(|s| beam.meets(s)).collect::<Vec<_>>();
-            case.plans[0].beams.iter().map(of).collect::<Vec<_>>()
-        };
-        assert_eq!(meets(&h), [[false, true], [true, true]]);
-        h.apply(Edit::SetStructure { index: 0, value: bolus("Sheet", 1) }, None).unwrap();
-        assert_eq!(meets(&h), [[false, true], [true, true]]);
-        h.apply(Edit::RemoveStructure { index: 0 }, None).unwrap();
-        h.apply(Edit::AddStructure(bolus("Sheet", 3)), None).unwrap();
-        assert_eq!(meets(&h), [[true, true], [true, true]], "another of its name");
-        assert!(h.undo() && h.undo());
-        assert_eq!(meets(&h), [[false, true], [true, true]]);
-    }
-
-    #[test]
-    fn goals_follow_their_structure_and_no_other_takes_its_place() {
-        let structure = |name: &str, number: u32| Structure {
-            name: name.to_owned(),
-            number,
-            kind: crate::StructureKind::Organ,
-            colour: crate::Rgb([0; 3]),
-            contours: crate::Contours::default(),
-            points_mm: Vec::new(),
-            density: None,
-        };
-        let set = StructureSet { structures: vec![structure("Cord", 1)], ..StructureSet::default() };
-        let mut h = History::default();
-        h.apply(Edit::Load(Box::new(Case { structures: Arc::new(set), ..Case::default() })), None).unwrap();
-        let goals = vec!["cord: Dmax <= 45 Gy".parse().unwrap(), "Heart: Dmean <= 26 Gy".parse().unwrap()];
-        h.apply(Edit::SetGoals(goals), None).unwrap();
-        let of = |h: &History| -> Vec<(String, Option<u32>)> {
-            let goals = h.case().goals.clone().unwrap_or_default();
-            goals.iter().map(|g| (g.structure.clone(), g.number)).collect()
-        };
-        let heart = ("Heart".to_owned(), None);
-        assert_eq!(of(&h), [("Cord".to_owned(), Some(1)), heart.clone()]);
-        h.apply(Edit::SetStructure { index: 0, value: structure("SpinalCord", 1) }, None).unwrap();
-        assert_eq!(of(&h), [("SpinalCord".to_owned(), Some(1)), heart.clone()]);
-        h.apply(Edit::RemoveStructure { index: 0 }, None).unwrap();
-        assert_eq!(of(&h)[0], ("SpinalCord".to_owned(), None));
-        h.apply(Edit::AddStructure(structure("Other", 2)), None).unwrap();
-        assert_eq!(of(&h)[0].1, None);
-        h.apply(Edit::AddStructure(structure("Heart", 3)), None).unwrap();
-        assert_eq!(of(&h)[1], ("Heart".to_owned(), Some(3)));
-        for _ in 0..5 {
-            assert!(h.undo());
-        }
-        assert_eq!(h.case().goals, None);
-    }
-
-    #[test]
-    fn the_plan_before_its_maps_is_found_through_other_edits() {
-        let map = |value: f32| crate::FluenceMap {
-            axis: crate::MlcAxis::X,
-            rows_mm: vec![0.0, 5.0],
-            first_mm: 0.0,
-            step_mm: 5.0,
-            columns: 1,
-            values: vec![value],
-        };
-        let mut h = History::default();
-        let other = Plan { beams: vec![beam(9.0)], ..Plan::new("Other", "generic-6mv") };
-        let forward = Plan { beams: vec![beam(0.0)], ..Plan::new("P", "generic-6mv") };
-        h.apply(Edit::AddPlan(other), None).unwrap();
-        h.apply(Edit::AddPlan(forward.clone()), None).unwrap();
-        assert_eq!(h.plan_before_maps(1), None, "it has no maps");
-        let optimised = |value: f32| vec![Beam { fluence: Some(map(value)), ..beam(0.0) }];
-        h.apply(Edit::SetFluences { plan: 1, beams: optimised(0.5) }, None).unwrap();
-        let renamed = Plan { name: "Q".to_owned(), ..(*h.case().plans[1]).clone() };
-        h.apply(Edit::SetPlan { plan: 1, value: renamed.clone() }, None).unwrap();
-        h.apply(Edit::AddBeam { plan: 1, beam: Beam { number: 2, ..beam(40.0) } }, None).unwrap();
-        h.apply(Edit::RemovePlan { plan: 0 }, None).unwrap();
-        assert_eq!(h.plan_before_maps(0).map(|plan| &**plan), Some(&forward));
-        h.apply(Edit::SetFluences { plan: 0, beams: optimised(0.7) }, None).unwrap();
-        let before = h.plan_before_maps(0).expect("the maps before");
-        assert_eq!((&*before.name, &before.beams[0]), ("Q", &renamed.beams[0]));
-        // Leaves that are cut from the maps change none of them.
-        let maps = h.case().plans[0].beams[0].clone();
-        let from = crate::CutFrom { map: map(0.7), mu: maps.mu, limits: Vec::new() };
-        let leaves = Beam { fluence: None, cut_from: Some(Box::new(from)), ..maps.clone() };
-        h.apply(Edit::SetLeaves { plan: 0, beams: vec![leaves] }, None).unwrap();
-        assert_eq!(h.names().last(), Some(&"Make plan Q deliverable"));
-        assert_eq!(h.case().plans[0].uncut().beams[0], maps);
-        assert_eq!(h.plan_before_maps(0).map(|plan| &plan.beams[0]), Some(&renamed.beams[0]));
-        h.go_to(3);
-        assert_eq!(h.plan_before_maps(1).map(|plan| &**plan), Some(&forward));
-        assert_eq!(h.plan_before_maps(0), None, "the other plan has none");
-        assert_eq!(h.plan_before_maps(7), None);
-    }
-
-    #[test]
-    fn a_wrong_edit_changes_nothing() {
-        let mut h = History::default();
-        assert_eq!(h.apply(Edit::AddBeam { plan: 3, beam: beam(0.0) }, None), Err(EditError::NoPlan(3)));
-        assert!(!h.can_undo());
-    }
-
-    #[test]
-    fn a_step_of_the_list_is_reached_from_either_side() {
-        let mut h = History::default();
-        h.apply(Edit::AddPlan(Plan::new("P", "generic-6mv")), None).unwrap();
-        h.apply(Edit::AddBeam { plan: 0, beam: beam(0.0) }, None).unwrap();
-        for degrees in [1.0, 2.0, 2.0] {
-            h.apply(Edit::SetBeam { plan: 0, beam: 0, value: beam(degrees) }, Some(7)).unwrap();
-        }
-        let names = ["Add plan P", "Add beam B", "Turn gantry of B"];
-        assert_eq!((h.names(), h.done()), (names.to_vec(), 3));
-        h.go_to(1);
-        assert_eq!((h.names(), h.done()), (names.to_vec(), 1));
-        assert!(h.case().plans[0].beams.is_empty());
-        h.go_to(3);
-        assert_eq!((gantry(&h), h.done()), (2.0, 3));
-        h.go_to(99);
-        assert_eq!(h.done(), 3, "no step beyond the last");
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! A planner's data: CT, structures, plan, doses; edits as values with their undo history.
 
+mod approval;
 mod beam;
 pub mod bounds;
 mod contours;
@@ -30,6 +31,7 @@ mod structure;
 mod uid;
 mod validate;
 
+pub use approval::{Approval, ApprovalError, NO_RELEASE, Stage};
 pub use beam::{
     Bank, Beam, ControlPoint, Jaws, LeafBoundaryError, Mlc, MlcAxis, Radiation, check_leaf_boundaries,
 };

@@ -1,6 +1,6 @@
 //! A plan: beams on a machine, a prescription.
 
-use super::{Beam, FluenceObjectives, Normalisation};
+use super::{Approval, Beam, FluenceObjectives, Normalisation};
 use geometry::PatientPosition;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,9 @@ pub struct Plan {
     pub beams: Vec<Beam>,
     /// SOP instance UID where it came from DICOM.
     pub uid: Option<String>,
+    /// Who has reviewed or approved it; `None`: unapproved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
     /// Remarks of the reader.
     #[serde(skip)]
     pub remarks: Vec<super::Remark>,
@@ -40,6 +43,7 @@ impl Plan {
             objectives: FluenceObjectives::default(),
             beams: Vec::new(),
             uid: None,
+            approval: None,
             remarks: Vec::new(),
         }
     }

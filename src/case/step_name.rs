@@ -21,6 +21,13 @@ impl Edit {
                 Some(now) => format!("Delete plan {}", now.name),
                 None => "Delete plan".to_owned(),
             },
+            Self::SetApproval { plan, approval } => {
+                let name = before.plans.get(*plan).map_or("", |plan| &plan.name);
+                match approval {
+                    Some(approval) => format!("Plan {name} {}", approval.stage),
+                    None => format!("Take back the approval of plan {name}"),
+                }
+            }
             Self::AddBeam { beam, .. } => format!("Add beam {}", beam.name),
             Self::RemoveBeam { plan, beam: index } => match beam(*plan, *index) {
                 Some(now) => format!("Delete beam {}", now.name),

@@ -3,8 +3,8 @@
 
 use super::bounds;
 use super::{
-    Beam, ControlPoint, Density, FluenceLimit, FluenceMapError, Jaws, LeafBoundaryError, Mlc, Normalisation,
-    NormalisationError, Plan, Structure, check_leaf_boundaries,
+    Approval, ApprovalError, Beam, ControlPoint, Density, FluenceLimit, FluenceMapError, Jaws,
+    LeafBoundaryError, Mlc, Normalisation, NormalisationError, Plan, Structure, check_leaf_boundaries,
 };
 use glam::DVec3;
 use std::collections::HashSet;
@@ -21,6 +21,8 @@ pub enum Fault {
     NoMachine,
     #[error(transparent)]
     Normalisation(#[from] NormalisationError),
+    #[error(transparent)]
+    Approval(#[from] ApprovalError),
     #[error("its number {0} is that of an earlier beam: number the beams differently")]
     NumberTaken(u32),
     #[error(
@@ -142,6 +144,7 @@ impl Plan {
         let (from, to) = bounds::FRACTIONS.into_inner();
         within("fractions", f64::from(self.fractions), &(f64::from(from)..=f64::from(to)))?;
         self.normalisation.as_ref().map_or(Ok(()), Normalisation::check)?;
+        self.approval.as_ref().map_or(Ok(()), Approval::check)?;
         self.objectives.numbers().into_iter().try_for_each(|(key, value, range)| within(key, value, &range))
     }
 

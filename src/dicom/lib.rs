@@ -50,6 +50,9 @@ pub use write::{
 
 pub use geometry::Progress;
 
+/// Manufacturer of what this program writes; its times are in UTC.
+const OWN_MANUFACTURER: &str = "Beamsight";
+
 #[cfg(test)]
 #[path = "../../tests/common/conforms.rs"]
 mod conforms;

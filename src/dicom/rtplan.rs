@@ -1,11 +1,12 @@
 //! RT plan -> plan. Beams that cannot be computed are kept, read-only, with the reason.
 
-use super::DicomError;
 use super::object::{AttributeError, Attributes, IfSaid, Item, file_name, keyword, open, within};
 use super::rtbeam::{Refusal, read_beam};
-use case::{Beam, Plan, Remark, Severity, bounds};
+use super::{DicomError, OWN_MANUFACTURER};
+use case::{Approval, Beam, PatientInfo, Plan, Remark, Severity, Stage, bounds};
 use dicom_dictionary_std::tags;
 use geometry::PatientPosition;
+use input::plain;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
@@ -69,7 +70,8 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
         }
     }
     note_machines(beams, &plan, &mut notes);
-    if object.text(tags::APPROVAL_STATUS).as_deref() == Some("REJECTED") {
+    plan.approval = read_approval(&object);
+    if plan.approval.as_ref().is_some_and(|approval| approval.stage == Stage::Rejected) {
         notes.warn("the plan was rejected (ApprovalStatus)".to_owned());
     }
     plan.remarks = notes.into_remarks();
@@ -78,6 +80,29 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
         Some(fault) => Err(DicomError::Contradiction { path: path.to_owned(), what: fault.to_string() }),
         None => Ok(plan),
     }
+}
+
+/// The record of a review (PS3.3, C.8.8.16). Names and times that are not legible stay out; the zone of a time is known in what
+/// this program wrote, in UTC.
+fn read_approval(object: &Item) -> Option<Approval> {
+    let text = |tag| object.text(tag).unwrap_or_default();
+    let stage = match text(tags::APPROVAL_STATUS).as_str() {
+        "APPROVED" => Stage::Approved,
+        "REJECTED" => Stage::Rejected,
+        _ => return None,
+    };
+    let (date, time) = (text(tags::REVIEW_DATE), text(tags::REVIEW_TIME));
+    let is_number = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
+    let parts: Option<Vec<&str>> =
+        [(&date, 0..4), (&date, 4..6), (&date, 6..8), (&time, 0..2), (&time, 2..4), (&time, 4..6)]
+            .into_iter()
+            .map(|(of, range)| of.get(range).filter(is_number))
+            .collect();
+    let zone = if text(tags::MANUFACTURER) == OWN_MANUFACTURER { " UTC" } else { "" };
+    let at = parts.map(|p| format!("{}-{}-{} {}:{}:{}{zone}", p[0], p[1], p[2], p[3], p[4], p[5]));
+    let by = PatientInfo { name: text(tags::REVIEWER_NAME), ..PatientInfo::default() }.in_words();
+    let by = plain(&by).chars().take(64).collect();
+    Some(Approval { stage, by, at: at.unwrap_or_default(), reason: String::new() })
 }
 
 /// Whether a label is the beginning of a name, or one that an export has numbered because another plan begins likewise.

@@ -22,6 +22,7 @@ mod recovery;
 mod replace;
 pub mod session;
 mod state_folder;
+mod user;
 
 pub use cache::{cache_folder, read_cached, write_cached};
 pub use chosen_machines::{ChosenMachines, ChosenMachinesError};
@@ -39,3 +40,4 @@ pub use recent::{add_recent_case, recent_cases};
 pub use recovery::{Keeper, Recoverable};
 pub use replace::{Temporary, end_now, remove_temporaries_on_signals, replace_file, stop_in_order, together};
 pub use state_folder::state_folder;
+pub use user::user_name;

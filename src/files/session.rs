@@ -2,11 +2,15 @@
 //! their CASE.
 
 use super::replace_file;
-use case::{Case, Goal, Plan, PlanFault, Structure, StructureFault, StructureSet, structures_fault};
+use case::{
+    Case, Goal, Plan, PlanFault, Remark, Structure, StructureFault, StructureSet, derived_uid,
+    structures_fault,
+};
 use input::{SESSION_BYTES, VIEW_BYTES, read_text};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,6 +56,9 @@ pub struct Session {
     pub chosen: ChosenObjects,
     /// All plans, with all beams.
     pub plans: Vec<Plan>,
+    /// Digests of the plans with a record of review, by their places: a plan that was changed in the file has no record.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    records: BTreeMap<usize, String>,
     /// Structures that are missing or different in the case's own files.
     #[serde(default)]
     pub structures: Vec<Structure>,
@@ -116,6 +123,7 @@ impl Session {
             series_description: case.ct.as_ref().map(|ct| ct.description.clone()),
             chosen: ChosenObjects::default(),
             plans: case.plans.iter().map(|p| (**p).clone()).collect(),
+            records: records_of(case.plans.iter().map(|plan| &**plan)),
             structures: now.iter().filter(|s| !unchanged(s)).cloned().collect(),
             removed_structures: loaded.structures.iter().filter(|s| gone(s)).map(|s| s.number).collect(),
             goals: case.goals.as_ref().map(|goals| goals.to_vec()),
@@ -153,6 +161,30 @@ impl Session {
     }
 }
 
+/// Digests of the plans with a record of review, the record among them.
+fn records_of<'a>(plans: impl Iterator<Item = &'a Plan>) -> BTreeMap<usize, String> {
+    let digest = |plan: &Plan| derived_uid(&serde_json::to_string(plan).unwrap_or_default());
+    let recorded = plans.enumerate().filter(|(_, plan)| plan.approval.is_some());
+    recorded.map(|(n, plan)| (n, digest(plan))).collect()
+}
+
+/// Takes the record from plans that are not those that were recorded.
+fn drop_false_records(session: &mut Session) {
+    let now = records_of(session.plans.iter());
+    for (n, digest) in now {
+        if session.records.get(&n) == Some(&digest) {
+            continue;
+        }
+        let plan = &mut session.plans[n];
+        let said = plan.approval_words();
+        plan.approval = None;
+        plan.remarks.push(Remark::warning(
+            format!("the plan '{}' was changed in its file after it was {said}: it is unapproved", plan.name),
+            Vec::new(),
+        ));
+    }
+}
+
 /// Reads a session file.
 ///
 /// # Errors
@@ -165,7 +197,8 @@ pub fn read(path: &Path) -> Result<Session, SessionError> {
     if version != VERSION {
         return Err(SessionError::Version { path: path.to_owned(), found: version });
     }
-    let session: Session = serde_json::from_str(&text).map_err(json)?;
+    let mut session: Session = serde_json::from_str(&text).map_err(json)?;
+    drop_false_records(&mut session);
     if let Some(fault) = session.plans.iter().find_map(Plan::fault).map(Box::new) {
         return Err(SessionError::Plan { path: path.to_owned(), fault });
     }
@@ -192,7 +225,10 @@ pub fn write(path: &Path, session: &Session) -> Result<(), SessionError> {
 mod tests {
     use super::*;
     use crate::demo;
-    use case::{DensityOverride, Medium, Normalisation, NormalisedAt, NormalisedDose, Rgb, StructureKind};
+    use case::{
+        Approval, DensityOverride, Medium, Normalisation, NormalisedAt, NormalisedDose, Rgb, Stage,
+        StructureKind,
+    };
 
     #[test]
     fn a_session_brings_back_what_was_made() {
@@ -233,6 +269,41 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             let message = read(&path).unwrap_err().to_string();
             assert!(message.contains(words) && message.contains("beamsight-session"), "{text}: {message}");
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    /// The record comes back with its plan; in a plan that was changed in the file it does not.
+    #[test]
+    fn a_plan_that_was_changed_in_the_file_is_unapproved() {
+        let mut case = demo::build("tg119").unwrap();
+        let approval = Approval {
+            stage: Stage::Approved,
+            by: "Planner".to_owned(),
+            at: "2026-11-26 21:43:03 UTC".to_owned(),
+            reason: "all goals are met".to_owned(),
+        };
+        Arc::make_mut(&mut case.plans[0]).approval = Some(approval);
+        let path = std::env::temp_dir().join(format!("beamsight-record-{}.json", std::process::id()));
+        write(&path, &Session::new(&case, "demo:tg119", &case.structures, serde_json::Value::Null)).unwrap();
+        let plan_of = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            read(&path).unwrap().plans.remove(0)
+        };
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(plan_of(&text), *case.plans[0]);
+        for (was, is) in [
+            ("\"fractions\":", "\"fractions\":1"),
+            ("\"mu\":", "\"mu\":1"),
+            ("\"by\":\"Planner\"", "\"by\":\"Another\""),
+            ("\"records\":{\"0\":\"2", "\"records\":{\"1\":\"2"),
+        ] {
+            let changed = text.replacen(was, is, 1);
+            assert_ne!(changed, text, "{was}");
+            let plan = plan_of(&changed);
+            assert_eq!(plan.approval, None, "{was}");
+            let said = &plan.remarks.last().unwrap().message;
+            assert!(said.contains("changed in its file after it was approved by"), "{said}");
         }
         std::fs::remove_file(&path).unwrap();
     }

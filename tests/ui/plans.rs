@@ -6,7 +6,7 @@ use beamsight::app::command::{Command, PlanAction};
 use beamsight::app::state::compare::Source;
 use beamsight::app::state::{Selection, Workspace};
 use beamsight::case::{Beam, DoseStatus, Edit, Plan, Template};
-use eframe::egui::{Key, vec2};
+use eframe::egui::{Key, Modifiers, vec2};
 use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;
 
@@ -195,4 +195,34 @@ fn the_isocentre_is_clicked_in_a_view_and_moves_all_beams_that_share_it() {
     assert!((ray.ssd_mm - 980.0).abs() < 1e-6, "{ray:?}");
     plans(&mut w, PlanAction::ShareIsocentre { beam: 1, shared: true });
     assert_eq!(plan(&w).shared_isocentre_mm(), Some(DVec3::new(0.0, 5.0, 0.0)));
+}
+
+/// Approving is a step; from then on no widget, key or list of steps changes the plan, and the refusal says who approved it.
+#[test]
+fn an_approved_plan_is_read_only_until_it_is_copied_or_the_approval_taken_back() {
+    let mut w = opened("approved");
+    command(&mut w, Command::Select(Selection::Plan));
+    w.get_by_label("Reason of the approval").type_text("all goals are met");
+    w.run_steps(3);
+    click(&mut w, "Approve");
+    let approved = plan(&w);
+    let approval = approved.approval.clone().expect("a record");
+    assert_eq!((&*approval.reason, &*approval.by), ("all goals are met", beamsight::files::user_name()));
+    assert!(approval.at.ends_with(" UTC"), "{}", approval.at);
+    set_beam(&mut w, 0, |beam| beam.mu += 1.0);
+    w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    w.run_steps(3);
+    command(&mut w, Command::StepTo(0));
+    plans(&mut w, PlanAction::Remove(0));
+    assert_eq!(plan(&w), approved);
+    let refusals =
+        w.state().state.notices.iter().filter(|notice| notice.text.contains("approved by")).count();
+    assert!(refusals >= 1);
+    plans(&mut w, PlanAction::Copy(0));
+    set_beam(&mut w, 0, |beam| beam.mu += 1.0);
+    assert_eq!((plan(&w).approval, plan(&w).mu()), (None, approved.mu() + 1.0));
+    command(&mut w, Command::ShowPlan(0));
+    click(&mut w, "Take approval back");
+    set_beam(&mut w, 0, |beam| beam.mu += 2.0);
+    assert_eq!((plan(&w).approval, plan(&w).mu()), (None, approved.mu() + 2.0));
 }

@@ -1,6 +1,6 @@
 //! Commands for plans and beams.
 
-use case::Template;
+use case::{Stage, Template};
 use glam::DVec3;
 
 /// One command of the user. Beams are those of the displayed plan, by index.
@@ -10,6 +10,12 @@ pub enum PlanAction {
     Copy(usize),
     /// Deletes a plan, by index.
     Remove(usize),
+    /// Records that the user has reviewed, approved or rejected a plan, by index, and why; `None` takes the record back.
+    Record {
+        plan: usize,
+        stage: Option<Stage>,
+        reason: String,
+    },
     /// Compares the displayed plan (A) with a plan, by index (B).
     Compare(usize),
     /// Adds beams round the isocentre of the others, else the target, else the crosshair.

@@ -17,9 +17,10 @@ use super::command::NewShape;
 use super::state::display::DoseReference;
 use super::state::roi::{self, Shape};
 use super::state::{NoticeKind, Selection, State, Workspace};
-use case::{Edit, Plan, StructureKind};
+use case::{Edit, EditError, Plan, StructureKind};
 use geometry::wrapped_deg;
 use glam::DVec3;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 impl State {
@@ -32,6 +33,7 @@ impl State {
             }
             Workspace::Plan | Workspace::Compare => {
                 let before = self.case().plans.clone();
+                self.refuse(self.history.undo_refusal());
                 self.history.undo();
                 self.follow_plans(&before);
             }
@@ -47,6 +49,7 @@ impl State {
             }
             Workspace::Plan | Workspace::Compare => {
                 let before = self.case().plans.clone();
+                self.refuse(self.history.redo_refusal());
                 self.history.redo();
                 self.follow_plans(&before);
             }
@@ -63,10 +66,27 @@ impl State {
         let gesture = self.step_of(gesture);
         let before = self.case().plans.clone();
         if let Err(error) = self.history.apply(edit, gesture) {
-            self.notices.add(NoticeKind::Error, format!("The change was not made: {error}."));
-            return;
+            return self.refuse(Some(error));
         }
         self.follow_plans(&before);
+    }
+
+    /// Undoes or redoes until this many steps of the case are done, as far as approved plans let it.
+    pub fn step_to(&mut self, done: usize) {
+        self.history.go_to(done);
+        let now = self.history.done();
+        let refusal = match now.cmp(&done) {
+            Ordering::Greater => self.history.undo_refusal(),
+            Ordering::Less => self.history.redo_refusal(),
+            Ordering::Equal => None,
+        };
+        self.refuse(refusal);
+    }
+
+    fn refuse(&mut self, refusal: Option<EditError>) {
+        if let Some(why) = refusal {
+            self.notices.add(NoticeKind::Error, format!("The change was not made: {why}."));
+        }
     }
 
     /// Applies the edited HU table; an invalid table stays a draft and reports why.

@@ -3,7 +3,7 @@
 use crate::command::PlanAction;
 use crate::state::compare::Source;
 use crate::state::{Selection, State, Workspace, roi};
-use case::{Beam, Edit, Plan, Template};
+use case::{Approval, Beam, Edit, Plan, Template};
 use glam::DVec3;
 
 impl State {
@@ -11,6 +11,12 @@ impl State {
         match action {
             PlanAction::Copy(plan) => self.copy_plan(plan),
             PlanAction::Remove(plan) => self.remove_plan(plan),
+            PlanAction::Record { plan, stage, reason } => {
+                let (by, at) = (files::user_name().to_owned(), utc_words(dicom::utc_now()));
+                let reason = reason.trim().to_owned();
+                let approval = stage.map(|stage| Approval { stage, by, at, reason });
+                self.edit(Edit::SetApproval { plan, approval }, None);
+            }
             PlanAction::Compare(plan) => {
                 self.compare.sides = [Some(Source::Plan(self.plan)), Some(Source::Plan(plan))];
                 self.workspace = Workspace::Compare;
@@ -129,6 +135,14 @@ impl State {
             }
         });
     }
+}
+
+/// Date (YYYYMMDD) and time (HHMMSS) of DICOM as people read them.
+fn utc_words((date, time): (String, String)) -> String {
+    let part = |of: &str, range: std::ops::Range<usize>| of.get(range).unwrap_or_default().to_owned();
+    let [year, month, day] = [0..4, 4..6, 6..8].map(|range| part(&date, range));
+    let [hour, minute, second] = [0..2, 2..4, 4..6].map(|range| part(&time, range));
+    format!("{year}-{month}-{day} {hour}:{minute}:{second} UTC")
 }
 
 /// Moves the isocentre of all beams that may be edited; setup fields stay where they are.

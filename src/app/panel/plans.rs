@@ -51,6 +51,10 @@ fn plan_row(ui: &mut Ui, state: &State, index: usize, plan: &Plan, commands: &mu
         Some(gy) => format!("{gy:.1} Gy / {}", plan.fractions),
         None => format!("{} fx", plan.fractions),
     };
+    let detail = match &plan.approval {
+        Some(approval) => format!("{}  {detail}", approval.stage),
+        None => detail,
+    };
     let response = row(&plan.name, &detail, selected).weak(!displayed).show(ui, 0.0, |_| {});
     if response.clicked() {
         commands.push(Command::ShowPlan(index));

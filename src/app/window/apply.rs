@@ -28,7 +28,7 @@ impl App {
             Command::StepTo(done) => {
                 self.requests().take_back_run();
                 self.requests().take_back_cut();
-                self.state.history.go_to(*done);
+                self.state.step_to(*done);
             }
             _ => {}
         }

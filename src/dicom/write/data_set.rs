@@ -2,6 +2,7 @@
 
 use super::dates::date_time;
 use super::{Belonging, WriteError};
+use crate::OWN_MANUFACTURER;
 use crate::object::Item;
 use case::new_uid;
 use dicom_core::dictionary::{DataDictionary as _, DataDictionaryEntry as _};
@@ -68,7 +69,7 @@ impl DataSet {
         set.whole(tags::SERIES_NUMBER, i64::from(series.number));
         set.text(tags::SERIES_DESCRIPTION, &shortened(series.description, 64));
         set.text(tags::OPERATORS_NAME, "");
-        set.text(tags::MANUFACTURER, "Beamsight");
+        set.text(tags::MANUFACTURER, OWN_MANUFACTURER);
         set.text(tags::MANUFACTURER_MODEL_NAME, "Beamsight (not for clinical use)");
         set.text(tags::SOFTWARE_VERSIONS, env!("CARGO_PKG_VERSION"));
         set

@@ -2,7 +2,9 @@
 
 use super::data_set::{DataSet, new_series, now, shortened};
 use super::{Belonging, WriteError};
-use case::{Beam, BeamDose, ControlPoint, Jaws, MlcAxis, Plan, Radiation, new_uid, turn_deg};
+use case::{
+    Approval, Beam, BeamDose, ControlPoint, Jaws, MlcAxis, Plan, Radiation, Stage, new_uid, turn_deg,
+};
 use dicom_core::Tag;
 use dicom_dictionary_std::{tags, uids};
 use physics::Machine;
@@ -137,8 +139,28 @@ pub(super) fn heading(plan: &Plan, belonging: &Belonging) -> DataSet {
         source.text(tags::RT_PLAN_RELATIONSHIP, "PREDECESSOR");
         set.items(tags::REFERENCED_RT_PLAN_SEQUENCE, vec![source]);
     }
-    set.text(tags::APPROVAL_STATUS, "UNAPPROVED");
+    set_approval(&mut set, plan.approval.as_ref());
     set
+}
+
+/// The approval module (PS3.3, C.8.8.16). It has no word for a plan that is only reviewed, and no place for a reason: a reviewer is
+/// written of an approval or a rejection alone.
+fn set_approval(set: &mut DataSet, approval: Option<&Approval>) {
+    let (status, approval) = match approval {
+        Some(approval) if approval.stage == Stage::Approved => ("APPROVED", approval),
+        Some(approval) if approval.stage == Stage::Rejected => ("REJECTED", approval),
+        _ => return set.text(tags::APPROVAL_STATUS, "UNAPPROVED"),
+    };
+    set.text(tags::APPROVAL_STATUS, status);
+    let digits = |from: usize, to: usize| -> String {
+        let part = approval.at.get(from..to).unwrap_or_default();
+        part.chars().filter(char::is_ascii_digit).collect()
+    };
+    set.text(tags::REVIEW_DATE, &digits(0, 10));
+    set.text(tags::REVIEW_TIME, &digits(11, 19));
+    // A name has a part for each caret and a script for each equals sign; a backslash begins another value.
+    let name = approval.by.replace(['^', '=', '\\'], " ");
+    set.text(tags::REVIEWER_NAME, &shortened(&name, 64));
 }
 
 pub(super) fn patient_setup(plan: &Plan, number: i64) -> DataSet {

@@ -87,6 +87,7 @@ impl PlanSource {
             && plan.position == read.position
             && plan.prescription_gy == read.prescription_gy
             && plan.fractions == read.fractions
+            && plan.approval == read.approval
             && plan.normalisation.is_none()
             && plan.beams.len() == read.beams.len()
             && plan.beams.iter().zip(&read.beams).all(|(now, was)| {

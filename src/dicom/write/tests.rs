@@ -2,7 +2,7 @@ use super::*;
 use crate::conforms::assert_conforms;
 use crate::object::{Attributes as _, open};
 use crate::{Choice, load, scan};
-use case::{BeamDose, Dose, DoseStatus};
+use case::{Approval, BeamDose, Dose, DoseStatus, Stage};
 use dicom_dictionary_std::tags;
 use files::demo;
 use geometry::{Grid, Volume};
@@ -156,6 +156,46 @@ fn a_beam_without_flattening_filter_comes_back_as_one() {
     let read = crate::read_plan(&path, None).unwrap();
     assert!(read.beams[0].unflattened);
     assert_eq!(read.machine_of(&read.beams[0]), "generic-6mv-fff");
+}
+
+/// PS3.3, C.8.8.16: a reviewer, a date and a time belong to an approval or a rejection, and to nothing else.
+#[test]
+fn an_approval_leaves_as_dicom_has_it_and_comes_back() {
+    let folder = folder("approval");
+    let case = demo::build("water").unwrap();
+    let path = folder.join("plan.dcm");
+    let record = |stage, by: &str| Approval {
+        stage,
+        by: by.to_owned(),
+        at: "2026-11-26 21:43:03 UTC".to_owned(),
+        reason: String::new(),
+    };
+    let reviewer = [tags::REVIEW_DATE, tags::REVIEW_TIME, tags::REVIEWER_NAME];
+    for (approval, status, kept) in [
+        (None, "UNAPPROVED", false),
+        (Some(record(Stage::Reviewed, "Grün, Jörg")), "UNAPPROVED", false),
+        (Some(record(Stage::Approved, "Grün, Jörg")), "APPROVED", true),
+        (Some(record(Stage::Rejected, "张小东")), "REJECTED", true),
+    ] {
+        let plan = case::Plan { approval: approval.clone(), ..(*case.plans[0]).clone() };
+        write_plan(&path, &plan, &[], &Belonging::of(&case)).unwrap();
+        assert_conforms(&path);
+        let object = open(&path).unwrap();
+        assert_eq!(object.text(tags::APPROVAL_STATUS).as_deref(), Some(status));
+        let written = reviewer.map(|tag| object.text(tag));
+        if kept {
+            let by = approval.as_ref().map(|approval| approval.by.clone());
+            assert_eq!(written, [Some("20261126".to_owned()), Some("214303".to_owned()), by]);
+        } else {
+            assert_eq!(written, [None, None, None]);
+        }
+        assert_eq!(crate::read_plan(&path, None).unwrap().approval, approval.filter(|_| kept));
+    }
+    // Carets and backslashes would make other parts and values of the name.
+    let plan = case::Plan { approval: Some(record(Stage::Approved, "A\\B^C=D")), ..(*case.plans[0]).clone() };
+    write_plan(&path, &plan, &[], &Belonging::of(&case)).unwrap();
+    assert_eq!(open(&path).unwrap().text(tags::REVIEWER_NAME).as_deref(), Some("A B C D"));
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::pdf::Type;
 use crate::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut, letters, levels};
 use crate::picture::Subject;
 use analysis::{Metric, Side, Verdict};
+use case::NO_RELEASE;
 use geometry::AnatomicalPlane;
 use sequence::{DeliveryFigures, PlanDelivery};
 
@@ -45,6 +46,7 @@ fn head(pen: &mut Pen, report: &PlanReport) {
         .prescription_gy
         .map_or("none".to_owned(), |gy| format!("{gy:.2} Gy in {} {fractions}", plan.fractions));
     pen.fact("Prescription", &prescribed);
+    pen.fact("Approval", &format!("{}. {NO_RELEASE}", plan.approval_words()));
     if let Some(n) = &plan.normalisation {
         let factor = report
             .factor_words

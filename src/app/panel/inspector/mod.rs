@@ -1,6 +1,7 @@
 //! The inspector: all editable properties of the selection.
 
 mod aperture;
+mod approval;
 mod arrange;
 mod beam;
 mod beside;

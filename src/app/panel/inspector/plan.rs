@@ -64,6 +64,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         }
         panel::check::button(ui, commands);
     });
+    super::approval::show(ui, state, plan, commands);
     prescription(ui, state, plan, commands);
     super::normalisation::show(ui, state, plan, commands);
     super::delivery::show(ui, state);

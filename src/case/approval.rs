@@ -1,0 +1,164 @@
+//! Who has reviewed or approved a plan, when and why; and that an approved plan stays as it is. A record of its user, no
+//! release for treatment.
+
+use super::edit::EditError;
+use super::{Case, Plan, Structure, StructureKind};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// How far a plan has come; one without a record is unapproved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    Reviewed,
+    /// The plan is read-only.
+    Approved,
+    Rejected,
+}
+
+/// The record of a review.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Approval {
+    pub stage: Stage,
+    /// Name of the user, as the system has it; of a DICOM object its ReviewerName.
+    pub by: String,
+    /// `2026-11-26 21:43:03 UTC`; without `UTC` where a file does not say which zone, empty where it has no time.
+    pub at: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// What stands beside every approval: window, report and guide show it.
+pub const NO_RELEASE: &str = "A record of who looked at the plan, not a release for treatment.";
+
+/// Letters of a name: those of a person's name in DICOM (PS3.5, 6.2, PN).
+const MOST_NAME: usize = 64;
+/// Letters of a reason.
+const MOST_REASON: usize = 1024;
+
+/// A record that cannot be.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ApprovalError {
+    #[error("nobody is named who {0} it: give the user a name in the system")]
+    Nobody(Stage),
+    #[error("the {what} of its approval has {letters} letters, at most {most} are kept: shorten it")]
+    Long { what: &'static str, letters: usize, most: usize },
+    #[error("the {0} of its approval has line breaks or control characters: write it on one line")]
+    Controls(&'static str),
+    #[error("the time of its approval, '{0}', is not like 2026-11-26 21:43:03 UTC")]
+    Time(String),
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reviewed => "reviewed",
+            Self::Approved => "approved",
+            Self::Rejected => "rejected",
+        })
+    }
+}
+
+impl fmt::Display for Approval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} by {}", self.stage, if self.by.is_empty() { "an unnamed reviewer" } else { &self.by })?;
+        if !self.at.is_empty() {
+            write!(f, ", {}", self.at)?;
+        }
+        if !self.reason.is_empty() {
+            write!(f, ": {}", self.reason)?;
+        }
+        Ok(())
+    }
+}
+
+impl Approval {
+    /// # Errors
+    /// Texts that are too long or of several lines, a time of another form. A file may leave its reviewer unnamed.
+    pub fn check(&self) -> Result<(), ApprovalError> {
+        for (what, text, most) in [("name", &self.by, MOST_NAME), ("reason", &self.reason, MOST_REASON)] {
+            let letters = text.chars().count();
+            if letters > most {
+                return Err(ApprovalError::Long { what, letters, most });
+            }
+            if text.chars().any(char::is_control) {
+                return Err(ApprovalError::Controls(what));
+            }
+        }
+        if is_time(&self.at) { Ok(()) } else { Err(ApprovalError::Time(self.at.clone())) }
+    }
+}
+
+/// A date and a time, with or without a zone; or nothing.
+fn is_time(text: &str) -> bool {
+    const FORM: &[u8] = b"dddd-dd-dd dd:dd:dd";
+    let plain = text.strip_suffix(" UTC").unwrap_or(text).as_bytes();
+    let fits =
+        |(letter, form): (&u8, &u8)| if *form == b'd' { letter.is_ascii_digit() } else { letter == form };
+    text.is_empty() || (plain.len() == FORM.len() && plain.iter().zip(FORM).all(fits))
+}
+
+impl Plan {
+    /// Whether the plan is read-only.
+    pub fn is_approved(&self) -> bool {
+        self.approval.as_ref().is_some_and(|approval| approval.stage == Stage::Approved)
+    }
+
+    /// Unapproved, or the record in words.
+    pub fn approval_words(&self) -> String {
+        self.approval.as_ref().map_or_else(|| "unapproved".to_owned(), Approval::to_string)
+    }
+}
+
+impl Case {
+    /// Refuses a case after this one in which an approved plan, or what its dose is made of, is not as it was. Every edit and
+    /// every step through the history is held to it.
+    pub(super) fn hold_approved(&self, after: &Self) -> Result<(), EditError> {
+        for plan in self.plans.iter().filter(|plan| plan.is_approved()) {
+            let (name, by) = (&plan.name, plan.approval_words());
+            if !after.plans.iter().any(|other| Arc::ptr_eq(other, plan) || other == plan) {
+                return Err(EditError::Approved { plan: name.clone(), by });
+            }
+            if let Some(structure) = self.other_in_dose(after) {
+                return Err(EditError::InApprovedDose { structure, plan: name.clone(), by });
+            }
+        }
+        Ok(())
+    }
+
+    /// A structure that shapes doses and is not in both cases alike.
+    fn other_in_dose(&self, after: &Self) -> Option<String> {
+        let [now, then] = [self, after].map(|case| &case.structures.structures);
+        let alike = |a: &Structure, b: &Structure| {
+            (a.number, a.kind, a.density) == (b.number, b.kind, b.density)
+                && a.contours.id() == b.contours.id()
+        };
+        let missing = |of: &[Structure], among: &[Structure]| {
+            let lost =
+                of.iter().filter(|s| shapes_dose(s)).find(|s| !among.iter().any(|other| alike(s, other)));
+            lost.map(|s| s.name.clone())
+        };
+        missing(now, then).or_else(|| missing(then, now))
+    }
+
+    /// A record belongs to the plan that was looked at: a plan that is new or changed has none.
+    pub(super) fn drop_records_of_changed(&mut self, before: &Self) {
+        for plan in self.plans.iter_mut().filter(|plan| plan.approval.is_some()) {
+            if !before.plans.iter().any(|known| Arc::ptr_eq(known, plan) || known == plan) {
+                Arc::make_mut(plan).approval = None;
+            }
+        }
+    }
+}
+
+/// Whether a dose is computed with the structure: the body, and what has a density or stands for a device.
+fn shapes_dose(structure: &Structure) -> bool {
+    let kinds = [StructureKind::External, StructureKind::Support, StructureKind::Bolus];
+    structure.density.is_some() || kinds.contains(&structure.kind)
+}
+
+#[cfg(test)]
+mod tests;
