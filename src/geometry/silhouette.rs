@@ -15,6 +15,8 @@ const LONE_THICKNESS_MM: f64 = 3.0;
 #[derive(Clone, Debug)]
 pub struct Hull {
     edges: Vec<[DVec3; 2]>,
+    /// Points of each polygon, slab by slab, in the order of the edges: each point has three.
+    points: Vec<Vec<usize>>,
 }
 
 /// Distances by which a silhouette grows: towards negative and positive, along x and y of the device, mm at the isocentre
@@ -71,6 +73,7 @@ impl Hull {
             grid.map_or(at, |grid| grid.patient_from_local(at))
         };
         let mut edges = Vec::new();
+        let points = slabs.iter().map(|slab| slab.polygons.iter().map(Vec::len).collect()).collect();
         for Slab { reach_mm: [low, high], polygons } in &slabs {
             for polygon in polygons {
                 let mut before = polygon[polygon.len() - 1];
@@ -83,7 +86,14 @@ impl Hull {
                 }
             }
         }
-        Ok(Self { edges })
+        Ok(Self { edges, points })
+    }
+
+    /// The sides of each slab, polygon by polygon: the lower and the upper edge of each, which run alike.
+    pub(super) fn prisms(&self) -> Vec<Vec<Vec<[[DVec3; 2]; 2]>>> {
+        let mut edges = self.edges.chunks_exact(3).map(|of_point| [of_point[0], of_point[1]]);
+        let mut ring = |count: &usize| edges.by_ref().take(*count).collect();
+        self.points.iter().map(|slab| slab.iter().map(&mut ring).collect()).collect()
     }
 
     /// The silhouette from a beam's source.
