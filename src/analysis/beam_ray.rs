@@ -5,9 +5,10 @@ use super::body::SKIN_HU;
 use case::Ct;
 use geometry::walk;
 use glam::DVec3;
+use serde::Serialize;
 
 /// Distances along the ray from the source through the isocentre, mm.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CentralRay {
     /// Source-surface distance. The surface is that of the body of the dose calculation; in an image without one, the
     /// first voxel as dense as skin.

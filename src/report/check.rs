@@ -4,7 +4,7 @@ use super::pdf::Type;
 use super::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG};
 use super::{PROGRAM, written_now};
 use analysis::rate_text;
-use analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict, capital};
+use analysis::second_check::{INDEPENDENCE, Item, Level, SecondCheck, Tolerances, Verdict, capital};
 
 const TITLE: &str = "Second check of a plan";
 
@@ -34,9 +34,12 @@ pub fn draw(checks: &[&SecondCheck], failed: &[(&str, &str)]) -> Vec<u8> {
         verdict(&mut pen, check);
         tolerances(&mut pen, &check.tolerances);
         agreements(&mut pen, check);
+        fields(&mut pen, check);
         structures(&mut pen, check);
         goals(&mut pen, check);
         notes(&mut pen, check);
+        independence(&mut pen);
+        pen.signatures(&["Checked by", "Approved by"]);
     }
     pen.finish()
 }
@@ -150,6 +153,38 @@ fn agreement(pen: &mut Pen, item: &Item, limits: &Tolerances, ends: &[f32]) {
         None => cells.extend([dash(), dash(), dash()]),
     }
     pen.row(&cells, ends);
+}
+
+/// The fields on the patient, by which a difference is understood.
+fn fields(pen: &mut Pen, check: &SecondCheck) {
+    let beams = || check.beams.iter().filter_map(|item| Some((&item.name, item.field.as_ref()?)));
+    if beams().next().is_none() {
+        return;
+    }
+    pen.heading("Fields at the first control point");
+    let ends = [LEFT + 150.0, LEFT + 230.0, LEFT + 300.0, LEFT + 370.0, LEFT + 440.0, RIGHT];
+    let words = ["", "field mm", "square mm", "SSD mm", "depth mm", "water depth mm"];
+    pen.row(&words.map(|h| (h.to_owned(), SMALL)), &ends);
+    for (name, field) in beams() {
+        let [x, y] = field.sides_mm;
+        let mm = |value: Option<f64>| value.map_or("-".to_owned(), |mm| format!("{mm:.1}"));
+        let ray = field.ray;
+        let cells = [
+            name.clone(),
+            format!("{x:.0} x {y:.0}"),
+            mm(field.equivalent_square_mm),
+            mm(ray.map(|ray| ray.ssd_mm)),
+            mm(ray.map(|ray| ray.depth_mm)),
+            mm(ray.map(|ray| ray.water_mm)),
+        ];
+        pen.row(&cells.map(|text| (text, PLAIN)), &ends);
+    }
+    pen.line("Square: equivalent square of the jaws. Depth of the isocentre along the central ray, and the same as water.", SMALL);
+}
+
+fn independence(pen: &mut Pen) {
+    pen.heading("What is independent");
+    INDEPENDENCE.iter().for_each(|text| pen.line(text, PLAIN));
 }
 
 fn structures(pen: &mut Pen, check: &SecondCheck) {

@@ -33,10 +33,12 @@ pub struct Type {
     pub colour: [u8; 3],
 }
 
-/// A document under construction. Positions are points from the upper left corner of the last page.
+/// A document under construction. Positions are points from the upper left corner of the current page.
 pub struct Document {
     title: String,
     pages: Vec<Content>,
+    /// The page that is drawn on.
+    current: usize,
     images: Vec<Image>,
     /// Glyphs of the font of its own, with their letters.
     glyphs: BTreeMap<u16, char>,
@@ -48,6 +50,7 @@ impl Document {
         Self {
             title: title.to_owned(),
             pages: vec![Content::new()],
+            current: 0,
             images: Vec::new(),
             glyphs: BTreeMap::new(),
         }
@@ -56,14 +59,20 @@ impl Document {
     /// Begins another page.
     pub fn add_page(&mut self) {
         self.pages.push(Content::new());
+        self.current = self.pages.len() - 1;
+    }
+
+    pub fn pages(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// What follows is drawn on this page, the first being 0; on the last where there are fewer.
+    pub fn go_to_page(&mut self, page: usize) {
+        self.current = page.min(self.pages.len() - 1);
     }
 
     fn page(&mut self) -> &mut Content {
-        if self.pages.is_empty() {
-            self.pages.push(Content::new());
-        }
-        let last = self.pages.len() - 1;
-        &mut self.pages[last]
+        &mut self.pages[self.current]
     }
 
     /// Text from `x` on, its base line at `y`.

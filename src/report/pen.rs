@@ -42,8 +42,35 @@ impl Pen {
         self.y = 56.0;
     }
 
-    pub fn finish(self) -> Vec<u8> {
+    /// The bytes of the file; every page says which of how many it is.
+    pub fn finish(mut self) -> Vec<u8> {
+        let pages = self.document.pages();
+        for page in 0..pages {
+            self.document.go_to_page(page);
+            self.document.text_right(RIGHT, A4[1] - 26.0, &format!("Page {} of {pages}", page + 1), SMALL);
+        }
         self.document.finish()
+    }
+
+    /// Lines for names, dates and signatures, on paper.
+    pub fn signatures(&mut self, who: &[&str]) {
+        let line = 30.0;
+        self.room(46.0 + line * who.len() as f32);
+        self.heading("Signatures");
+        let columns = [
+            ("name", LEFT + 80.0, LEFT + 230.0),
+            ("date", LEFT + 245.0, LEFT + 335.0),
+            ("signature", LEFT + 350.0, RIGHT),
+        ];
+        for who in who {
+            self.y += line;
+            self.document.text(LEFT, self.y, who, PLAIN);
+            for (what, from, to) in columns {
+                self.document.line([from, self.y + 2.0], [to, self.y + 2.0], 0.5, WEAK);
+                self.document.text(from, self.y + 9.0, what, Type { size: 6.0, ..SMALL });
+            }
+        }
+        self.y += 10.0;
     }
 
     pub fn title(&mut self, what: &str) {

@@ -1,7 +1,10 @@
 //! The report of a plan: pictures, beams with their apertures, DVHs and goals of a dose, and what that dose is worth.
 
 mod apertures;
+mod fields;
 mod pages;
+
+pub use fields::{FieldFacts, Outline};
 
 use super::picture::Pictures;
 use super::room::RoomLook;
@@ -33,14 +36,22 @@ pub struct PlanReport {
     pub beams: Vec<BeamFacts>,
     /// Delivery of the plan, where all beams have leaves.
     pub delivery: Option<PlanDelivery>,
+    pub fields: Vec<FieldFacts>,
+    /// Structures of the apertures.
+    pub outlines: Vec<Outline>,
     pub structures: Vec<PlanStructure>,
+    /// Structures without metrics, cm3.
+    pub other_volumes: Vec<(String, f64)>,
     pub goals: Vec<GoalRow>,
     /// 100 % of the goals in Gy, and its name.
     pub goals_percent_of: Option<(f64, &'static str)>,
     /// 100 % of the isodoses in Gy, and its name.
     pub reference: Option<(f64, &'static str)>,
     pub curves: Vec<Curve>,
+    /// The planes through [`Self::planes_through`].
     pub pictures: Pictures,
+    /// `the isocentre`, `the isocentre of AP`, `the crosshair`.
+    pub planes_through: String,
     pub room: Option<RoomPicture>,
 }
 

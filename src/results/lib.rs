@@ -43,8 +43,8 @@ pub use machine::MachineOf;
 pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs};
 pub use node::{Node, Standing};
 pub use optimise::{
-    BEAMLET_MM, Leaves, LeavesJob, LiveOptimiser, OptimiseJob, OptimiseQuery, OptimisedPlan, Optimum, OtherShares,
-    Step, cut_into_leaves, is_target, optimise_plan,
+    BEAMLET_MM, Leaves, LeavesJob, LiveOptimiser, OptimiseJob, OptimiseQuery, OptimisedPlan, Optimum,
+    OtherShares, Step, cut_into_leaves, is_target, optimise_plan,
 };
 pub use patient::{Densities, MaskOf};
 pub use plan_dose::{DoseOfPlan, Summed};

@@ -10,7 +10,7 @@ pub use machines::{MachineUse, Models, choose_machines};
 pub use points::{DosePoint, beam_point, common_point, plan_point};
 pub use tolerances::{Tolerances, TolerancesError};
 
-use crate::{digits_apart, percent_words, rate_text};
+use crate::{CentralRay, digits_apart, percent_words, rate_text};
 use case::Metric;
 use engine::gamma::{Criterion, GammaMap, OUTSIDE};
 use geometry::Volume;
@@ -66,6 +66,8 @@ pub struct Item {
     pub name: String,
     /// Monitor units of one fraction.
     pub mu: f64,
+    /// Of a beam.
+    pub field: Option<FieldOnPatient>,
     /// `None` where it has no planned dose of its own.
     pub agreement: Option<Agreement>,
     /// The plan as a whole.
@@ -73,6 +75,23 @@ pub struct Item {
     /// Why it cannot be judged, a sentence each.
     pub not_judged: Vec<String>,
 }
+
+/// The field of a beam on the patient, at its first control point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FieldOnPatient {
+    /// Between the jaws at the isocentre plane, mm.
+    pub sides_mm: [f64; 2],
+    /// Equivalent square of the jaws.
+    pub equivalent_square_mm: Option<f64>,
+    /// `None` where the central ray meets no surface.
+    pub ray: Option<CentralRay>,
+}
+
+/// What of a second check is made here, and what it takes from the system that it checks.
+pub const INDEPENDENCE: [&str; 2] = [
+    "Made here, independent of the planning system: the reading of its files, fluence, beam model, heterogeneities, transport of the dose,      the doses at points, gamma and DVHs.",
+    "Taken from its files and not checked: CT and structures, apertures, angles and monitor units, the planned dose, its point and its      normalisation. The machine's model is what the lines above name: one fitted to the data of the planning system shares their errors, a      generic one is no model of the clinic's machine.",
+];
 
 /// Mean doses of a target.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,13 +1,17 @@
 //! The report of the displayed plan.
 
 use super::pictures;
+use crate::jobs::hull_of;
 use crate::state::State;
 use crate::state::results::Shown;
 use analysis::given_words;
-use report::plan::{BeamFacts, PlanReport, PlanStructure, RoomPicture, reservation};
+use case::{Beam, Plan, Structure, StructureKind};
+use glam::DVec3;
+use report::plan::{BeamFacts, FieldFacts, Outline, PlanReport, PlanStructure, RoomPicture, reservation};
 use report::room::RoomLook;
-use report::{Curve, DoseFacts, PROGRAM, patient_name, written_now};
+use report::{Curve, DoseFacts, PROGRAM, Pictures, patient_name, written_now};
 use sequence::PlanDelivery;
+use std::sync::Arc;
 
 /// Gathers the report of the displayed plan.
 ///
@@ -26,6 +30,7 @@ pub fn plan(state: &State) -> Result<PlanReport, String> {
     let max_gy = results.shown_max_gy().unwrap_or_default();
     let (case, dvhs) = (state.case(), state.shown_dvhs());
     let hundred_gy = state.goal_hundred().map(|(gy, _)| gy);
+    let (planes_through, at_mm) = middle(plan).unwrap_or(("the crosshair".to_owned(), state.crosshair_mm));
     Ok(PlanReport {
         program: PROGRAM.to_owned(),
         written: written_now(),
@@ -42,14 +47,57 @@ pub fn plan(state: &State) -> Result<PlanReport, String> {
         reservation: reservation(results.shown_failure(), dose.map(|dose| &**dose), results.dvh_status()),
         beams: plan.beams.iter().filter_map(|beam| BeamFacts::new(plan, beam, factor)).collect(),
         delivery: PlanDelivery::of(plan, factor.unwrap_or(1.0)),
+        fields: fields(state, plan),
+        outlines: outlines(state),
+        other_volumes: other_volumes(state),
         structures: dvhs.iter().map(|(s, dvh)| PlanStructure::new(s, dvh, hundred_gy)).collect(),
         goals: state.scorecard(),
         goals_percent_of: state.goal_hundred(),
         reference: state.reference(),
         curves: dvhs.iter().map(|(s, dvh)| Curve::new(s, dvh)).collect(),
-        pictures: pictures::of_displayed(state),
+        pictures: Pictures { crosshair_mm: at_mm, ..pictures::of_displayed(state) },
+        planes_through,
         room: None,
     })
+}
+
+/// The isocentre that all beams share, else that of the first beam; `None` without beams.
+fn middle(plan: &Plan) -> Option<(String, DVec3)> {
+    if let Some(mm) = plan.shared_isocentre_mm() {
+        return Some(("the isocentre".to_owned(), mm));
+    }
+    let first = plan.beams.iter().find(|beam| !beam.setup).or(plan.beams.first())?;
+    Some((format!("the isocentre of {}", first.name), first.isocentre_mm))
+}
+
+fn fields(state: &State, plan: &Plan) -> Vec<FieldFacts> {
+    let results = &state.results;
+    let field = |(index, beam): (usize, &Beam)| {
+        let name = plan.machine_of(beam);
+        let machine = results.machine(name);
+        let mv = machine.map(|machine| (machine.nominal_mv, machine.is_flattened() == Some(false)));
+        FieldFacts::new(plan, index, results.sad_mm(name), mv, results.central_ray(beam.number))
+    };
+    plan.beams.iter().enumerate().filter_map(field).collect()
+}
+
+/// Volumes of the structures that have no row of metrics, cm3.
+fn other_volumes(state: &State) -> Vec<(String, f64)> {
+    let rows: Vec<u32> = state.shown_dvhs().iter().map(|(structure, _)| structure.number).collect();
+    let others = state.case().structures.structures.iter().filter(|s| !rows.contains(&s.number));
+    others.filter_map(|s| Some((s.name.clone(), state.results.volume_cm3(s.number)?))).collect()
+}
+
+/// Structures on show but the body, whose shadow fills the apertures.
+fn outlines(state: &State) -> Vec<Outline> {
+    let case = state.case();
+    let grid = case.ct.as_ref().map(|ct| &**ct.hu.grid());
+    let shown = case.structures.structures.iter();
+    let shown = shown.filter(|s| !state.hidden.contains(&s.number) && s.kind != StructureKind::External);
+    let outline = |structure: &Structure| {
+        Some(Outline { hull: Arc::new(hull_of(structure, grid).ok()?), colour: structure.colour })
+    };
+    shown.filter_map(outline).collect()
 }
 
 /// The report with the picture of the room as the state has it.

@@ -1,13 +1,17 @@
 //! Apertures of a plan's beams in its report, and the fluence maps that stand in their place.
 
-use super::{BeamFacts, PlanReport};
+use super::{BeamFacts, Outline, PlanReport};
 use crate::pdf::{Image, Type};
 use crate::pen::{BLUE, HAIR, INK, LEFT, Pen, RED, RIGHT, SMALL, cut};
 use analysis::fluence_colour;
 use case::{FluenceMap, MlcAxis, Rgb};
+use geometry::{BeamFrame, ShadowFrame};
 
 /// Pixels along a side of the picture of a map.
 const MAP_PX: u32 = 480;
+
+/// Width of the outline of a structure, pixels.
+const RIM: usize = 3;
 
 /// Steps of the bar that tells the colours of a map.
 const BAR_STEPS: u16 = 24;
@@ -33,13 +37,22 @@ pub(super) fn apertures(pen: &mut Pen, report: &PlanReport) {
         pen.room(side + below + 24.0);
         let top = pen.y + 16.0;
         for (n, beam) in row.iter().enumerate() {
-            aperture(pen, beam, [LEFT + n as f32 * (side + gap), top], side);
+            let frame = report.fields.iter().find(|field| field.name == beam.name).map(|field| field.frame);
+            let seen = frame.map(|frame| (frame, &report.outlines[..]));
+            aperture(pen, beam, seen, [LEFT + n as f32 * (side + gap), top], side);
         }
         pen.y = top + side + below + 6.0;
     }
 }
 
-fn aperture(pen: &mut Pen, beam: &BeamFacts, [left, top]: [f32; 2], side: f32) {
+/// `seen`: the structures to be outlined, and from where.
+fn aperture(
+    pen: &mut Pen,
+    beam: &BeamFacts,
+    seen: Option<(BeamFrame, &[Outline])>,
+    [left, top]: [f32; 2],
+    side: f32,
+) {
     let jaws = beam.start.jaws;
     let widest = [jaws.x, jaws.y].into_iter().flatten().map(f64::abs).fold(20.0, f64::max) + 15.0;
     // Device x to the right and y up, as the beam's-eye view has them.
@@ -56,8 +69,19 @@ fn aperture(pen: &mut Pen, beam: &BeamFacts, [left, top]: [f32; 2], side: f32) {
         let corners = [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]].map(at);
         pen.document.path(&corners, width, colour, false);
     };
+    let mut ground = beam.fluence.as_ref().map(|map| picture(map, widest));
+    if let Some((frame, outlines)) = seen.filter(|(_, outlines)| !outlines.is_empty()) {
+        let image = ground.get_or_insert_with(|| Image {
+            width: MAP_PX,
+            height: MAP_PX,
+            rgb: vec![255; (3 * MAP_PX * MAP_PX) as usize],
+        });
+        outlines.iter().for_each(|outline| outline_on(image, outline, &frame, widest));
+    }
+    if let Some(image) = ground {
+        pen.document.image([left, top], [side; 2], image);
+    }
     if let Some(map) = &beam.fluence {
-        pen.document.image([left, top], [side; 2], picture(map, widest));
         scale(pen, beam, map, [left, top + side], side);
     }
     frame(pen, [-widest, widest], [-widest, widest], 0.4, HAIR);
@@ -98,6 +122,24 @@ fn picture(map: &FluenceMap, widest: f64) -> Image {
         }
     }
     Image { width: MAP_PX, height: MAP_PX, rgb }
+}
+
+/// Draws the rim of a structure's shadow.
+fn outline_on(image: &mut Image, outline: &Outline, frame: &BeamFrame, widest: f64) {
+    let side = MAP_PX as usize;
+    let shadow = outline.hull.shadow(frame, ShadowFrame { half_mm: widest, pixels: side });
+    let Rgb(colour) = outline.colour;
+    // Pale colours are invisible on paper.
+    let colour = colour.map(|c| (f32::from(c) * 0.82) as u8);
+    for row in RIM..side - RIM {
+        for column in RIM..side - RIM {
+            let at = row * side + column;
+            let is_rim = [at + RIM, at - RIM, at + RIM * side, at - RIM * side].iter().any(|n| !shadow[*n]);
+            if shadow[at] && is_rim {
+                image.rgb[3 * at..3 * at + 3].copy_from_slice(&colour);
+            }
+        }
+    }
 }
 
 /// The colours of a map in monitor units, and that no leaves deliver it.

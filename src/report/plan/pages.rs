@@ -1,6 +1,7 @@
 //! The report of a plan as PDF pages.
 
 use super::apertures::apertures;
+use super::fields::fields;
 use super::{BeamFacts, PlanReport};
 use crate::pdf::Type;
 use crate::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut, letters, levels};
@@ -20,18 +21,22 @@ pub fn draw(report: &PlanReport) -> Vec<u8> {
     goals(&mut pen, report);
     beams(&mut pen, report);
     delivery(&mut pen, report);
+    fields(&mut pen, report);
     pictures(&mut pen, report);
     room(&mut pen, report);
     apertures(&mut pen, report);
     curves(&mut pen, "Dose-volume histograms", &report.curves);
     structures(&mut pen, report);
     provenance(&mut pen, report);
+    pen.signatures(&["Planned by", "Checked by", "Approved by"]);
     pen.finish()
 }
 
 /// The line at the top of every page.
 fn stamp(report: &PlanReport) -> String {
-    let plan = format!("{}, plan {}", report.patient, report.plan.name);
+    let patient = [report.patient.as_str(), &report.patient_id].map(str::trim);
+    let patient: Vec<&str> = patient.into_iter().filter(|text| !text.is_empty()).collect();
+    let plan = format!("{}, plan {}", patient.join(" "), report.plan.name);
     report.reservation.as_ref().map_or(plan.clone(), |why| format!("{plan}. {why}"))
 }
 
@@ -209,12 +214,12 @@ fn delivery(pen: &mut Pen, report: &PlanReport) {
     }
 }
 
-/// The three planes through the crosshair.
+/// The three planes through the isocentre.
 fn pictures(pen: &mut Pen, report: &PlanReport) {
     let gap = 8.0;
     let size = [(RIGHT - LEFT - 2.0 * gap) / 3.0, 150.0];
     pen.room(size[1] + 70.0);
-    pen.heading("Planes through the crosshair");
+    pen.heading(&format!("Planes through {}", report.planes_through));
     let top = pen.y + 8.0;
     for (n, plane) in AnatomicalPlane::ALL.into_iter().enumerate() {
         let x = LEFT + n as f32 * (size[0] + gap);
@@ -248,7 +253,7 @@ fn structures(pen: &mut Pen, report: &PlanReport) {
     pen.heading("Structures");
     if report.structures.is_empty() {
         pen.line("No structure on show has a DVH in this dose.", PLAIN);
-        return;
+        return other_volumes(pen, report);
     }
     let mut ends = vec![LEFT + 150.0, LEFT + 215.0];
     ends.extend((1..=Metric::REPORTED.len()).map(|n| LEFT + 215.0 + n as f32 * 70.0));
@@ -264,6 +269,15 @@ fn structures(pen: &mut Pen, report: &PlanReport) {
         for remark in &of.remarks {
             pen.line(&format!("{}: {remark}", of.name), Type { colour: WEAK, ..SMALL });
         }
+    }
+    other_volumes(pen, report);
+}
+
+fn other_volumes(pen: &mut Pen, report: &PlanReport) {
+    let words: Vec<String> =
+        report.other_volumes.iter().map(|(name, cm3)| format!("{name} {cm3:.2} cm³")).collect();
+    if !words.is_empty() {
+        pen.line(&format!("Not on show: {}.", words.join(", ")), SMALL);
     }
 }
 

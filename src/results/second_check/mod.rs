@@ -14,19 +14,21 @@ use super::dvh::DvhOf;
 use super::gamma::{FiguresOfGamma, GammaAnswer, GammaByStructure, GammaOfPair};
 use super::graph::{Failure, Graph};
 use super::inputs::Settings;
-use super::patient::MaskOf;
+use super::patient::{Densities, MaskOf};
 use super::plan_dose::DoseOfPlan;
 use super::plan_job::{ComputedPlan, compute_in};
+use super::ray::RayOfBeam;
 use super::shared::Shared;
 use analysis::second_check::{
-    Agreement, DosePoint, FAR, GammaAgreement, GoalCheck, Item, MachineUse, MetricPair, PointAgreement,
-    SecondCheck, StructureCheck, TargetDoses, Tolerances, beam_point, judge, plan_point,
+    Agreement, DosePoint, FAR, FieldOnPatient, GammaAgreement, GoalCheck, Item, MachineUse, MetricPair,
+    PointAgreement, SecondCheck, StructureCheck, TargetDoses, Tolerances, beam_point, judge, plan_point,
 };
 use analysis::{Dvh, Engine, GoalRow, Metric, Unanswered, check_pair, scorecard, unit_remark, value_at};
 use case::{Beam, BeamDose, Case, Dose, DoseStatus, Goal, Plan, Severity, Structure, StructureKind};
 use dicom::StatedPlan;
 use engine::JobControl;
 use engine::gamma::{Criterion, Normalisation};
+use physics::Machine;
 use std::sync::Arc;
 
 /// Gamma is searched for as far as this: beyond, a point fails by far, and its figure is not shown.
@@ -151,8 +153,11 @@ impl CheckInProgress<'_> {
         self.uncertainty_percent =
             computed.result.certainty.as_ref().and_then(|certainty| certainty.uncertainty_percent);
         self.notes.extend(computed.result.remarks.iter().cloned());
-        let treated = self.job.plan.beams.iter().filter(|beam| !beam.setup);
-        for (beam, item) in treated.zip(&mut planned.beams) {
+        let treated = || self.job.plan.beams.iter().filter(|beam| !beam.setup);
+        for (beam, item) in treated().zip(&mut planned.beams) {
+            item.field = self.field(beam)?;
+        }
+        for (beam, item) in treated().zip(&mut planned.beams) {
             if item.not_judged.is_empty() {
                 tell(&format!("comparing {}", item.name));
                 let index = planned.of_beams.get(&beam.number).copied();
@@ -167,6 +172,29 @@ impl CheckInProgress<'_> {
             self.compare_whole(index, &mut planned.whole, stated, &computed)?;
         }
         Ok(())
+    }
+
+    /// The field of a beam on the patient of the check; `None` for a beam without control points, and without a CT.
+    fn field(&self, beam: &Beam) -> Result<Option<FieldOnPatient>, Failure> {
+        let Some((start, densities)) = beam.start().zip(Densities::of(&self.case, self.job.settings)) else {
+            return Ok(None);
+        };
+        let plan = &self.job.plan;
+        let machine = Machine::resolve(plan.machine_of(beam)).ok();
+        let sad_mm = machine.map(|machine| machine.sad_mm).or(beam.source_axis_mm).unwrap_or(1000.0);
+        let source_mm = beam.frame_at(start, plan.position, sad_mm).source_mm;
+        let densities = densities.for_beam(beam);
+        let ray = match self
+            .graph
+            .full(&RayOfBeam { densities, source_mm, isocentre_mm: beam.isocentre_mm }, self.control)
+        {
+            Ok(ray) => ray,
+            Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => return Err(stopped),
+            Err(_) => None,
+        };
+        let jaws = start.jaws;
+        let equivalent_square_mm = jaws.equivalent_square_mm();
+        Ok(Some(FieldOnPatient { sides_mm: jaws.sides_mm(), equivalent_square_mm, ray }))
     }
 
     fn compare_beam(
