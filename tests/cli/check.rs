@@ -127,6 +127,13 @@ fn a_demo_agrees_with_its_own_dose_until_its_monitor_units_change() {
     assert!(plan["structures"].as_array().unwrap().iter().any(|s| s["name"] == "PTV"));
     assert!(!plan["goals"].as_array().unwrap().is_empty());
     assert!(fs::read(&report).unwrap().starts_with(b"%PDF-1."));
+    // The cube is of water: depth and water depth are one, and end at the source-axis distance.
+    let field = &plan["beams"][0]["field"];
+    let [ssd, depth, water] = ["ssd_mm", "depth_mm", "water_mm"].map(|key| number(&field["ray"][key]));
+    assert!((ssd + depth - 1000.0).abs() < 1e-6 && (water / depth - 1.0).abs() < 0.01, "{field}");
+    let sides = [0, 1].map(|n| number(&field["sides_mm"][n]));
+    let square = 2.0 * sides[0] * sides[1] / (sides[0] + sides[1]);
+    assert!((number(&field["equivalent_square_mm"]) - square).abs() < 1e-6, "4 A / P: {field}");
 
     scale_mu(&out, [1.1, 1.1]);
     let (code, answer, reasons) = check(&out, &[]);

@@ -226,3 +226,25 @@ fn an_approved_plan_is_read_only_until_it_is_copied_or_the_approval_taken_back()
     set_beam(&mut w, 0, |beam| beam.mu += 2.0);
     assert_eq!((plan(&w).approval, plan(&w).mu()), (None, approved.mu() + 2.0));
 }
+
+/// Planes through the isocentre wherever the cross-hair is; distances that add up; a volume for each structure.
+#[test]
+fn the_report_is_of_the_isocentre_and_has_the_figures_of_each_beam() {
+    let mut w = opened("report_fields");
+    command(&mut w, Command::CentreOn(DVec3::new(11.0, -7.0, 5.0)));
+    let state = &w.state().state;
+    let report = beamsight::app::gather::plan(state).expect("a report");
+    let isocentre_mm = plan(&w).beams[0].isocentre_mm;
+    assert_eq!((&*report.planes_through, report.pictures.crosshair_mm), ("the isocentre", isocentre_mm));
+    assert_eq!(report.fields.len(), plan(&w).beams.len());
+    let weights: f64 = report.fields.iter().filter_map(|field| field.weight_percent).sum();
+    assert!((weights - 100.0).abs() < 1e-9, "{weights}");
+    for field in &report.fields {
+        let ray = field.ray.flatten().expect("it meets the patient");
+        assert!((ray.ssd_mm + ray.depth_mm - 1000.0).abs() < 1e-6 && ray.depth_mm > 0.0, "{ray:?}");
+        assert!((ray.water_mm / ray.depth_mm - 1.0).abs() < 0.05, "water throughout: {ray:?}");
+        assert_eq!(field.energy, "6 MV");
+    }
+    let listed = report.structures.len() + report.other_volumes.len();
+    assert_eq!(listed, state.case().structures.structures.len());
+}

@@ -43,6 +43,9 @@ pub(super) fn apertures(pen: &mut Pen, report: &PlanReport) {
         }
         pen.y = top + side + below + 6.0;
     }
+    if !report.outlines.is_empty() {
+        pen.line("Outlines: the structures on show, in the colours of their histograms.", SMALL);
+    }
 }
 
 /// `seen`: the structures to be outlined, and from where.
