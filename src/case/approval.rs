@@ -1,4 +1,4 @@
-//! Who has reviewed or approved a plan, when and why; and that an approved plan stays as it is. A record of its user, no
+//! Reviews and approvals of plans: by whom, when and why; and that an approved plan stays as it is. A record of the user, no
 //! release for treatment.
 
 use super::edit::EditError;
@@ -31,7 +31,7 @@ pub struct Approval {
     pub reason: String,
 }
 
-/// What stands beside every approval: window, report and guide show it.
+/// The sentence beside every approval, in window, report and guide.
 pub const NO_RELEASE: &str = "A record of who looked at the plan, not a release for treatment.";
 
 /// Letters of a name: those of a person's name in DICOM (PS3.5, 6.2, PN).

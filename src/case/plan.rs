@@ -22,7 +22,7 @@ pub struct Plan {
     pub beams: Vec<Beam>,
     /// SOP instance UID where it came from DICOM.
     pub uid: Option<String>,
-    /// Who has reviewed or approved it; `None`: unapproved.
+    /// The record of its review or approval; `None`: unapproved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
     /// Remarks of the reader.

@@ -66,7 +66,7 @@ impl Document {
         self.pages.len()
     }
 
-    /// What follows is drawn on this page, the first being 0; on the last where there are fewer.
+    /// Turns to a page, the first being 0, for drawing; to the last where there are fewer.
     pub fn go_to_page(&mut self, page: usize) {
         self.current = page.min(self.pages.len() - 1);
     }

@@ -202,6 +202,8 @@ fn the_isocentre_is_clicked_in_a_view_and_moves_all_beams_that_share_it() {
 fn an_approved_plan_is_read_only_until_it_is_copied_or_the_approval_taken_back() {
     let mut w = opened("approved");
     command(&mut w, Command::Select(Selection::Plan));
+    w.get_by_label("Reason of the approval").focus();
+    w.run_steps(2);
     w.get_by_label("Reason of the approval").type_text("all goals are met");
     w.run_steps(3);
     click(&mut w, "Approve");

@@ -66,7 +66,7 @@ pub struct Item {
     pub name: String,
     /// Monitor units of one fraction.
     pub mu: f64,
-    /// Of a beam.
+    /// The field of a beam; the plan has none.
     pub field: Option<FieldOnPatient>,
     /// `None` where it has no planned dose of its own.
     pub agreement: Option<Agreement>,
@@ -87,10 +87,13 @@ pub struct FieldOnPatient {
     pub ray: Option<CentralRay>,
 }
 
-/// What of a second check is made here, and what it takes from the system that it checks.
+/// Parts of a second check that are made here, and those that are taken from the system that it checks.
 pub const INDEPENDENCE: [&str; 2] = [
-    "Made here, independent of the planning system: the reading of its files, fluence, beam model, heterogeneities, transport of the dose,      the doses at points, gamma and DVHs.",
-    "Taken from its files and not checked: CT and structures, apertures, angles and monitor units, the planned dose, its point and its      normalisation. The machine's model is what the lines above name: one fitted to the data of the planning system shares their errors, a      generic one is no model of the clinic's machine.",
+    "Made here, independent of the planning system: the reading of its files, fluence, beam model, heterogeneities, transport of \
+     the dose, the doses at points, gamma and DVHs.",
+    "Taken from its files and not checked: CT and structures, apertures, angles and monitor units, the planned dose, its point and \
+     its normalisation. The machine's model is the one named above: one fitted to the data of the planning system shares their \
+     errors, a generic one is no model of the clinic's machine.",
 ];
 
 /// Mean doses of a target.
