@@ -72,14 +72,15 @@ fn any_edit() -> impl Strategy<Value = Edit> {
 /// A step of the user: an edit, or a way through the history.
 #[derive(Clone, Debug)]
 enum Door {
-    Edit(Edit, Option<u64>),
+    Edit(Box<Edit>, Option<u64>),
     Undo,
     Redo,
     GoTo(usize),
 }
 
 fn any_door() -> impl Strategy<Value = Door> {
-    let edit = (any_edit(), prop::option::of(0..3u64)).prop_map(|(edit, gesture)| Door::Edit(edit, gesture));
+    let edit = (any_edit(), prop::option::of(0..3u64))
+        .prop_map(|(edit, gesture)| Door::Edit(Box::new(edit), gesture));
     prop_oneof![6 => edit, 1 => Just(Door::Undo), 1 => Just(Door::Redo), 1 => (0..6usize).prop_map(Door::GoTo)]
 }
 
@@ -97,7 +98,7 @@ proptest! {
         let structures = in_dose(&history);
         for door in doors {
             match door {
-                Door::Edit(edit, gesture) => _ = history.apply(edit, gesture),
+                Door::Edit(edit, gesture) => _ = history.apply(*edit, gesture),
                 Door::Undo => _ = history.undo(),
                 Door::Redo => _ = history.redo(),
                 Door::GoTo(done) => history.go_to(done),

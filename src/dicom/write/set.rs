@@ -416,6 +416,10 @@ impl<'a> Set<'a> {
             self.remark(format!("plan '{}': {} left out, not delivered", plan.name, off.join(", ")));
         }
         let mut plan = plan.clone();
+        // The approval of a file is one of the plan as the file has it.
+        if source.as_ref().is_some_and(|s| s.read.approval == plan.approval && !s.is_unchanged(&plan)) {
+            plan.approval = None;
+        }
         plan.uid = Some(new_uid());
         plan.normalisation = None;
         let belonging = Belonging {
