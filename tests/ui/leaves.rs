@@ -6,7 +6,7 @@ use beamsight::app::App;
 use beamsight::app::command::{Command, OptimiseAction};
 use beamsight::app::state::Selection;
 use beamsight::app::state::delivery::Stage;
-use beamsight::case::{Beam, DoseStatus, Edit, Plan};
+use beamsight::case::{DoseStatus, Edit, Plan};
 use beamsight::dicom::plan_faults;
 use beamsight::sequence::{Technique, sequence_plan};
 use eframe::egui::{Key, Modifiers, vec2};
@@ -45,8 +45,8 @@ fn maps_become_leaves_in_one_step_and_undo_gives_the_maps_back() {
     assert_eq!((steps(w.state()), leaves.is_cut()), (done + 1, true));
     assert_eq!(w.state().state.history.names().last(), Some(&"Make plan Test deliverable"));
     assert!(are_cut_from(&leaves, &maps, Technique::SlidingWindow));
-    let cut = sequence_plan(&maps, Technique::SlidingWindow).expect("leaves").plan.beams;
-    assert!(leaves.beams != cut, "the leaves are refined");
+    let as_cut = sequence_plan(&maps, Technique::SlidingWindow).expect("leaves").plan.beams;
+    assert!(leaves.beams != as_cut, "the leaves are refined");
     // The dose is that of the leaves, like any other, and nothing keeps them from being written.
     until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
     assert!(w.state().state.results.shown_dose().expect("a dose").caveats.is_empty());
