@@ -4,8 +4,8 @@ use crate::common::conforms::assert_conforms;
 use crate::common::opened::open;
 use crate::common::patient_case;
 use beamsight::case::{
-    Beam, BeamDose, Case, Contour, ControlPoint, Dose, DoseStatus, Jaws, Mlc, MlcAxis, Plan, Rgb, Structure,
-    StructureKind, StructureSet, new_uid,
+    Approval, Beam, BeamDose, Case, Contour, ControlPoint, Dose, DoseStatus, Jaws, Mlc, MlcAxis, Plan, Rgb,
+    Source, Sources, Stage, Structure, StructureKind, StructureSet, new_uid,
 };
 use beamsight::dicom::{
     Belonging, DoseBits, ExportOptions, ExportPart, Exported, PlanDoses, WriteError, export, load, read_dose,
@@ -94,6 +94,31 @@ fn what_was_not_changed_leaves_as_its_own_file() {
         assert!(bytes(&folder.join("RP.dcm")) == bytes(&case.sources.plans[0].path), "{name}");
         std::fs::remove_dir_all(folder).unwrap();
     }
+}
+
+/// A plan that is approved here leaves so, unchanged it stays the file that it is, and a changed one leaves unapproved.
+#[test]
+fn an_approval_leaves_with_the_plan_that_it_was_given_to() {
+    let Some(mut case) = open("oncentra-phantom") else { return };
+    let (by, at) = ("Grün, Jörg".to_owned(), "2026-11-26 21:43:03 UTC".to_owned());
+    let approval = Approval { stage: Stage::Approved, by, at, reason: String::new() };
+    let approved = edited(&case, |plan| plan.approval = Some(approval.clone()));
+    let folder = fresh("approved");
+    exported(&folder, &approved, &PLAN_AND_STRUCTURES).unwrap();
+    let path = folder.join("RP.dcm");
+    assert_conforms(&path);
+    let read = Arc::new(read_plan(&path, Some(case.plans[0].position)).unwrap());
+    assert_eq!(read.approval, Some(approval));
+    let source = Source { path: path.clone(), read: Arc::clone(&read) };
+    case.sources = Arc::new(Sources { plans: vec![source], ..(*case.sources).clone() });
+    case.plans = vec![read];
+    for (mu, status) in [(0.0, "APPROVED"), (7.0, "UNAPPROVED")] {
+        let folder = fresh("approved-again");
+        exported(&folder, &edited(&case, |plan| plan.beams[0].mu += mu), &PLAN_AND_STRUCTURES).unwrap();
+        assert_eq!(text(&object(&folder.join("RP.dcm")), tags::APPROVAL_STATUS), status);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// A beam is turned and weighted: its item has what the source has apart from that, the others are the source's.
