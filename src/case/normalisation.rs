@@ -61,6 +61,12 @@ impl Normalisation {
         Self { at, dose: NormalisedDose::Gy(dose_gy) }
     }
 
+    /// What a plan begins with: 95 % of its target get the prescription.
+    pub fn of_target(structure: &str, number: Option<u32>) -> Self {
+        let at = NormalisedAt::Volume { structure: structure.to_owned(), number, volume_percent: 95.0 };
+        Self { at, dose: NormalisedDose::Percent(100.0) }
+    }
+
     /// Name and number of the structure, where one is normalised to.
     pub fn structure(&self) -> Option<(&str, Option<u32>)> {
         match &self.at {

@@ -17,7 +17,8 @@ use super::command::NewShape;
 use super::state::display::DoseReference;
 use super::state::roi::{self, Shape};
 use super::state::{NoticeKind, Selection, State, Workspace};
-use case::{Edit, EditError, Plan, StructureKind};
+use case::{Edit, EditError, Normalisation, Plan, StructureKind};
+use analysis::target_of;
 use geometry::wrapped_deg;
 use glam::DVec3;
 use std::cmp::Ordering;
@@ -122,6 +123,8 @@ impl State {
         plan.position = ct.position;
         plan.prescription_gy = Some(60.0);
         plan.fractions = 30;
+        let target = target_of(&plan, &self.case().structures);
+        plan.normalisation = target.map(|s| Normalisation::of_target(&s.name, Some(s.number)));
         let index = self.case().plans.len();
         self.edit(Edit::AddPlan(plan), None);
         self.dose_display.reference = DoseReference::Prescription;

@@ -13,9 +13,6 @@ use std::mem::discriminant;
 /// Metrics of a target that plans are normalised to, percent of its volume.
 const USUAL_PERCENT: [f64; 4] = [99.0, 98.0, 95.0, 50.0];
 
-/// A volume that a plan is normalised to at first, percent.
-const FIRST_PERCENT: f64 = 95.0;
-
 /// The dose of a new normalisation without a prescription, Gy.
 const FIRST_GY: f64 = 60.0;
 
@@ -94,8 +91,8 @@ fn first_volume(state: &State) -> Option<NormalisedAt> {
         StructureKind::Gtv => 2,
         _ => 3,
     });
-    let (structure, number) = first.map_or(("PTV".to_owned(), None), |s| (s.name.clone(), Some(s.number)));
-    Some(NormalisedAt::Volume { structure, number, volume_percent: FIRST_PERCENT })
+    let (name, number) = first.map_or(("PTV", None), |s| (s.name.as_str(), Some(s.number)));
+    Some(Normalisation::of_target(name, number).at)
 }
 
 /// The isocentre of the first beam for treatment.
@@ -183,6 +180,7 @@ fn said(ui: &mut Ui, state: &State, plan: &Plan, now: &Normalisation) {
                     format!("{} = {gy:.2} Gy: monitor units × {}", now.at, factor.worded(4, "", ""))
                 }
                 Some(_) => format!("{} = {gy:.2} Gy: not computed yet", now.at),
+                None if plan.beams.is_empty() => format!("{} = {gy:.2} Gy, once the plan has beams", now.at),
                 None => format!("{} = {gy:.2} Gy: not met by the dose on show", now.at),
             };
             ui.add(egui::Label::new(egui::RichText::new(text).small().weak()).wrap());
