@@ -1,17 +1,14 @@
 //! Arrangements of beams: names after the angles, opposing beams, templates.
 
-use super::{Beam, ControlPoint, Jaws, MlcAxis, Plan};
+use super::{Beam, GantryArc, Jaws, MlcAxis, Plan};
 use geometry::wrapped_deg;
 use glam::DVec3;
 
 /// Leaf sides that mirror each other within this distance are symmetric, mm.
 const SAME_SIDE_MM: f64 = 1e-6;
 
-/// Degrees between control points of an arc.
-const ARC_STEP_DEG: f64 = 4.0;
-
 /// Beams that are added together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Template {
     One,
     /// 0 and 180 degrees.
@@ -22,8 +19,7 @@ pub enum Template {
     Box,
     /// Equal angles between the beams, the first at 0 degrees.
     Equispaced(u8),
-    /// One beam from 181 over 0 to 179 degrees.
-    Arc,
+    Arc(GantryArc),
 }
 
 impl Template {
@@ -35,7 +31,7 @@ impl Template {
         Self::Equispaced(5),
         Self::Equispaced(7),
         Self::Equispaced(9),
-        Self::Arc,
+        Self::Arc(GantryArc::FULL),
     ];
 
     pub fn name(self) -> String {
@@ -45,11 +41,12 @@ impl Template {
             Self::Lateral => "Opposed pair, lateral".to_owned(),
             Self::Box => "Four-field box".to_owned(),
             Self::Equispaced(count) => format!("{count} equispaced beams"),
-            Self::Arc => "Full arc 181° to 179°".to_owned(),
+            Self::Arc(arc) if arc == GantryArc::FULL => "Full arc 181° to 179°".to_owned(),
+            Self::Arc(arc) => format!("Arc {}° to {}°", arc.start_deg, arc.stop_deg),
         }
     }
 
-    /// Gantry angles of the beams, degrees; of an arc, those of its control points.
+    /// Gantry angles at which the beams begin, degrees.
     fn angles_deg(self) -> Vec<f64> {
         match self {
             Self::One => vec![0.0],
@@ -59,11 +56,7 @@ impl Template {
             Self::Equispaced(count) => {
                 (0..count).map(|n| f64::from(n) * 360.0 / f64::from(count.max(1))).collect()
             }
-            Self::Arc => {
-                let (start, span) = (181.0, 358.0);
-                let steps = (span / ARC_STEP_DEG).ceil();
-                (0..=steps as usize).map(|n| wrapped_deg(start + span * n as f64 / steps)).collect()
-            }
+            Self::Arc(arc) => vec![arc.start_deg],
         }
     }
 
@@ -71,21 +64,11 @@ impl Template {
     pub fn beams(self, plan: &Plan, isocentre_mm: DVec3) -> Vec<Beam> {
         let mut next = plan.clone();
         let first = plan.beams.len();
-        let angles = self.angles_deg();
-        let fields: Vec<&[f64]> =
-            if self == Self::Arc { vec![&angles[..]] } else { angles.chunks(1).collect() };
-        for angles in fields {
+        for gantry_deg in self.angles_deg() {
             let jaws = Jaws::symmetric(100.0, 100.0);
-            let mut beam = Beam::fixed("", next.free_beam_number(), angles[0], isocentre_mm, jaws, 100.0);
-            if let [_, .., _] = angles {
-                let one = beam.control_points[0].clone();
-                let last = (angles.len() - 1) as f64;
-                let point = |(n, deg): (usize, &f64)| ControlPoint {
-                    meterset_weight: n as f64 / last,
-                    gantry_deg: *deg,
-                    ..one.clone()
-                };
-                beam.control_points = angles.iter().enumerate().map(point).collect();
+            let mut beam = Beam::fixed("", next.free_beam_number(), gantry_deg, isocentre_mm, jaws, 100.0);
+            if let Self::Arc(arc) = self {
+                beam = beam.along_arc(arc);
             }
             beam.name = next.free_beam_name(&beam.name_of_angles(), None);
             next.beams.push(beam);
@@ -212,6 +195,21 @@ impl Plan {
         (total > 0.0).then(|| 100.0 * mu / total)
     }
 
+    /// Shares of all beams in whole percent that add up to 100, by the largest remainders; `None` as in [`Self::weight_percent`].
+    pub fn whole_percents(&self) -> Vec<Option<u32>> {
+        let exact: Vec<Option<f64>> = (0..self.beams.len()).map(|n| self.weight_percent(n)).collect();
+        let mut whole: Vec<Option<u32>> = exact.iter().map(|p| p.map(|p| p as u32)).collect();
+        let sum: u32 = whole.iter().flatten().sum();
+        let fraction = |n: &usize| exact[*n].map_or(-1.0, f64::fract);
+        let mut order: Vec<usize> = (0..whole.len()).filter(|n| whole[*n].is_some()).collect();
+        order.sort_by(|a, b| fraction(b).total_cmp(&fraction(a)));
+        let missing = 100_u32.saturating_sub(sum) as usize;
+        for n in order.into_iter().take(missing) {
+            whole[n] = whole[n].map(|p| p + 1);
+        }
+        whole
+    }
+
     /// Gives a beam this share (0 to 100) of the plan's monitor units: their total stays, the other beams keep their
     /// ratios. Nothing happens where there is no other beam to balance it.
     pub fn set_weight(&mut self, beam: usize, percent: f64) {
@@ -315,7 +313,7 @@ mod tests {
         assert_eq!(names(Template::Equispaced(5), &plan), ["G000", "G072", "G144", "G216", "G288"]);
         plan.beams = Template::ApPa.beams(&plan, DVec3::X);
         assert_eq!(names(Template::ApPa, &plan), ["G000 (2)", "G180 (2)"]);
-        let arc = Template::Arc.beams(&plan, DVec3::X).remove(0);
+        let arc = Template::Arc(GantryArc::FULL).beams(&plan, DVec3::X).remove(0);
         assert_eq!((arc.name.as_str(), arc.number), ("G181-179", 3));
         let points = &arc.control_points;
         assert_eq!((points[0].gantry_deg, points[points.len() - 1].gantry_deg), (181.0, 179.0));
@@ -334,6 +332,10 @@ mod tests {
             beam.mu = mu;
         }
         plan.beams[4].off = true;
+        plan.beams[0].mu = 11.0;
+        // 10.9, 19.8, 29.7 and 39.6 %.
+        assert_eq!(plan.whole_percents(), [Some(11), Some(20), Some(30), Some(39), None]);
+        plan.beams[0].mu = 10.0;
         assert_eq!(plan.weight_percent(3), Some(40.0));
         assert_eq!(plan.weight_percent(4), None, "a beam that is off has no share");
         plan.set_weight(3, 70.0);

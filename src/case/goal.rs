@@ -1,5 +1,6 @@
 //! Clinical goals: a metric of a structure held against a limit.
 
+use super::bounds;
 use super::metric::{Metric, MetricError, MetricUnit};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -214,6 +215,23 @@ impl Goal {
         format!("{}: {} {}", self.structure, self.metric, self.limit_text())
     }
 
+    /// The greatest limit that means something: of a share of a volume all of it, of a dose what no course gives.
+    pub fn most_limit(&self) -> f64 {
+        match (self.metric.unit(), self.unit) {
+            (MetricUnit::Percent, MetricUnit::Percent) => 100.0,
+            (MetricUnit::Gy, MetricUnit::Gy) => bounds::MOST_COURSE_GY,
+            (MetricUnit::Gy, MetricUnit::Percent) => bounds::MOST_NORMALISED_PERCENT,
+            _ => 1e6,
+        }
+    }
+
+    /// Why no dose could be held against its limit, in words; `None` where one can.
+    pub fn nonsense(&self) -> Option<String> {
+        let (most, unit) = (self.most_limit(), self.unit.symbol());
+        let beyond = self.limit > most;
+        beyond.then(|| format!("the limit of {} is at most {most} {unit}", self.metric).trim_end().to_owned())
+    }
+
     /// Tolerance and priority from the text in the brackets behind the limit.
     fn with_suffix(mut self, suffix: &str) -> Option<Self> {
         for part in suffix.split(',').map(str::trim) {
@@ -390,6 +408,19 @@ mod tests {
         assert_eq!((weighed.weight(), weighed.with_weight(None).weight()), (100.0, 0.25));
         let kept = goal_of_priority(1).with_kept(Some(3.0)).with_kept(Some(f64::INFINITY));
         assert_eq!((kept.kept(), kept.with_metric(Metric::MEAN).kept()), (Some(3.0), None));
+        for (words, most) in [
+            ("PTV: V20Gy <= 130 %", Some("100 %")),
+            ("PTV: V20Gy <= 100 %", None),
+            ("PTV: V20Gy <= 5000 cc", None),
+            ("PTV: D95% >= 9500 %", Some("1000 %")),
+            ("PTV: Dmax <= 107 %", None),
+            ("PTV: Dmax <= 4500 Gy", Some("1000 Gy")),
+            ("PTV: Dmax <= 70 Gy", None),
+        ] {
+            let told = words.parse::<Goal>().unwrap().nonsense();
+            assert_eq!(told.is_some(), most.is_some(), "{words}");
+            assert!(told.is_none_or(|told| told.ends_with(most.unwrap_or_default())), "{words}");
+        }
         let of_target = Goal::of_target("PTV").iter().map(Goal::to_string).collect::<Vec<_>>();
         assert_eq!(of_target, ["PTV: D95% >= 95 %", "PTV: D2% <= 107 %"]);
     }

@@ -1,6 +1,7 @@
 //! A planner's data: CT, structures, plan, doses; edits as values with their undo history.
 
 mod approval;
+mod arc;
 mod beam;
 pub mod bounds;
 mod contours;
@@ -15,6 +16,7 @@ mod fluence_limits;
 mod fluence_map;
 mod goal;
 mod metric;
+mod names;
 mod normalisation;
 mod objectives;
 mod palette;
@@ -32,6 +34,7 @@ mod uid;
 mod validate;
 
 pub use approval::{Approval, ApprovalError, NO_RELEASE, Stage};
+pub use arc::GantryArc;
 pub use beam::{
     Bank, Beam, ControlPoint, Jaws, LeafBoundaryError, Mlc, MlcAxis, Radiation, check_leaf_boundaries,
 };
@@ -47,6 +50,7 @@ pub use fluence_limits::{FluenceLimit, FluenceStroke};
 pub use fluence_map::{FluenceMap, FluenceMapError};
 pub use goal::{Bound, Goal, GoalError};
 pub use metric::{Figure, Metric, MetricError, MetricUnit};
+pub use names::{NotMeant, name_letters};
 pub use normalisation::{Normalisation, NormalisationError, NormalisedAt, NormalisedDose};
 pub use objectives::{FallOff, FluenceObjectives, UniformDose};
 pub use palette::{LOOK_ALIKE, STRUCTURE_COLOURS, blind_distance, colour_distance, free_colour};

@@ -313,7 +313,7 @@ pub fn structures_fault(structures: &[Structure]) -> Option<StructureFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Rgb, StructureKind, Template};
+    use crate::{GantryArc, Rgb, StructureKind, Template};
 
     #[test]
     fn what_templates_make_has_no_fault() {
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn a_fault_names_plan_beam_and_control_point() {
         let mut plan = Plan::new("P", "generic-6mv");
-        plan.beams = Template::Arc.beams(&plan, DVec3::ZERO);
+        plan.beams = Template::Arc(GantryArc::FULL).beams(&plan, DVec3::ZERO);
         plan.beams[0].control_points[6].jaws.y = [30.0, -30.0];
         let said = plan.fault().map(|fault| fault.to_string()).unwrap_or_default();
         assert!(said.starts_with("plan 'P', beam 'G181-179': control point 7: the y jaws"), "{said}");

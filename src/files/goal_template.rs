@@ -1,7 +1,7 @@
 //! Templates of clinical goals: TOML files that name structures by name, alias or type (`assets/goals/README.md`).
 
 use super::replace_file;
-use case::{Goal, GoalError, Structure, StructureKind, StructureSet};
+use case::{Goal, GoalError, Structure, StructureKind, StructureSet, name_letters};
 use input::{GOALS_BYTES, from_toml, plain, read_text};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
@@ -223,7 +223,8 @@ impl GoalTemplate {
 impl TemplateGoal {
     fn structure_in<'a>(&self, set: &'a StructureSet) -> Option<&'a Structure> {
         let mut names = std::iter::once(&self.goal.structure).chain(&self.aliases);
-        let named = |name: &String| set.structures.iter().find(|s| letters(&s.name) == letters(name));
+        let named =
+            |name: &String| set.structures.iter().find(|s| name_letters(&s.name) == name_letters(name));
         let of_kind = || {
             let kind = self.kind?;
             let mut of_kind = set.structures.iter().filter(|s| s.kind == kind);
@@ -231,12 +232,6 @@ impl TemplateGoal {
         };
         names.find_map(named).or_else(of_kind)
     }
-}
-
-/// A name without what differs from clinic to clinic: case, spaces, underscores and hyphens.
-fn letters(name: &str) -> String {
-    let kept = name.chars().filter(|c| !c.is_whitespace() && !matches!(c, '_' | '-'));
-    kept.collect::<String>().to_lowercase()
 }
 
 #[cfg(test)]
