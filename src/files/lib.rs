@@ -22,6 +22,7 @@ mod recovery;
 mod replace;
 pub mod session;
 mod state_folder;
+mod structure_template;
 mod user;
 
 pub use cache::{cache_folder, read_cached, write_cached};
@@ -40,4 +41,5 @@ pub use recent::{add_recent_case, recent_cases};
 pub use recovery::{Keeper, Recoverable};
 pub use replace::{Temporary, end_now, remove_temporaries_on_signals, replace_file, stop_in_order, together};
 pub use state_folder::state_folder;
+pub use structure_template::{StructureTemplate, StructureTemplateError, TemplateStructure};
 pub use user::user_name;

@@ -3,6 +3,7 @@
 use crate::harness::{Window, said, small_case, until, window};
 use beamsight::analysis::contouring::Operation;
 use beamsight::app::command::Command;
+use beamsight::app::state::NoticeKind;
 use beamsight::app::state::contouring::{ContouringAction, Destination};
 use beamsight::case::{Edit, Structure, StructureKind};
 use eframe::egui::{Key, Modifiers};
@@ -139,4 +140,141 @@ fn shrinking_in_place_and_cropping_keep_the_structure() {
     w.get_by_label("Create GTV_crop").click();
     until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("nothing of")));
     assert!(said(&w).contains("Crop: nothing of 'GTV' is left"), "it lies in the body: {}", said(&w));
+}
+
+/// Opens a part of the inspector.
+fn open(w: &mut Window, part: &str) {
+    w.get_by_label(part).scroll_to_me();
+    w.run_steps(4);
+    w.get_by_label(part).click();
+    w.run_steps(20);
+}
+
+fn press(w: &mut Window, button: &str) {
+    w.get_by_label(button).scroll_to_me();
+    w.run_steps(4);
+    w.get_by_label(button).click();
+    w.run_steps(4);
+}
+
+fn undo(w: &mut Window) {
+    w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    w.run_steps(3);
+}
+
+/// Least and greatest coordinate of the contours along an axis of the patient.
+fn reach(w: &Window, name: &str, axis: usize) -> [f64; 2] {
+    let points = named(w.state(), name).contours.iter().flat_map(|c| c.points_mm.clone());
+    let along: Vec<f64> = points.map(|p| p[axis]).collect();
+    [along.iter().copied().fold(f64::MAX, f64::min), along.iter().copied().fold(f64::MIN, f64::max)]
+}
+
+/// Slices and sides are cleared in every view, of all structures on show at once, each as one step.
+#[test]
+fn slices_and_sides_are_cleared_and_undone() {
+    let mut w = with_gtv("contouring_clear");
+    press(&mut w, "Create PTV");
+    until(&mut w, "PTV", |app| app.state.case().structures.by_name("PTV").is_some() && app.is_settled());
+    let ptv = named(w.state(), "PTV").clone();
+    let middle = 0.5 * (reach(&w, "PTV", 0)[0] + reach(&w, "PTV", 0)[1]);
+    open(&mut w, "Slices");
+    press(&mut w, "Clear Sagittal slices");
+    press(&mut w, "Delete left");
+    until(&mut w, "right half", |app| {
+        app.is_settled() && named(app, "PTV").contours.id() != ptv.contours.id()
+    });
+    let [right, left] = reach(&w, "PTV", 0);
+    assert!(right < middle - 10.0 && left <= middle + 5.0, "{right} {left}");
+    undo(&mut w);
+    assert_eq!(named(w.state(), "PTV"), &ptv, "one step");
+    // All on show: the body stays.
+    let body = w.state().state.case().structures.structures[0].clone();
+    let gtv = named(w.state(), "GTV").clone();
+    press(&mut w, "All 2 shown");
+    press(&mut w, "Clear Axial slices");
+    press(&mut w, "Delete superior");
+    until(&mut w, "both", |app| {
+        app.is_settled() && [&ptv, &gtv].iter().all(|s| named(app, &s.name).contours.len() < s.contours.len())
+    });
+    assert_eq!(w.state().state.case().structures.structures[0], body);
+    undo(&mut w);
+    assert_eq!((named(w.state(), "PTV"), named(w.state(), "GTV")), (&ptv, &gtv), "one step for both");
+    // A slice in which there is nothing is said.
+    w.state_mut().command(Command::CentreOn(glam::DVec3::new(0.0, 0.0, 28.0)));
+    w.run_steps(3);
+    press(&mut w, "Clear slice");
+    until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("has nothing there")));
+    assert_eq!(named(w.state(), "PTV"), &ptv);
+}
+
+/// Slices that were left out are counted, and filling them is a success.
+#[test]
+fn key_slices_say_that_gaps_are_filled_and_interpolation_is_a_success() {
+    let mut w = with_gtv("contouring_key_slices");
+    let gtv = named(w.state(), "GTV").clone();
+    let planes: std::collections::BTreeSet<i64> =
+        gtv.contours.iter().map(|c| (c.points_mm[0].z * 10.0).round() as i64).collect();
+    let (low, high) = (planes.first().expect("a plane"), planes.last().expect("a plane"));
+    let ends =
+        gtv.contours.iter().filter(|c| [*low, *high].contains(&((c.points_mm[0].z * 10.0).round() as i64)));
+    let (left_out, index) = (planes.len() - 2, w.state().state.selected_structure().expect("selected").0);
+    let value = Structure { contours: ends.cloned().collect(), ..gtv };
+    w.state_mut().command(Command::Edit { edit: Edit::SetStructure { index, value }, gesture: None });
+    until(&mut w, "volume", |app| app.is_settled());
+    open(&mut w, "Slices");
+    let words = format!("2 slices drawn; the {left_out} between them take the nearest contours");
+    assert!(w.query_by_label(&words).is_some(), "{words}");
+    press(&mut w, "Interpolate");
+    until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("interpolated")));
+    let kinds: Vec<NoticeKind> = w.state().state.notices.iter().map(|n| n.kind).collect();
+    assert_eq!(kinds, [NoticeKind::Info], "{}", said(&w));
+    assert!(
+        w.query_by_label(&format!("{} slices drawn, none left out between them", planes.len())).is_some()
+    );
+}
+
+/// From the menu of new structures: a ring round the target inside the body, lungs without it, and a site's structures.
+#[test]
+fn rings_lungs_and_the_structures_of_a_site_are_one_click() {
+    let mut w = with_gtv("contouring_one_click");
+    let new = |w: &mut Window, entry: &str| {
+        w.get_by_label("New structure").click();
+        w.run_steps(4);
+        w.get_by_label(entry).click();
+        w.run_steps(4);
+    };
+    new(&mut w, "Ring round targets");
+    let ring = "GTV_ring_5-20mm";
+    until(&mut w, "ring", |app| app.state.case().structures.by_name(ring).is_some() && app.is_settled());
+    // The cube of 40 mm holds all of it: what is within 30 mm of the middle, less the ball of 15 mm.
+    let want = 64.0 - 4.0 / 3.0 * PI * 1.5_f64.powi(3);
+    let got = cm3(&w, ring);
+    assert!(got < want * 1.1 && got > want * 0.6, "{got} of {want}");
+    undo(&mut w);
+    assert!(w.state().state.case().structures.by_name(ring).is_none(), "one step");
+    // The only lung of this patient is the cube.
+    let mut lung = w.state().state.case().structures.structures[0].clone();
+    (lung.name, lung.number, lung.kind) =
+        ("Lungs".to_owned(), w.state().state.case().free_number(), StructureKind::Organ);
+    w.state_mut().command(Command::Edit { edit: Edit::AddStructure(lung), gesture: None });
+    until(&mut w, "volume", |app| app.is_settled());
+    new(&mut w, "Lungs minus GTV");
+    until(&mut w, "lungs", |app| {
+        app.state.case().structures.by_name("Lungs-GTV").is_some() && app.is_settled()
+    });
+    let lost = cm3(&w, "Lungs") - cm3(&w, "Lungs-GTV");
+    assert!((lost / cm3(&w, "GTV") - 1.0).abs() < 0.05, "{lost}");
+    let before = w.state().state.case().structures.structures.len();
+    w.get_by_label("New structure").click();
+    w.run_steps(4);
+    w.get_by_label("From template").click();
+    w.run_steps(8);
+    w.get_by_label("Thorax").click();
+    w.run_steps(4);
+    // Of 14, the body and the GTV are there.
+    assert_eq!(w.state().state.case().structures.structures.len(), before + 12, "{}", said(&w));
+    assert!(said(&w).contains("Thorax: 12 structures added, to be drawn; 2 were there."), "{}", said(&w));
+    assert_eq!(named(w.state(), "Heart").kind, StructureKind::Organ);
+    undo(&mut w);
+    assert_eq!(w.state().state.case().structures.structures.len(), before, "one step");
 }

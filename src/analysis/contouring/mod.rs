@@ -1,14 +1,18 @@
 //! Structures made of others by calculation: margins, booleans, crops, clean-up, planes between drawn ones, HU.
 
+mod around;
 mod bolus;
+mod cleared;
 mod hu;
 
 #[cfg(test)]
 mod tests;
 
+pub use around::{drawn_of, lungs};
 pub use bolus::{BEYOND_FIELD_MM, BolusOver, EntranceField};
+pub use cleared::Cleared;
 
-use case::{Contour, Contours, Ct, Structure, StructureSet};
+use case::{Contour, Contours, Ct, Structure, StructureKind, StructureSet};
 use engine::JobControl;
 use geometry::polygons::{self, Boolean, Ring};
 use geometry::{Grid, Margins, Plane, Stack, StackError, interpolated, shrunk_or_grown, smoothed};
@@ -58,6 +62,23 @@ pub enum Operation {
         at_mm: DVec3,
         superior: bool,
     },
+    /// Clears a slice at a position, or all beyond it, along an axis of the patient.
+    Clear {
+        at_mm: DVec3,
+        axis: usize,
+        part: Cleared,
+    },
+    /// What lies from one distance to another away from the structure, or from all of a type, inside of another structure.
+    Ring {
+        mm: [f64; 2],
+        round_all: Option<StructureKind>,
+        inside: Option<u32>,
+    },
+    /// The structure, with another where one is named, without all structures of a type.
+    Without {
+        with: Option<u32>,
+        minus: StructureKind,
+    },
     /// The part of the structure within CT numbers.
     Threshold {
         hu: [f32; 2],
@@ -78,6 +99,9 @@ pub enum Operation {
 #[derive(Clone, Debug)]
 pub struct MadeContours {
     pub contours: Contours,
+    /// What was done, where that is not plain to see.
+    pub done: Option<String>,
+    /// Reservations.
     pub remarks: Vec<String>,
 }
 
@@ -96,6 +120,14 @@ pub enum ContouringError {
     Nothing(String),
     #[error("'{0}' is thinner than the margin everywhere: nothing is left")]
     TooThin(String),
+    #[error("'{0}' has nothing there")]
+    NothingThere(String),
+    #[error("a ring must end further out than it begins, and between 0 and {} mm", MOST_MARGIN_MM)]
+    Ring,
+    #[error("nothing of the ring lies inside")]
+    NoRing,
+    #[error("no structure of type {0} has contours")]
+    NoneOf(&'static str),
     #[error("'{0}' has no contour on the slice at the crosshair")]
     NoSlice(String),
     #[error("the CT has no slice beyond this one")]
@@ -122,13 +154,17 @@ pub enum ContouringError {
 pub const MOST_MARGIN_MM: f64 = 100.0;
 
 impl Operation {
-    /// The other structure it is made of.
-    pub fn other(&self) -> Option<u32> {
-        match self {
+    /// ROI numbers of the other structures it is made of.
+    pub fn others(&self, set: &StructureSet) -> Vec<u32> {
+        match *self {
             Self::Boolean { other, .. }
             | Self::Crop { other, .. }
-            | Self::Bolus { over: BolusOver::Structure { number: other, .. }, .. } => Some(*other),
-            _ => None,
+            | Self::Bolus { over: BolusOver::Structure { number: other, .. }, .. } => vec![other],
+            Self::Ring { round_all, inside, .. } => {
+                round_all.map(|kind| drawn_of(set, kind)).into_iter().flatten().chain(inside).collect()
+            }
+            Self::Without { with, minus } => with.into_iter().chain(drawn_of(set, minus)).collect(),
+            _ => Vec::new(),
         }
     }
 
@@ -143,6 +179,10 @@ impl Operation {
             Self::RemoveParts { .. } => "Remove small parts",
             Self::Interpolate => "Interpolate",
             Self::CopySlice { .. } => "Copy slice",
+            Self::Clear { part: Cleared::Slice, .. } => "Clear slice",
+            Self::Clear { .. } => "Delete beyond the slice",
+            Self::Ring { .. } => "Ring",
+            Self::Without { .. } => "Organ without target",
             Self::Threshold { .. } => "Threshold",
             Self::Grow { .. } => "Region growing",
             Self::Bolus { .. } => "Bolus",
@@ -205,13 +245,20 @@ pub fn made_of(
             if planes.is_empty() {
                 return Err(ContouringError::NothingMissing(name()));
             }
-            let remarks = vec![format!("{} slices interpolated", planes.len())];
+            let slices = if planes.len() == 1 { "slice" } else { "slices" };
             Ok(MadeContours {
                 contours: structure.contours.replaced(|_| false, context.contours(&planes)),
-                remarks,
+                done: Some(format!("{} {slices} between drawn ones are interpolated", planes.len())),
+                remarks: Vec::new(),
             })
         }
         Operation::CopySlice { at_mm, superior } => context.copied(structure, &stack, at_mm, superior),
+        Operation::Clear { at_mm, axis, part } => context.cleared(structure, &stack, at_mm, axis, part),
+        Operation::Ring { mm, round_all: Some(kind), inside } => {
+            context.ring(set, &context.all_of(set, kind)?, mm, inside)
+        }
+        Operation::Ring { mm, round_all: None, inside } => context.ring(set, &stack, mm, inside),
+        Operation::Without { with, minus } => context.without(set, (structure, &stack), with, minus),
         Operation::Threshold { hu } => context.threshold(structure, &stack, hu),
         Operation::Grow { hu, from_mm } => context.region(structure, &stack, hu, from_mm),
         Operation::Bolus { thickness_mm, over } => {
@@ -322,7 +369,11 @@ impl<'a> OperationContext<'a> {
         nothing: impl Fn() -> ContouringError,
     ) -> Result<MadeContours, ContouringError> {
         let contours: Contours = self.contours(&planes).into();
-        if contours.is_empty() { Err(nothing()) } else { Ok(MadeContours { contours, remarks: Vec::new() }) }
+        if contours.is_empty() {
+            Err(nothing())
+        } else {
+            Ok(MadeContours { contours, done: None, remarks: Vec::new() })
+        }
     }
 
     /// Cut off at the edge of the CT, and the user told.
@@ -346,7 +397,7 @@ impl<'a> OperationContext<'a> {
         cut |= first.z_mm - reach[0] < z0 - 0.01 || last.z_mm + reach[1] > z1 + 0.01;
         let told = "it reaches beyond the CT and is cut off there: smaller than the margin asks for";
         let remarks = if cut { vec![told.to_owned()] } else { Vec::new() };
-        MadeContours { contours: self.contours(&planes).into(), remarks }
+        MadeContours { contours: self.contours(&planes).into(), done: None, remarks }
     }
 
     fn copied(
@@ -373,7 +424,11 @@ impl<'a> OperationContext<'a> {
             let height = c.points_mm.first().map(|p| self.grid.local_from_patient(*p).z);
             height.is_some_and(|z| (z - z_mm).abs() <= 0.5 * (edges[k + 1] - edges[k]).min(1.0))
         };
-        Ok(MadeContours { contours: structure.contours.replaced(goes, made), remarks: Vec::new() })
+        Ok(MadeContours {
+            contours: structure.contours.replaced(goes, made),
+            done: None,
+            remarks: Vec::new(),
+        })
     }
 }
 

@@ -168,3 +168,95 @@ fn holes_and_small_parts_go() {
     assert!((area(Operation::RemoveHoles { below_cm2: 20.0 }) - 36.0).abs() < 0.1);
     assert!((area(Operation::RemoveHoles { below_cm2: 10.0 }) - 24.0).abs() < 0.1);
 }
+
+/// Boxes of 20 x 20 mm on 11 planes 2 mm apart: of each direction one voxel, and half less half a voxel, goes.
+#[test]
+fn slices_and_sides_are_cleared_along_every_axis() {
+    let ct = ct();
+    let set = set(vec![cuboid(&ct, DVec3::ZERO, DVec3::splat(20.0))]);
+    let clear = |at_mm, axis, part| made(&ct, &set, Operation::Clear { at_mm, axis, part });
+    let middle = DVec3::new(0.2, -0.3, 0.4);
+    for (axis, width) in [(0, 20.0), (1, 20.0), (2, 22.0)] {
+        let voxel = if axis == 2 { 2.0 } else { 1.0 };
+        let one = clear(middle, axis, Cleared::Slice).expect("made");
+        // An axial slice between others is filled by them, and that is said.
+        let want = if axis == 2 { 8.8 } else { 8.8 * (width - voxel) / width };
+        assert!((cm3(&ct, &one) - want).abs() < 0.02, "axis {axis}: {}", cm3(&ct, &one));
+        assert_eq!(one.remarks.len(), usize::from(axis == 2));
+        for greater in [true, false] {
+            let half = clear(middle, axis, Cleared::Beyond { greater }).expect("made");
+            let want = 8.8 * (0.5 * width + 0.5 * voxel) / width;
+            assert!((cm3(&ct, &half) - want).abs() < 0.02, "axis {axis}, {greater}: {}", cm3(&ct, &half));
+            let side = half.contours.iter().flat_map(|c| &c.points_mm).map(|p| p[axis]);
+            let most = if greater { side.fold(f64::MIN, f64::max) } else { -side.fold(f64::MAX, f64::min) };
+            assert!(most <= voxel, "what lies beyond is gone: {most}");
+        }
+    }
+    let end = clear(DVec3::new(0.0, 0.0, 10.0), 2, Cleared::Slice).expect("made");
+    assert!((cm3(&ct, &end) - 8.0).abs() < 0.02 && end.remarks.is_empty(), "an end is not filled");
+    let all = clear(DVec3::new(0.0, 0.0, -30.0), 2, Cleared::Beyond { greater: true }).expect("made");
+    assert!(all.contours.is_empty(), "a structure may be cleared altogether");
+    let there = |at, axis| clear(at, axis, Cleared::Slice).unwrap_err();
+    let nothing = ContouringError::NothingThere("S1".into());
+    assert_eq!(there(DVec3::new(0.0, 0.0, 25.0), 2), nothing);
+    assert_eq!(there(DVec3::new(25.0, 0.0, 0.0), 0), nothing);
+    assert_eq!(clear(DVec3::new(0.0, 30.0, 0.0), 1, Cleared::Beyond { greater: true }).unwrap_err(), nothing);
+}
+
+/// Balls of 10 mm: a ring has the difference of two balls, of two targets apart twice that, and in a box half of it.
+#[test]
+fn rings_lie_round_targets_and_inside_of_the_body() {
+    let ct = ct();
+    let grid = Arc::clone(ct.hu.grid());
+    let ball = |x: f64| sphere_contours(&grid, DVec3::new(x, 0.0, 0.0), 8.0);
+    let half = cuboid(&ct, DVec3::new(-31.0, 0.0, 0.0), DVec3::new(20.0, 60.0, 60.0));
+    let mut set = set(vec![ball(-21.0), ball(21.0), half]);
+    set.structures[0].kind = StructureKind::Ptv;
+    set.structures[1].kind = StructureKind::Ptv;
+    let ring = |mm, round_all, inside| made(&ct, &set, Operation::Ring { mm, round_all, inside });
+    let shell = |from: f64, to: f64| 4.0 / 3.0 * PI * ((8.0 + to).powi(3) - (8.0 + from).powi(3)) / 1000.0;
+    let near = |made: &MadeContours, want: f64| {
+        let got = cm3(&ct, made);
+        assert!((got / want - 1.0).abs() < 0.05, "{got} {want}");
+    };
+    near(&ring([2.0, 8.0], None, None).expect("made"), shell(2.0, 8.0));
+    near(&ring([0.0, 5.0], None, None).expect("made"), shell(0.0, 5.0));
+    near(&ring([2.0, 8.0], Some(StructureKind::Ptv), None).expect("made"), 2.0 * shell(2.0, 8.0));
+    near(&ring([2.0, 8.0], None, Some(3)).expect("made"), 0.5 * shell(2.0, 8.0));
+    for mm in [[5.0, 5.0], [8.0, 2.0], [-1.0, 5.0], [f64::NAN, 5.0], [1.0, f64::NAN], [1.0, 101.0]] {
+        assert_eq!(ring(mm, None, None).unwrap_err(), ContouringError::Ring, "{mm:?}");
+    }
+    let none = ring([1.0, 2.0], Some(StructureKind::Ctv), None).unwrap_err();
+    assert_eq!(none, ContouringError::NoneOf("CTV"));
+    let others = Operation::Ring { mm: [1.0, 2.0], round_all: Some(StructureKind::Ptv), inside: Some(3) };
+    assert_eq!(others.others(&set), [1, 2, 3], "a result is of all of them");
+}
+
+#[test]
+fn lungs_are_found_by_name_and_lose_every_target() {
+    let ct = ct();
+    let size = DVec3::new(20.0, 20.0, 20.0);
+    let at = |x: f64, size: DVec3| cuboid(&ct, DVec3::new(x, 0.0, 0.0), size);
+    let mut set = set(vec![at(-20.0, size), at(20.0, size), at(-20.0, size / 2.0), at(20.0, size / 2.0)]);
+    for n in [2, 3] {
+        set.structures[n].kind = StructureKind::Ctv;
+    }
+    let mut named = |names: [&str; 2]| {
+        for (structure, name) in set.structures.iter_mut().zip(names) {
+            structure.name = name.to_owned();
+        }
+        lungs(&set)
+    };
+    for names in [["Lung_L", "Lung_R"], ["Left Lung", "lung right"], ["Lung-lt", "LUNG RT"]] {
+        assert_eq!(named(names), Some((1, Some(2))), "{names:?}");
+    }
+    assert_eq!(named(["Lung R", "Lung L"]), Some((2, Some(1))));
+    assert_eq!(named(["Lungs", "Lung_L"]), Some((1, None)));
+    assert_eq!(named(["Lung_L", "Lung_LN"]), None, "a node is no lung");
+    let without = Operation::Without { with: Some(2), minus: StructureKind::Ctv };
+    let both = made(&ct, &set, without).expect("made");
+    // Targets of 10 x 10 mm on 5 planes, 10 mm.
+    assert!((cm3(&ct, &both) - 2.0 * (8.8 - 1.0)).abs() < 0.05, "{}", cm3(&ct, &both));
+    let none = made(&ct, &set, Operation::Without { with: None, minus: StructureKind::Gtv });
+    assert_eq!(none.unwrap_err(), ContouringError::NoneOf("GTV"));
+}

@@ -10,6 +10,8 @@ use glam::DVec3;
 pub enum DrawAction {
     /// Adds a structure without contours, selects it and takes the brush.
     New(StructureKind),
+    /// Adds the structures of a shipped template that the case has not.
+    Template(&'static str),
     /// Takes a tool; `None` puts it away.
     Tool(Option<Tool>),
     /// Sets whether the tools erase.

@@ -4,6 +4,7 @@ use crate::command::DrawAction;
 use crate::state::drawing::{DIAMETERS_MM, Outline, Stroke, Tool};
 use crate::state::{NoticeKind, Selection, State, ViewKind, roi};
 use case::{Drawn, Edit, Structure, StructureKind};
+use files::StructureTemplate;
 use geometry::{Grid, Section, StrokeError, disc_stroke, outline_sections, sphere_stroke};
 use glam::DVec3;
 use std::sync::Arc;
@@ -16,6 +17,10 @@ impl State {
         let drawing = &mut self.drawing;
         match action {
             DrawAction::New(kind) => self.add_empty_structure(kind),
+            DrawAction::Template(word) => match StructureTemplate::resolve(word) {
+                Ok(template) => self.add_structures(&template),
+                Err(why) => self.notices.add(NoticeKind::Error, why.to_string()),
+            },
             DrawAction::Tool(tool) => self.take_tool(tool),
             DrawAction::Erase(erase) => drawing.erase = erase,
             DrawAction::Diameter(mm) => {

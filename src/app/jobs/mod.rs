@@ -36,7 +36,7 @@ use analysis::contouring::MadeContours;
 use analysis::second_check::MachineUse;
 use case::{Contours, DensityOverride, Dose, Remark, Structure};
 use dicom::Exported;
-use files::{GoalTemplate, Keeper, Recoverable};
+use files::{GoalTemplate, Keeper, Recoverable, StructureTemplate};
 use physics::{HuTable, MachineContents};
 use results::Delivery;
 use std::path::PathBuf;
@@ -67,7 +67,8 @@ pub struct Contoured {
     pub action: ContouringAction,
     /// Numbers and contours of the structures they are made of.
     pub sources: Vec<(u32, Option<u64>)>,
-    pub made: MadeContours,
+    /// The contours of each structure, by ROI number.
+    pub made: Vec<(u32, MadeContours)>,
 }
 
 /// The answer of a worker's job to the window.
@@ -92,6 +93,8 @@ pub enum Answer {
     HuTable(Arc<HuTable>),
     /// A template of goals for the case.
     Goals(Box<GoalTemplate>),
+    /// A template of structures for the case.
+    Structures(Box<StructureTemplate>),
     /// A result of the current case.
     Result(Delivery),
     /// A dose from a file, for a side of the comparison if one is named.

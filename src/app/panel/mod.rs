@@ -2,6 +2,7 @@
 //! [`Command`](super::command::Command)s; no panel changes the state itself.
 
 pub mod about;
+mod around;
 mod beyond;
 pub mod check;
 mod colour;

@@ -145,6 +145,8 @@ fn new_structure_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 }
             }
             ui.separator();
+            super::around::in_menu(ui, state, commands);
+            ui.separator();
             if ui.button("Sphere").clicked() {
                 commands.push(Command::AddShape(NewShape::Sphere));
                 ui.close();

@@ -11,6 +11,7 @@ pub enum FileAction {
     OpenFile,
     OpenHuTable,
     OpenGoals,
+    OpenStructures,
     OpenDose,
     OpenXray,
     /// Measured data and the machine of a fit.
@@ -22,6 +23,7 @@ pub enum FileAction {
     SaveSession,
     SaveHuTable,
     SaveGoals,
+    SaveStructures,
     SaveReport,
     SavePlanReport,
     SaveCheckReport,
@@ -43,6 +45,8 @@ impl FileAction {
             Self::OpenGoals | Self::OpenCheckGoals => "Open a template of goals",
             Self::OpenCheckModel => "Open a machine model",
             Self::SaveGoals => "Save the goals as a template",
+            Self::OpenStructures => "Open a template of structures",
+            Self::SaveStructures => "Save the structures as a template",
             Self::OpenDose => "Open a dose (RTDOSE, or .mha in Gy)",
             Self::OpenXray => "Open an X-ray",
             Self::OpenTank(TankFile::Pdd) => "Open measured depth doses",
@@ -70,6 +74,7 @@ impl FileAction {
             | Self::OpenFile
             | Self::OpenHuTable
             | Self::OpenGoals
+            | Self::OpenStructures
             | Self::OpenDose
             | Self::OpenXray
             | Self::OpenTank(_)
@@ -84,6 +89,7 @@ impl FileAction {
             Self::SaveRegistration => Some("registration.dcm"),
             Self::SaveHuTable => Some("hu-table.toml"),
             Self::SaveGoals => Some("goals.toml"),
+            Self::SaveStructures => Some("structures.toml"),
             Self::SaveMachine => Some("machine.toml"),
             Self::SaveMachineReport => Some("machine.pdf"),
             Self::Export => Some("export"),
@@ -103,6 +109,7 @@ impl FileAction {
             Self::OpenHuTable | Self::SaveHuTable => Some(("HU table", &["toml"])),
             Self::SavePlan => Some(("Plan", &["toml"])),
             Self::OpenGoals | Self::OpenCheckGoals | Self::SaveGoals => Some(("Goals", &["toml"])),
+            Self::OpenStructures | Self::SaveStructures => Some(("Structures", &["toml"])),
             Self::OpenCheckModel => Some(("Machine", &["toml"])),
             Self::SaveSession => Some(("Session", &["json"])),
             Self::SaveDvhs => Some(("CSV", &["csv"])),

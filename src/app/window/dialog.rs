@@ -168,6 +168,7 @@ impl App {
             FileAction::OpenXray => self.requests().open_xray(path, Placement::default(), None),
             FileAction::OpenHuTable => self.requests().open_hu_table(path),
             FileAction::OpenGoals => self.requests().open_goals(path),
+            FileAction::OpenStructures => self.requests().open_structures(path),
             FileAction::OpenTank(what) => self.requests().machine_fit(MachineFitAction::Add(what, path)),
             FileAction::OpenDose => self.requests().open_dose(path, None),
             FileAction::OpenCheckModel | FileAction::OpenCheckGoals => self.take_check_file(action, path),

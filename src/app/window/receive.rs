@@ -139,6 +139,7 @@ impl App {
             Answer::NewDose(dose) => self.requests().take_dose(dose, None),
             Answer::HuTable(table) => self.requests().take_hu_table(table),
             Answer::Goals(template) => self.state.add_template(&template),
+            Answer::Structures(template) => self.state.add_structures(&template),
             Answer::Body(structure, remark) => self.requests().take_body(structure, remark),
             Answer::Couch(contours, cm3, density) => self.state.take_couch(contours, cm3, density),
             Answer::Apertures(fitted) => self.requests().take_apertures(*fitted),

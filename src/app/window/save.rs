@@ -13,7 +13,7 @@ use crate::state::unsaved::Work;
 use crate::workspace::room;
 use ::open::paths_of;
 use dicom::{Belonging, write_registration};
-use files::{GoalTemplate, Inputs, plan_toml, replace_file, session};
+use files::{GoalTemplate, Inputs, StructureTemplate, plan_toml, replace_file, session};
 use registration::spatial_registration;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -36,6 +36,7 @@ impl App {
             FileAction::SaveRegistration => self.save_registration(target),
             FileAction::SaveHuTable => self.save_hu_table(target),
             FileAction::SaveGoals => self.save_goals(target),
+            FileAction::SaveStructures => self.save_structures(target),
             FileAction::Export => self.export(target),
             FileAction::SaveMachine => self.save_machine(target),
             FileAction::SaveMachineReport => self.save_machine_report(target),
@@ -43,6 +44,7 @@ impl App {
             | FileAction::OpenFile
             | FileAction::OpenHuTable
             | FileAction::OpenGoals
+            | FileAction::OpenStructures
             | FileAction::OpenDose
             | FileAction::OpenXray
             | FileAction::OpenTank(_)
@@ -150,6 +152,15 @@ impl App {
             &state.goals(),
             &state.case().structures,
         );
+        self.submit_write(target, move |path| {
+            template.write(path).map(|()| Answer::Saved(path.to_owned())).map_err(|e| e.to_string())
+        });
+    }
+
+    fn save_structures(&mut self, target: Target) {
+        let name = target.path.file_stem().map(|name| name.to_string_lossy().into_owned());
+        let set = &self.state.case().structures;
+        let template = StructureTemplate::of_case(name.as_deref().unwrap_or("Structures"), set);
         self.submit_write(target, move |path| {
             template.write(path).map(|()| Answer::Saved(path.to_owned())).map_err(|e| e.to_string())
         });

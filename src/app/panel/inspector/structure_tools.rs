@@ -1,14 +1,19 @@
-//! Calculations that make or change a structure: margins, booleans, crops, HU, slices, clean-up.
+//! Calculations that make or change a structure: margins, rings, booleans, crops, HU, slices, clean-up.
 
 use super::{field, fields};
 use crate::command::{Command, Commands};
-use crate::panel::{REFUSED, number, refuses, section};
-use crate::state::State;
+use crate::panel::{REFUSED, around, number, refuses, section};
 use crate::state::contouring::{ContouringAction, Destination};
-use analysis::contouring::{MOST_MARGIN_MM, Operation, SIDES};
+use crate::state::{State, ViewKind};
+use analysis::contouring::{Cleared, MOST_MARGIN_MM, Operation, SIDES, drawn_of};
 use case::{Structure, StructureKind, StructureSet};
-use egui::{Button, CollapsingHeader, ComboBox, Ui};
+use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, Ui};
+use geometry::Grid;
 use geometry::polygons::Boolean;
+
+/// Where the smaller and the greater coordinates of each axis of the patient (LPS) lie.
+const SIDES_OF_AXIS: [[&str; 2]; 3] =
+    [["right", "left"], ["anterior", "posterior"], ["inferior", "superior"]];
 
 /// Entries of the user, kept by the window for each structure.
 #[derive(Clone)]
@@ -25,6 +30,13 @@ struct Draft {
     hu: [f64; 2],
     smooth_mm: f64,
     below_cm2: f64,
+    ring_mm: [f64; 2],
+    /// Round all structures of the type of this one.
+    ring_round_all: bool,
+    /// The view whose slices are cleared.
+    plane: ViewKind,
+    /// Tools for slices and clean-up change all structures on show.
+    all_shown: bool,
 }
 
 impl Default for Draft {
@@ -41,6 +53,10 @@ impl Default for Draft {
             hu: [-200.0, 200.0],
             smooth_mm: 2.0,
             below_cm2: 1.0,
+            ring_mm: around::RING_MM,
+            ring_round_all: false,
+            plane: ViewKind::Axial,
+            all_shown: false,
         }
     }
 }
@@ -51,6 +67,8 @@ struct Tools<'a> {
     set: &'a StructureSet,
     structure: &'a Structure,
     commands: &'a mut Commands,
+    /// Buttons that change this structure change all on show.
+    all_shown: bool,
 }
 
 pub fn show(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Commands) {
@@ -66,12 +84,13 @@ pub fn show(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Co
     let id = egui::Id::unique(("contouring", structure.number));
     let mut draft: Draft = ui.data_mut(|d| d.get_temp(id)).unwrap_or_default();
     let set = &state.case().structures;
-    let mut tools = Tools { state, set, structure, commands };
+    let mut tools = Tools { state, set, structure, commands, all_shown: false };
     CollapsingHeader::new("Margin").default_open(true).show(ui, |ui| tools.margin(ui, &mut draft));
+    CollapsingHeader::new("Ring").show(ui, |ui| tools.ring(ui, &mut draft));
     CollapsingHeader::new("Boolean").show(ui, |ui| tools.boolean(ui, &mut draft));
     CollapsingHeader::new("Crop").show(ui, |ui| tools.crop(ui, &mut draft));
     CollapsingHeader::new("Threshold, region growing").show(ui, |ui| tools.by_hu(ui, &mut draft));
-    CollapsingHeader::new("Slices").show(ui, |ui| tools.slices(ui));
+    CollapsingHeader::new("Slices").show(ui, |ui| tools.slices(ui, &mut draft));
     CollapsingHeader::new("Smooth, clean up").show(ui, |ui| tools.clean_up(ui, &mut draft));
     ui.data_mut(|d| d.insert_temp(id, draft));
 }
@@ -103,6 +122,32 @@ impl<'a> Tools<'a> {
             (true, _) => (format!("{name}_{size}"), made_kind(*kind)),
             (false, _) => (format!("{name}-{size}"), made_kind(*kind)),
         }
+    }
+
+    fn ring(&mut self, ui: &mut Ui, draft: &mut Draft) {
+        let refused = refuses(ui, |ui| {
+            ui.horizontal(|ui| {
+                let range = 0.0..=MOST_MARGIN_MM;
+                number("Ring from mm", &mut draft.ring_mm[0], " mm").range(range.clone()).show(ui);
+                ui.label("to");
+                number("Ring to mm", &mut draft.ring_mm[1], " mm").range(range).show(ui);
+            });
+        });
+        let kind = self.structure.kind;
+        let of_kind = drawn_of(self.set, kind).len();
+        let many = of_kind > 1 && kind.is_target();
+        if many {
+            ui.checkbox(&mut draft.ring_round_all, format!("Round all {of_kind} of type {}", kind.name()));
+        }
+        let round_all = (many && draft.ring_round_all).then_some(kind);
+        let [from, to] = draft.ring_mm;
+        let of = round_all.map_or(self.structure.name.as_str(), |kind| kind.name());
+        let name = format!("{of}_ring_{from}-{to}mm");
+        let inside = around::body_with_contours(self.set).filter(|body| *body != self.structure.number);
+        let crossed = (from >= to).then_some("A ring must end further out than it begins");
+        let why_not = refused.then_some(REFUSED).or(crossed);
+        let operation = Operation::Ring { mm: draft.ring_mm, round_all, inside };
+        self.outcome(ui, operation, Some((name, StructureKind::Other)), why_not);
     }
 
     fn boolean(&mut self, ui: &mut Ui, draft: &mut Draft) {
@@ -174,7 +219,63 @@ impl<'a> Tools<'a> {
         self.outcome(ui, grow, Some((region, kind)), why_not);
     }
 
-    fn slices(&mut self, ui: &mut Ui) {
+    /// Which structures a tool for slices or the clean-up changes.
+    fn scope(&mut self, ui: &mut Ui, draft: &mut Draft) {
+        let count = around::shown_together(self.state).len();
+        if count < 2 {
+            draft.all_shown = false;
+            return;
+        }
+        let hint = "The tools here change all structures on show together, as one step; not the body, couches and boluses";
+        ui.checkbox(&mut draft.all_shown, format!("All {count} shown")).on_hover_text(hint);
+        self.all_shown = draft.all_shown;
+    }
+
+    /// How many slices have contours, and how many between them are filled by those.
+    fn filled(&self, ui: &mut Ui) {
+        let Some(ct) = &self.state.case().ct else { return };
+        let (drawn, between) = drawn_and_filled(ct.hu.grid(), self.structure);
+        let text = match between {
+            0 => format!("{drawn} slices drawn, none left out between them"),
+            between => format!("{drawn} slices drawn; the {between} between them take the nearest contours"),
+        };
+        ui.add(Label::new(RichText::new(text).small().weak()).wrap());
+    }
+
+    /// Clears the slice at the crosshair, or all on one side of it, in the planes of a view.
+    fn clear(&mut self, ui: &mut Ui, draft: &mut Draft) {
+        ui.horizontal(|ui| {
+            for kind in [ViewKind::Axial, ViewKind::Sagittal, ViewKind::Coronal] {
+                let button = Button::selectable(draft.plane == kind, kind.name());
+                let button = ui.add(button).on_hover_text("The slices that are cleared");
+                if button.accessible_name(format!("Clear {} slices", kind.name())).clicked() {
+                    draft.plane = kind;
+                }
+            }
+        });
+        let (axis, at_mm) = (draft.plane.normal_axis(), self.state.crosshair_mm);
+        let [smaller, greater] = SIDES_OF_AXIS[axis];
+        ui.horizontal_wrapped(|ui| {
+            let hint = "Removes what lies on the slice at the crosshair";
+            self.change(
+                ui,
+                "Clear slice",
+                hint,
+                Operation::Clear { at_mm, axis, part: Cleared::Slice },
+                false,
+            );
+            for (word, up) in [(greater, true), (smaller, false)] {
+                let operation = Operation::Clear { at_mm, axis, part: Cleared::Beyond { greater: up } };
+                let hint = format!("Removes all that lies {word} of the slice at the crosshair");
+                self.change(ui, &format!("Delete {word}"), &hint, operation, false);
+            }
+        });
+    }
+
+    fn slices(&mut self, ui: &mut Ui, draft: &mut Draft) {
+        self.filled(ui);
+        self.scope(ui, draft);
+        self.clear(ui, draft);
         let hint = "Fills the slices between drawn ones by their shapes";
         self.change(ui, "Interpolate", hint, Operation::Interpolate, false);
         let at_mm = self.state.crosshair_mm;
@@ -188,6 +289,7 @@ impl<'a> Tools<'a> {
     }
 
     fn clean_up(&mut self, ui: &mut Ui, draft: &mut Draft) {
+        self.scope(ui, draft);
         ui.horizontal(|ui| {
             let smooth_mm = &mut draft.smooth_mm;
             let refused = refuses(ui, |ui| {
@@ -288,7 +390,11 @@ impl<'a> Tools<'a> {
     fn change(&mut self, ui: &mut Ui, word: &str, hint: &str, operation: Operation, refused: bool) {
         let button = ui.add_enabled(!refused, Button::new(word));
         if button.on_hover_text(hint).on_disabled_hover_text(REFUSED).clicked() {
-            self.push(operation, Destination::Itself);
+            let into = match self.all_shown {
+                true => Destination::Each(around::shown_together(self.state)),
+                false => Destination::Itself,
+            };
+            self.push(operation, into);
         }
     }
 
@@ -327,4 +433,16 @@ fn made_kind(kind: StructureKind) -> StructureKind {
         StructureKind::External | StructureKind::Support | StructureKind::Bolus => StructureKind::Other,
         other => other,
     }
+}
+
+/// Slices of the CT on which a structure is drawn, and those between them on which it is not.
+fn drawn_and_filled(grid: &Grid, structure: &Structure) -> (usize, usize) {
+    let edges = grid.edges_mm(2);
+    let slice_of = |z: f64| edges.partition_point(|e| *e <= z);
+    let first = structure.contours.iter().filter_map(|c| c.points_mm.first());
+    let mut drawn: Vec<usize> = first.map(|p| slice_of(grid.local_from_patient(*p).z)).collect();
+    drawn.sort_unstable();
+    drawn.dedup();
+    let span = drawn.last().zip(drawn.first()).map_or(0, |(last, first)| last - first + 1);
+    (drawn.len(), span - drawn.len())
 }
