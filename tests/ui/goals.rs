@@ -319,16 +319,16 @@ fn after_enter_the_next_goal_is_typed_where_the_last_was() {
     }
     assert!(typed.iter().all(|goal| texts(w.state()).contains(goal)), "{:?}", texts(w.state()));
     // A refused one stays where it can be mended.
-    w.get_by_label("New goal").type_text("Cord: Dmax");
+    w.get_by_label("New goal").type_text(&format!("{body}: Dmax"));
     w.run_steps(2);
     w.key_press(Key::Enter);
     w.run_steps(3);
-    assert_eq!(w.state().state.goal_editor.draft, "Cord: Dmax");
+    assert_eq!(w.state().state.goal_editor.draft, format!("{body}: Dmax"));
     w.get_by_label("New goal").type_text(" <= 45 Gy");
     w.run_steps(2);
     w.key_press(Key::Enter);
     w.run_steps(3);
-    assert!(texts(w.state()).contains(&"Cord: Dmax <= 45 Gy".to_owned()), "{:?}", texts(w.state()));
+    assert!(texts(w.state()).contains(&format!("{body}: Dmax <= 45 Gy")), "{:?}", texts(w.state()));
 }
 
 /// As a typed goal does, a template adds to the goals on show.
@@ -348,4 +348,67 @@ fn the_first_template_leaves_the_usual_goals_of_the_target() {
     w.run_steps(3);
     let now = texts(w.state());
     assert!(now.len() > usual.len() && usual.iter().all(|goal| now.contains(goal)), "{usual:?} {now:?}");
+}
+
+/// A typed name means the structure that it can only mean, the tabulator completes it, and nonsense stays in the field.
+#[test]
+fn typed_goals_are_matched_completed_and_refused_at_the_field() {
+    let mut w = planned("goals_typed");
+    let mut value = w.state().state.case().structures.structures[0].clone();
+    (value.name, value.kind) = ("PTV-1".to_owned(), beamsight::case::StructureKind::Ptv);
+    w.state_mut().command(Command::Edit { edit: Edit::SetStructure { index: 0, value }, gesture: None });
+    w.state_mut().command(Command::Goals(GoalAction::InPlaceOfMetrics(true)));
+    settled(&mut w);
+    let enter = |w: &mut Window, text: &str| {
+        w.state_mut().command(Command::Goals(GoalAction::Draft(String::new())));
+        w.run_steps(2);
+        crate::harness::fill_in(w, "New goal", text);
+    };
+    enter(&mut w, "PTV: D95% >= 57 Gy");
+    assert_eq!(texts(w.state()), ["PTV-1: D95% >= 57 Gy"]);
+    for (text, why) in [
+        ("Liver: Dmean <= 20 Gy", "no structure of the case is called 'Liver'"),
+        ("PTV: V20Gy <= 130 %", "the limit of V20Gy is at most 100 %"),
+        ("PTV: Dmax <= 45000 Gy", "the limit of Dmax is at most 1000 Gy"),
+        ("PTV: Dmax <= NaN Gy", "no limit"),
+    ] {
+        enter(&mut w, text);
+        assert!(w.query_by_label_contains(why).is_some(), "{text}");
+        assert_eq!(w.state().state.goal_editor.draft, text, "it stays to be corrected");
+        assert_eq!(w.state().state.goals().len(), 1);
+    }
+    w.state_mut().command(Command::Goals(GoalAction::Draft(String::new())));
+    w.run_steps(2);
+    w.get_by_label("New goal").focus();
+    w.run_steps(2);
+    w.get_by_label("New goal").type_text("pt");
+    w.run_steps(3);
+    assert!(w.query_by_label("Complete PTV-1").is_some());
+    w.key_press(Key::Tab);
+    w.run_steps(3);
+    assert_eq!(w.state().state.goal_editor.draft, "PTV-1: ");
+    w.get_by_label("Complete Dmax").click();
+    w.run_steps(3);
+    assert_eq!(w.state().state.goal_editor.draft, "PTV-1: Dmax ");
+    w.get_by_label("New goal").type_text("<= 64 Gy");
+    w.run_steps(2);
+    w.key_press(Key::Enter);
+    w.run_steps(3);
+    assert_eq!(texts(w.state()), ["PTV-1: D95% >= 57 Gy", "PTV-1: Dmax <= 64 Gy"]);
+}
+
+/// The usual goals of the target stay when a template is added, also before the plan has a prescription.
+#[test]
+fn a_template_adds_to_the_goals_of_the_target() {
+    let mut w = planned("goals_template_target");
+    let mut value = w.state().state.case().structures.structures[0].clone();
+    (value.name, value.kind) = ("PTV".to_owned(), beamsight::case::StructureKind::Ptv);
+    w.state_mut().command(Command::Edit { edit: Edit::SetStructure { index: 0, value }, gesture: None });
+    assert!(w.state().state.goals_are_usual() && w.state().state.goals().is_empty(), "no prescription");
+    w.state_mut().command(Command::Goals(GoalAction::Template("quantec-thorax")));
+    w.run_steps(2);
+    assert_eq!(texts(w.state())[..2], ["PTV: D95% >= 95 %", "PTV: D2% <= 107 %"]);
+    assert!(w.state().state.goals().len() > 5);
+    w.state_mut().command(Command::Undo);
+    assert!(w.state().state.goals_are_usual(), "one step");
 }

@@ -5,7 +5,7 @@ use crate::jobs::{Answer, Requests};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, State};
 use analysis::target_of;
-use case::{Bound, Edit, Goal, Metric, Structure, StructureKind};
+use case::{Bound, Edit, Goal, GoalError, Metric, Structure, StructureKind};
 use files::GoalTemplate;
 use std::path::PathBuf;
 use worker::Task;
@@ -20,14 +20,14 @@ impl State {
                 self.goal_editor.draft = text;
                 self.goal_editor.fault = None;
             }
-            GoalAction::AddTyped(text) => match text.parse::<Goal>() {
+            GoalAction::AddTyped(text) => match self.typed_goal(&text) {
                 Ok(goal) => {
                     goals.push(goal);
                     self.set_goals(goals, None);
                     self.goal_editor.draft.clear();
                     self.goal_editor.fault = None;
                 }
-                Err(why) => self.goal_editor.fault = Some(why.to_string()),
+                Err(why) => self.goal_editor.fault = Some(why),
             },
             GoalAction::Add => {
                 let Some(goal) = self.usual_goal(&goals) else { return };
@@ -61,10 +61,22 @@ impl State {
         }
     }
 
-    /// Adds the goals of a template; those that the case has already are not doubled.
+    /// A typed goal of the structure of the case that its name means, or why there is none.
+    fn typed_goal(&self, text: &str) -> Result<Goal, String> {
+        let goal: Goal = text.parse().map_err(|why: GoalError| why.to_string())?;
+        let of = self.case().structures.meant(&goal.structure).map_err(|why| why.to_string())?;
+        goal.nonsense().map_or(Ok(()), Err)?;
+        Ok(goal.of_structure(&of.name, Some(of.number)))
+    }
+
+    /// Adds the goals of a template to those of the case, else to the usual ones of the target; those that the case has already are not doubled.
     pub fn add_template(&mut self, template: &GoalTemplate) {
         let matched = template.matched(&self.case().structures);
-        let mut goals = self.goals();
+        let mut goals = match self.goals_are_usual() {
+            // They stay once the case has goals of its own, and wait for a prescription where there is none yet.
+            true => self.usual_goals(),
+            false => self.goals(),
+        };
         let before = goals.len();
         for goal in matched.goals {
             if !goals.contains(&goal) {

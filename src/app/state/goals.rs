@@ -28,14 +28,19 @@ impl State {
         if let Some(goals) = &self.case().goals {
             return goals.to_vec();
         }
+        let prescribed = self.plan().is_some_and(|p| p.prescription_gy.is_some());
+        if prescribed { self.usual_goals() } else { Vec::new() }
+    }
+
+    /// The usual goals of the plan's target, else of the first PTV that has contours.
+    pub fn usual_goals(&self) -> Vec<Goal> {
         let set = &self.case().structures;
         let target = self.plan().and_then(|plan| target_of(plan, set));
         let first = || {
             let drawn = set.structures.iter().filter(|s| !s.contours.is_empty());
             { drawn }.find(|s| s.kind == StructureKind::Ptv)
         };
-        let prescribed = self.plan().is_some_and(|p| p.prescription_gy.is_some());
-        let target = target.or_else(first).filter(|_| prescribed);
+        let target = target.or_else(first);
         let of = |target: &Structure| {
             let bound = |goal: Goal| goal.of_structure(&target.name, Some(target.number));
             Goal::of_target(&target.name).into_iter().map(bound).collect()

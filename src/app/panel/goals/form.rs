@@ -29,7 +29,8 @@ pub(super) fn show(ui: &mut Ui, state: &State, index: usize, goal: &Goal, comman
             });
             sign.response.accessible_name("Goal sign");
             let mut limit = goal.limit();
-            let field = number("Goal limit", &mut limit, "").decimals(2).range(0.0..=1e6).show(ui);
+            let field =
+                number("Goal limit", &mut limit, "").decimals(2).range(0.0..=goal.most_limit()).show(ui);
             if limit != goal.limit() {
                 set(goal.clone().with_limit(limit), Some(&field));
             }
