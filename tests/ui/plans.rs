@@ -250,3 +250,31 @@ fn the_report_is_of_the_isocentre_and_has_the_figures_of_each_beam() {
     let listed = report.structures.len() + report.other_volumes.len();
     assert_eq!(listed, state.case().structures.structures.len());
 }
+
+/// An arc is added and changed by start, stop and direction; a list of weights adds up to 100 %.
+#[test]
+fn arcs_have_start_stop_and_direction_and_weights_add_up() {
+    let mut w = opened("plans_arc");
+    click(&mut w, "Arc…");
+    crate::harness::fill_in(&mut w, "New arc start", "150");
+    crate::harness::fill_in(&mut w, "New arc stop", "30");
+    click(&mut w, "New arc CCW");
+    click(&mut w, "Add arc");
+    let arc = plan(&w).beams[1].arc().expect("an arc");
+    assert_eq!((arc.start_deg, arc.stop_deg, arc.clockwise), (150.0, 30.0, false));
+    assert_eq!(plan(&w).beams[1].name, "G150-030");
+    w.get_by_label("Arc CW").scroll_to_me();
+    w.run_steps(4);
+    click(&mut w, "Arc CW");
+    let beam = plan(&w).beams[1].clone();
+    assert!(beam.arc().expect("an arc").clockwise && beam.control_points.len() == 61, "240 degrees by 4");
+    command(&mut w, Command::Undo);
+    assert_eq!(plan(&w).beams[1].control_points.len(), 31, "120 degrees by 4, in one step");
+    command(&mut w, Command::Undo);
+    assert_eq!(plan(&w).beams.len(), 1);
+    // Three beams of the same weight: 33.3 % each.
+    plans(&mut w, PlanAction::CopyBeam(0));
+    plans(&mut w, PlanAction::CopyBeam(0));
+    let shares: Vec<u32> = plan(&w).whole_percents().into_iter().flatten().collect();
+    assert_eq!((shares.len(), shares.iter().sum::<u32>()), (3, 100));
+}

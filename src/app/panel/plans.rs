@@ -1,6 +1,6 @@
 //! Plans and beams in the tree.
 
-use super::{row, section, small_menu};
+use super::{lasting_menu, row, section, small_menu};
 use crate::command::{Command, Commands, PlanAction};
 use crate::state::{Selection, State};
 use crate::theme;
@@ -21,8 +21,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         super::inspector::refused_plans(ui, state.case());
         return;
     };
+    let shares = plan.whole_percents();
     for (index, beam) in plan.beams.iter().enumerate() {
-        beam_row(ui, state, plan, index, beam, commands);
+        beam_row(ui, state, plan, (index, shares[index]), beam, commands);
     }
     ui.horizontal_wrapped(|ui| {
         if ui.small_button("Add beam").clicked() {
@@ -37,6 +38,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             }
         });
         menu.on_hover_text("Round the isocentre of the other beams, else the target, else the crosshair");
+        let (arc, _) = lasting_menu(ui, "Arc…", |ui| super::inspector::new_arc(ui, commands));
+        arc.on_hover_text("An arc by its start, stop and direction");
         let mut shown = state.show_beams;
         if ui.checkbox(&mut shown, "Show beams").changed() {
             commands.push(Command::ShowBeams(shown));
@@ -108,7 +111,15 @@ fn plan_buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
 }
 
-fn beam_row(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, commands: &mut Commands) {
+/// `index`: with its share of the monitor units in the list, percent.
+fn beam_row(
+    ui: &mut Ui,
+    state: &State,
+    plan: &Plan,
+    (index, share): (usize, Option<u32>),
+    beam: &Beam,
+    commands: &mut Commands,
+) {
     let selected = state.selection == Selection::Beam(beam.number);
     let gantry = beam.start().map_or(0.0, |c| c.gantry_deg);
     // The delivered monitor units, as in the plan's metrics; until they are known the typed ones, labelled as such.
@@ -121,7 +132,7 @@ fn beam_row(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, 
         None if normalised => format!("({:.1} MU)", beam.mu),
         None => format!("{:.1} MU", beam.mu),
     };
-    let share = plan.weight_percent(index).map_or(String::new(), |percent| format!("  {percent:.0} %"));
+    let share = share.map_or(String::new(), |percent| format!("  {percent} %"));
     let detail = format!("{gantry:.0}°  {mu}{share}");
     let status = state.results.beam_status(beam.number).filter(|_| !beam.off);
     let lead_width = if beam.setup { 10.0 } else { 34.0 };

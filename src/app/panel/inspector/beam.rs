@@ -41,6 +41,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.add_enabled_ui(beam.read_only.is_none(), |ui| {
         let mut form = Form { plan: state.plan, index, beam, commands };
         angles(ui, &mut form, &start, state.shown_point(beam));
+        super::arc::show(ui, form.plan, (index, beam), form.commands);
         let delivered = plan.normalisation.as_ref().and_then(|_| state.results.delivered_mu(plan, beam));
         collimation(ui, &mut form, &start, delivered);
         super::fluence::show(ui, state, index, beam, form.commands);

@@ -4,9 +4,11 @@ use crate::command::{ApertureAction, Command, Commands};
 use crate::panel::section;
 use crate::state::State;
 use crate::state::results::Shown;
+use crate::theme;
 use analysis::is_computed;
 use case::Beam;
 use egui::{RichText, ScrollArea, Ui};
+use std::ops::Range;
 use std::time::Duration;
 
 /// Time for which the player shows a control point, s.
@@ -42,18 +44,22 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
         to = played(ui, now, count);
         goes_on &= to + 1 < count;
     }
+    copies(ui, beam, now);
     let row = ui.spacing().interact_size.y;
-    let table = ScrollArea::vertical().max_height(160.0).id_salt("control points");
+    ui.label(RichText::new(HEADINGS).small().monospace().color(theme::of(ui).weak));
+    let mut table = ScrollArea::vertical().max_height(160.0).id_salt("control points");
+    if to != now || plays {
+        // The table follows the player and the buttons, the chosen row in its middle.
+        let step = row + ui.spacing().item_spacing.y;
+        table = table.vertical_scroll_offset((to as f32 * step - 80.0 + 0.5 * row).max(0.0));
+    }
     table.show_rows(ui, row, count, |ui, rows| {
         for n in rows {
             let p = &beam.control_points[n];
             let mu = beam.mu * p.meterset_weight;
             let ([x1, x2], [y1, y2]) = (p.jaws.x, p.jaws.y);
-            let text = format!(
-                "{:>3}  {mu:7.1} MU  G {:5.1}°  X {x1:.0} {x2:.0}  Y {y1:.0} {y2:.0}",
-                n + 1,
-                p.gantry_deg
-            );
+            let text =
+                format!("{:>3} {mu:7.1} {:6.1} {x1:4.0} {x2:4.0} {y1:4.0} {y2:4.0}", n + 1, p.gantry_deg);
             let line = ui.selectable_label(n == now, RichText::new(text).small().monospace());
             if line.clicked() {
                 to = n;
@@ -70,6 +76,53 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
         let action = ApertureAction::Show { beam: beam.number, point: to, plays: goes_on };
         commands.push(Command::Aperture(action));
     }
+}
+
+/// Columns of the table: monitor units up to the point, gantry angle, jaws in mm.
+const HEADINGS: &str = "  n      MU gantry   X1   X2   Y1   Y2";
+
+/// Copies rows for a spreadsheet.
+fn copies(ui: &mut Ui, beam: &Beam, now: usize) {
+    ui.horizontal(|ui| {
+        let hint =
+            "Into the clipboard, with the leaves, for a spreadsheet: columns are told apart by tabulators";
+        if ui.small_button("Copy row").on_hover_text(hint).clicked() {
+            ui.ctx().copy_text(rows_text(beam, now..now + 1));
+        }
+        if ui.small_button("Copy all rows").on_hover_text(hint).clicked() {
+            ui.ctx().copy_text(rows_text(beam, 0..beam.control_points.len()));
+        }
+    });
+}
+
+/// Control points as a table with headings: angles in degrees, jaws and leaves in mm.
+fn rows_text(beam: &Beam, rows: Range<usize>) -> String {
+    let mut heads: Vec<String> =
+        ["point", "weight", "MU", "gantry", "collimator", "couch", "X1", "X2", "Y1", "Y2"]
+            .map(str::to_owned)
+            .into();
+    let pairs = beam.control_points.first().map_or(0, |p| p.leaves_mm.len());
+    heads.extend((1..=pairs).flat_map(|pair| [format!("leaf {pair} A"), format!("leaf {pair} B")]));
+    let mut lines = vec![heads.join("\t")];
+    for n in rows {
+        let Some(p) = beam.control_points.get(n) else { continue };
+        let own = [
+            p.meterset_weight,
+            beam.mu * p.meterset_weight,
+            p.gantry_deg,
+            p.collimator_deg,
+            p.couch_deg,
+            p.jaws.x[0],
+            p.jaws.x[1],
+            p.jaws.y[0],
+            p.jaws.y[1],
+        ];
+        let values = own.into_iter().chain(p.leaves_mm.iter().flatten().copied());
+        // Six decimals keep a leaf to the nanometre; zeros behind them are left out.
+        let words = values.map(|v| ((v * 1e6).round() / 1e6).to_string());
+        lines.push(std::iter::once((n + 1).to_string()).chain(words).collect::<Vec<_>>().join("\t"));
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Whether the dose on show is that of the control point, which it follows.
@@ -102,4 +155,28 @@ fn played(ui: &Ui, now: usize, count: usize) -> usize {
     let left = SHOWN_S - (time - since);
     ui.ctx().request_repaint_after(Duration::from_secs_f64(left.clamp(0.005, SHOWN_S)));
     if left <= 0.0 { (now + 1).min(count - 1) } else { now }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use case::{GantryArc, Plan, Template};
+    use glam::DVec3;
+
+    #[test]
+    fn copied_rows_have_a_column_for_every_number() {
+        let plan = Plan::new("P", "generic-6mv");
+        let arc = GantryArc { start_deg: 10.0, stop_deg: 0.0, clockwise: false };
+        let mut beam = Template::Arc(arc).beams(&plan, DVec3::ZERO).remove(0);
+        for point in &mut beam.control_points {
+            point.leaves_mm = vec![[-1.5, 2.25], [0.1 + 0.2, 4.0]];
+        }
+        let text = rows_text(&beam, 1..3);
+        let cells: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+        assert_eq!(cells.len(), 3, "headings and two rows");
+        assert!(cells.iter().all(|row| row.len() == 14), "{text}");
+        assert_eq!(cells[1][..4], ["2", "0.333333", "33.333333", "6.666667"]);
+        assert_eq!(cells[1][10..], ["-1.5", "2.25", "0.3", "4"]);
+        assert!(rows_text(&beam, 9..12).lines().count() == 1, "no rows that are not there");
+    }
 }
