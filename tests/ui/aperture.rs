@@ -329,3 +329,82 @@ fn b_leaves_the_beams_eye_view_as_it_is() {
     drag(&mut w, from, to);
     assert!((point(&w).jaws.x[1] - 30.0).abs() < 1.5);
 }
+
+/// A fitted aperture says when gantry, isocentre or target moved since, fits again in one click, and follows where that is on.
+#[test]
+fn an_aperture_that_no_longer_fits_says_so_is_refitted_and_follows() {
+    let mut w = with_sphere("aperture_misfit", StructureKind::Ptv);
+    w.state_mut().state.selection = Selection::Beam(1);
+    settled(&mut w);
+    let press = |w: &mut Window, label: &str| {
+        let button = w.get_all_by_label(label).last().expect("a button");
+        button.scroll_to_me();
+        w.run_steps(4);
+        w.get_all_by_label(label).last().expect("a button").click();
+        settled(w);
+    };
+    let told = |w: &Window, why: &str| w.query_by_label_contains(why).is_some();
+    press(&mut w, "Fit");
+    assert!(w.state().state.misfits().is_empty() && !told(&w, "no longer fits PTV"));
+    let fitted = beam(&w).clone();
+    let shift = |w: &mut Window, mm: f64| {
+        let value = Beam { isocentre_mm: glam::DVec3::new(mm, 0.0, 0.0), ..beam(w).clone() };
+        w.state_mut()
+            .command(Command::Edit { edit: Edit::SetBeam { plan: 0, beam: 0, value }, gesture: None });
+        settled(w);
+    };
+    shift(&mut w, 8.0);
+    assert!(told(&w, "the isocentre has moved since"), "{:?}", w.state().state.misfits());
+    assert_eq!(point(&w).jaws, fitted.control_points[0].jaws, "nothing moves by itself");
+    press(&mut w, "Refit 1 beam");
+    assert!(w.state().state.misfits().is_empty());
+    // The isocentre lies 8 mm to the left of where it was: jaws round the same sphere lie 8 mm to the other side.
+    let (now, before) = (point(&w).jaws, fitted.control_points[0].jaws);
+    for side in 0..2 {
+        assert!((now.x[side] - before.x[side] + 8.0).abs() < 0.2, "{now:?} {before:?}");
+        assert!((now.y[side] - before.y[side]).abs() < 0.2);
+    }
+    undo(&mut w);
+    assert!(told(&w, "the isocentre has moved since"), "undo brings the misfit back, and it is said");
+    undo(&mut w);
+    assert_eq!(beam(&w), &fitted);
+    w.state_mut().command(Command::Gantry { beam: 0, gantry_deg: 40.0, gesture: None });
+    settled(&mut w);
+    assert!(told(&w, "its angles have changed since"));
+    undo(&mut w);
+    // Another radius of the target.
+    let (number, structure) = {
+        let set = &w.state().state.case().structures.structures;
+        let ptv = set.iter().find(|s| s.kind == StructureKind::Ptv).expect("the PTV");
+        (ptv.number, ptv.clone())
+    };
+    let shape = w.state().state.shapes.of(&structure).expect("a shape");
+    let beamsight::app::state::roi::Shape::Sphere { centre_mm, .. } = shape else { panic!("a sphere") };
+    let smaller = beamsight::app::state::roi::Shape::Sphere { centre_mm, radius_mm: 12.0 };
+    w.state_mut().command(Command::Reshape { structure: number, shape: smaller, gesture: None });
+    settled(&mut w);
+    assert!(told(&w, "the structure has changed since"));
+    undo(&mut w);
+    // With Follow on the aperture moves in the step of the change, and undo takes both back.
+    press(&mut w, "Follow");
+    shift(&mut w, -6.0);
+    assert!(w.state().state.misfits().is_empty());
+    assert!((point(&w).jaws.x[0] - before.x[0] - 6.0).abs() < 0.2, "{:?}", point(&w).jaws);
+    undo(&mut w);
+    assert_eq!(beam(&w), &fitted, "one step");
+    w.state_mut().command(Command::Reshape { structure: number, shape: smaller, gesture: None });
+    settled(&mut w);
+    assert!((point(&w).jaws.x[1] - before.x[1] + 8.0).abs() < 0.5, "a radius of 12 mm in place of 20");
+    undo(&mut w);
+    assert_eq!(beam(&w), &fitted, "target and aperture in one step");
+    // A jaw moved by hand is the planner's: it neither follows nor is called a misfit.
+    let action = ApertureAction::Move {
+        beam: 0,
+        part: beamsight::analysis::AperturePart::Jaw { axis: 0, side: 1 },
+        to_mm: 40.0,
+        gesture: None,
+    };
+    w.state_mut().command(Command::Aperture(action));
+    shift(&mut w, 3.0);
+    assert_eq!((point(&w).jaws.x[1], w.state().state.misfits().len()), (40.0, 0));
+}

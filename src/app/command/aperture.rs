@@ -12,6 +12,8 @@ pub enum ApertureAction {
     Show { beam: u32, point: usize, plays: bool },
     /// Fits jaws and leaves to the chosen structure: of a beam, or (`None`) of all.
     Fit(Option<usize>),
+    /// Fits all apertures of the plan again that no longer fit, each to its own structure.
+    Refit,
     /// Closes leaves over the chosen structure, as [`Self::Fit`].
     Shield(Option<usize>),
     /// Moves a jaw or leaf.

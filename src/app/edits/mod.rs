@@ -64,7 +64,14 @@ impl State {
 
     /// Applies an edit; a gesture's edits undo together until the pointer button is released.
     pub fn edit(&mut self, edit: Edit, gesture: Option<u64>) {
-        let gesture = self.step_of(gesture);
+        // Apertures that follow join the step.
+        let gesture =
+            self.step_of(gesture).or_else(|| self.aperture.follows.then(|| self.fits.own_gesture()));
+        self.edit_within(edit, gesture);
+    }
+
+    /// Applies an edit as part of the step of the history with this gesture.
+    pub(super) fn edit_within(&mut self, edit: Edit, gesture: Option<u64>) {
         let before = self.case().plans.clone();
         if let Err(error) = self.history.apply(edit, gesture) {
             return self.refuse(Some(error));

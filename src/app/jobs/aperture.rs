@@ -15,6 +15,10 @@ pub struct Fitted {
     pub plan: usize,
     pub before: Arc<Plan>,
     pub after: Plan,
+    /// Beams that were fitted, by index; none where leaves shield.
+    pub fitted: Vec<usize>,
+    pub structure: Structure,
+    pub how: FitSettings,
     /// Beams that stay as they were, each with the reason.
     pub told: Vec<String>,
 }
@@ -41,7 +45,7 @@ impl Apertures {
 
     pub fn done(&self) -> Fitted {
         let mut after = Plan::clone(&self.before);
-        let mut told = Vec::new();
+        let (mut fitted_beams, mut told) = (Vec::new(), Vec::new());
         match hull_of(&self.structure, self.grid.as_deref()) {
             Ok(hull) => {
                 for &(n, sad_mm) in &self.beams {
@@ -55,14 +59,25 @@ impl Apertures {
                         }
                     };
                     match made {
-                        Ok(beam) => after.beams[n] = beam,
+                        Ok(beam) => {
+                            after.beams[n] = beam;
+                            fitted_beams.extend((!self.shields).then_some(n));
+                        }
                         Err(why) => told.push(format!("Beam {} stays as it was: {why}.", beam.name)),
                     }
                 }
             }
             Err(why) => told.push(why),
         }
-        Fitted { plan: self.plan, before: Arc::clone(&self.before), after, told }
+        Fitted {
+            plan: self.plan,
+            before: Arc::clone(&self.before),
+            after,
+            fitted: fitted_beams,
+            structure: self.structure.clone(),
+            how: self.how,
+            told,
+        }
     }
 }
 

@@ -25,6 +25,16 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     for (index, beam) in plan.beams.iter().enumerate() {
         beam_row(ui, state, plan, (index, shares[index]), beam, commands);
     }
+    let misfits = state.misfits().len();
+    if misfits > 0 {
+        let beams = if misfits == 1 { "1 aperture no longer fits" } else { "Apertures no longer fit" };
+        ui.horizontal_wrapped(|ui| {
+            let text = format!("{beams} what it was fitted to");
+            let text = if misfits == 1 { text } else { text.replace("it was", "they were") };
+            ui.label(egui::RichText::new(text).small().color(theme::of(ui).warning));
+            super::inspector::refit(ui, state, commands);
+        });
+    }
     ui.horizontal_wrapped(|ui| {
         if ui.small_button("Add beam").clicked() {
             commands.push(Command::Plans(PlanAction::Add(Template::One)));

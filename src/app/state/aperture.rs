@@ -15,6 +15,8 @@ pub struct Aperture {
     pub per_side: bool,
     /// Whether a drag in the beam's-eye view sets all leaves that it passes.
     pub brush: bool,
+    /// Fitted apertures are fitted again whenever what they were fitted to moves.
+    pub follows: bool,
     /// The brush that bounds the fluence of a map, and whether it is in the hand.
     pub limits: LimitBrush,
     /// The beam, by number, and the index of its displayed control point.

@@ -9,6 +9,7 @@ pub mod display;
 pub mod drawing;
 pub mod export;
 pub mod files;
+pub mod fits;
 pub mod goals;
 pub mod hu_draft;
 pub mod leaves;
@@ -103,6 +104,8 @@ pub struct State {
     /// The report of the plan that waits for the surfaces of its picture of the room.
     pub report_waits: Option<Target>,
     pub shapes: Shapes,
+    /// What apertures were fitted to.
+    pub fits: fits::Fits,
     /// The tool that draws the selected structure.
     pub drawing: Drawing,
     pub aperture: Aperture,
@@ -159,6 +162,7 @@ impl Default for State {
             room: Room::default(),
             report_waits: None,
             shapes: Shapes::default(),
+            fits: fits::Fits::default(),
             drawing: Drawing::default(),
             aperture: Aperture::default(),
             crosshair_mm: DVec3::ZERO,

@@ -12,7 +12,11 @@ use crate::view::ViewState;
 impl App {
     /// Applies a command, then derives the statuses of the displayed results: no dose outlives its case.
     pub(super) fn apply(&mut self, command: Command) {
+        let goes_back = matches!(command, Command::Undo | Command::Redo | Command::StepTo(_));
         self.carry_out(command);
+        if !goes_back {
+            self.requests().follow_apertures();
+        }
         self.state.settle_drawing();
         self.state.derive_standing();
     }

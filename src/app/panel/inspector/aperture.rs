@@ -8,7 +8,7 @@ use crate::state::aperture::Aperture;
 use crate::theme;
 use analysis::{AperturePart, JawRule, LeafEdge, REACH_MM, aperture_faults, with_leaves};
 use case::{Beam, Edit, MlcAxis, Plan};
-use egui::{Button, CollapsingHeader, ComboBox, RichText, ScrollArea, Ui};
+use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, ScrollArea, Ui};
 use geometry::Margin;
 use physics::Leaves;
 
@@ -19,6 +19,7 @@ const FAULTS: usize = 3;
 /// Shows the aperture of a beam that may be changed.
 pub fn show(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, commands: &mut Commands) {
     section(ui, "Fit aperture");
+    misfit(ui, state, beam, commands);
     let mut next = state.aperture.clone();
     let refused = refuses(ui, |ui| settings(ui, state, &mut next));
     if next != state.aperture {
@@ -29,6 +30,25 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, 
     leaves(ui, state, plan, index, beam, commands);
     for fault in aperture_faults(beam, FAULTS) {
         ui.colored_label(theme::of(ui).error, fault);
+    }
+}
+
+/// Says that the aperture no longer fits, with the button that fits it again.
+fn misfit(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
+    let Some((fit, why)) = state.misfit(beam) else { return };
+    let name = state.case().structures.by_number(fit.structure).map_or("its structure", |s| s.name.as_str());
+    let text = format!("The aperture no longer fits {name}: {why} since.");
+    ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).warning)).wrap());
+    refit(ui, state, commands);
+}
+
+/// The button that fits all apertures again that no longer fit.
+pub fn refit(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let count = state.misfits().len();
+    let beams = if count == 1 { "1 beam".to_owned() } else { format!("{count} beams") };
+    let hint = "Each to the structure and with the margin that it was fitted with. Follow, at Fit aperture, does it by itself";
+    if ui.small_button(format!("Refit {beams}")).on_hover_text(hint).clicked() {
+        commands.push(Command::Aperture(ApertureAction::Refit));
     }
 }
 
@@ -91,6 +111,11 @@ fn settings(ui: &mut Ui, state: &State, next: &mut Aperture) {
             ui.selectable_value(&mut next.how.jaws, JawRule::Outline, "outline");
             ui.selectable_value(&mut next.how.jaws, JawRule::Leaves, "leaves")
                 .on_hover_text("The rectangle round the open leaf pairs");
+        });
+        field(ui, "", |ui| {
+            let hint = "Fitted apertures of the plan are fitted again in the same step whenever gantry, isocentre or target move; \
+                        those changed by hand stay, and arcs wait for Refit";
+            ui.checkbox(&mut next.follows, "Follow").on_hover_text(hint);
         });
     });
 }
@@ -190,7 +215,7 @@ fn leaves(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, co
                 ui.horizontal(|ui| {
                     ui.add_sized(
                         [96.0, row],
-                        egui::Label::new(
+                        Label::new(
                             RichText::new(format!("{}  {:.1} to {:.1}", pair + 1, side[0], side[1]))
                                 .weak()
                                 .small(),

@@ -23,6 +23,7 @@ mod points;
 mod structure;
 mod structure_tools;
 
+pub use aperture::refit;
 pub use arc::new_arc;
 pub use beside::in_menu as bolus_and_couch;
 pub use plan::refused_plans;
