@@ -4,6 +4,7 @@ use crate::command::{Command, Commands, DrawAction, MeasureAction, OptimiseActio
 use crate::state::display::{DoseDisplay, WINDOW_PRESETS};
 use crate::state::drawing::Tool;
 use crate::state::files::FileAction;
+use crate::state::measure::Tool as MeasureTool;
 use crate::state::register::{STEPS, seen_axes, shifted, turned};
 use crate::state::{State, Workspace};
 use crate::view::{page_mm, stepped};
@@ -30,7 +31,7 @@ const fn with_ctrl(key: Key) -> KeyboardShortcut {
 }
 
 /// Keys with a command each. Of two that share a key, the one with more modifiers comes first.
-const SHORTCUTS: [Shortcut; 10] = [
+const SHORTCUTS: [Shortcut; 13] = [
     Shortcut {
         keys: &[KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z), with_ctrl(Key::Y)],
         word: "Ctrl + Y, Ctrl + Shift + Z",
@@ -104,6 +105,27 @@ const SHORTCUTS: [Shortcut; 10] = [
         over_menus: false,
     },
     Shortcut {
+        keys: &[plain(Key::R)],
+        word: "R",
+        what: "ruler, in the hand and away",
+        command: |s| measure_with(s, MeasureTool::Ruler),
+        over_menus: false,
+    },
+    Shortcut {
+        keys: &[plain(Key::Q)],
+        word: "Q",
+        what: "dose point, in the hand and away",
+        command: |s| measure_with(s, MeasureTool::DosePoint),
+        over_menus: false,
+    },
+    Shortcut {
+        keys: &[plain(Key::T)],
+        word: "T",
+        what: "dose profile, in the hand and away",
+        command: |s| measure_with(s, MeasureTool::Profile),
+        over_menus: false,
+    },
+    Shortcut {
         keys: &[plain(Key::Escape)],
         word: "Esc",
         what: "take back the optimisation that runs or the leaves that are cut, else put the measuring tool down",
@@ -115,6 +137,13 @@ const SHORTCUTS: [Shortcut; 10] = [
         over_menus: false,
     },
 ];
+
+/// Takes a measuring tool, or puts it down where it is in the hand. X-rays are not measured.
+fn measure_with(state: &State, tool: MeasureTool) -> Option<Command> {
+    let can = state.is_loaded() && state.workspace != Workspace::Register;
+    let tool = (state.measures.tool != Some(tool)).then_some(tool);
+    can.then_some(Command::Measure(MeasureAction::Tool(tool)))
+}
 
 /// Mouse gestures, and keys whose command depends on the workspace or on the pointer.
 const GESTURES: [(&str, &str); 22] = [

@@ -138,3 +138,37 @@ fn a_long_name_does_not_widen_the_inspector() {
     w.run_steps(8);
     assert_eq!(axial(&w), before);
 }
+
+/// Each tool is one key away, and what was measured is there again when the session is opened.
+#[test]
+fn tools_are_one_key_away_and_a_session_keeps_what_was_measured() {
+    let mut w = opened("measure_keys");
+    for (key, tool) in [(Key::R, Tool::Ruler), (Key::Q, Tool::DosePoint), (Key::T, Tool::Profile)] {
+        w.key_press(key);
+        w.run_steps(2);
+        assert_eq!(w.state().state.measures.tool, Some(tool));
+    }
+    w.key_press(Key::T);
+    w.run_steps(2);
+    assert_eq!(w.state().state.measures.tool, None, "the same key puts it down");
+    w.key_press(Key::R);
+    w.run_steps(2);
+    let centre = axial(&w).center() - vec2(0.0, 30.0);
+    drag(&mut w, centre - vec2(40.0, 0.0), centre + vec2(40.0, 0.0));
+    w.key_press(Key::T);
+    w.run_steps(2);
+    drag(&mut w, centre - vec2(50.0, 10.0), centre + vec2(50.0, -10.0));
+    let items = w.state().state.measures.items.clone();
+    assert_eq!(items.len(), 2);
+    let path = crate::harness::folder("measure_keys").join("session.json");
+    let _ = std::fs::remove_file(&path);
+    w.state_mut().command(Command::SaveSession(path.clone()));
+    until(&mut w, "session", |app| path.exists() && app.is_settled());
+    let mut again = window(beamsight::app::Options {
+        case: Some(path.display().to_string()),
+        ..beamsight::app::Options::default()
+    });
+    until(&mut again, "dose", |app: &App| app.state.results.shown_dose().is_some() && app.is_settled());
+    assert_eq!(again.state().state.measures.items, items);
+    assert!(again.query_by_label(&format!("Ruler {}", items[0].0)).is_some(), "and listed");
+}

@@ -30,7 +30,7 @@ pub fn menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
         for tool in Tool::ALL {
             let on = state.measures.tool == Some(tool);
             let button = Button::selectable(on, tool.name());
-            if ui.add(button).on_hover_text(tool.hint()).clicked() {
+            if ui.add(button).on_hover_text(format!("{} (key {})", tool.hint(), tool.key())).clicked() {
                 commands.push(Command::Measure(MeasureAction::Tool((!on).then_some(tool))));
                 ui.close();
             }

@@ -2,8 +2,9 @@
 
 use super::{State, Workspace};
 use analysis::{Side, value_at};
-use case::{Dose, DoseStatus};
+use case::{Dose, DoseStatus, bounds};
 use glam::DVec3;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Shorter lines are slips of the hand, mm.
@@ -28,6 +29,15 @@ impl Tool {
         }
     }
 
+    /// The key that takes it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Ruler => "R",
+            Self::DosePoint => "Q",
+            Self::Profile => "T",
+        }
+    }
+
     /// How it is used.
     pub fn hint(self) -> &'static str {
         match self {
@@ -39,7 +49,8 @@ impl Tool {
 }
 
 /// A measured object; positions in patient LPS, mm.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Measured {
     Ruler([DVec3; 2]),
     Point(DVec3),
@@ -83,10 +94,24 @@ pub struct Measures {
     given: u32,
 }
 
+/// Most objects that are read from a session.
+const MOST_READ: usize = 500;
+
 impl Measures {
+    /// The objects of a session, as far as they lie where a patient can be.
+    pub fn restored(items: Vec<(u32, Measured)>) -> Self {
+        let mut measures = Self::default();
+        let is_somewhere = |mm: &DVec3| mm.to_array().iter().all(|v| bounds::PLACE_MM.contains(v));
+        let sound = |(_, item): &(u32, Measured)| item.ends_mm().iter().all(is_somewhere);
+        for (number, item) in items.into_iter().take(MOST_READ).filter(sound) {
+            measures.set(number, item);
+        }
+        measures
+    }
+
     /// A number that no object had.
     pub fn free_number(&self) -> u32 {
-        self.given + 1
+        self.given.saturating_add(1)
     }
 
     /// Sets an object by its number, or adds it; there is one profile at most.
@@ -177,6 +202,11 @@ mod tests {
         assert_eq!(measures.items[0].1.length_mm(), 7.0);
         measures.remove(4);
         assert_eq!(measures.free_number(), 5);
+        let text = serde_json::to_string(&measures.items).expect("text");
+        let mut read: Vec<(u32, Measured)> = serde_json::from_str(&text).expect("objects");
+        assert_eq!(Measures::restored(read.clone()).items, measures.items);
+        read[0].1 = Measured::Point(DVec3::new(f64::NAN, 0.0, 1e30));
+        assert_eq!(Measures::restored(read).items, measures.items[1..], "what lies nowhere is left out");
         measures.set(5, Measured::Ruler([DVec3::ZERO, DVec3::new(0.1, 0.0, 0.0)]));
         measures.drop_slips();
         assert_eq!(measures.items.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 2]);

@@ -3,6 +3,7 @@
 use super::State;
 use super::compare::Compare;
 use super::display::WindowLevel;
+use super::measure::{Measured, Measures};
 use super::register::RegisterRecord;
 use super::results::{EngineChoice, Settings};
 use super::roi::Shape;
@@ -41,6 +42,9 @@ pub struct Record {
     compare: Option<Compare>,
     /// Settings of the Register workspace.
     register: Option<RegisterRecord>,
+    /// Rulers, dose points and the profile, by number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    measures: Vec<(u32, Measured)>,
     /// The user deleted the body: none is made in its place.
     without_body: bool,
     /// For unsaved work: the session file last saved.
@@ -66,6 +70,7 @@ impl Record {
             hu_table: Some(settings.hu_table.to_toml()),
             compare: Some(state.compare.clone()),
             register: Some(RegisterRecord::of(&state.register)),
+            measures: state.measures.items.clone(),
             without_body: body_of(&state.case().structures).is_none(),
             session_file: None,
         }
@@ -111,6 +116,7 @@ impl Record {
         if let Some(mm) = self.crosshair_mm.filter(|mm| mm.is_finite()) {
             state.crosshair_mm = mm;
         }
+        state.measures = Measures::restored(self.measures);
         state.hidden = self.hidden.into_iter().collect();
         for (number, shape) in self.shapes {
             let set = &state.history.case().structures.structures;
