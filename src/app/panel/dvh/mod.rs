@@ -305,7 +305,7 @@ fn plot_here(
         && at.x >= 0.0
         && state.optimise.drag().is_none()
     {
-        hover(ui, axes, curves, at, pointer);
+        hover(ui, axes, curves, at, (pointer, *response.transform.frame()));
     }
     response
 }
@@ -331,8 +331,14 @@ const MARK_POINTS: f32 = 40.0;
 const MOST_TOLD: usize = 10;
 
 /// Values at the pointer of the nearest curves, in their order: the volume at its dose and, on cumulative axes, the
-/// dose at its volume; else the height of the curve.
-fn hover(ui: &Ui, axes: &Axes, curves: &[Curve<'_>], at: PlotPoint, pointer: egui::Pos2) {
+/// dose at its volume; else the height of the curve. They stand above the `frame` of the plot, where no curve is covered.
+fn hover(
+    ui: &Ui,
+    axes: &Axes,
+    curves: &[Curve<'_>],
+    at: PlotPoint,
+    (pointer, frame): (egui::Pos2, egui::Rect),
+) {
     let gy = at.x / axes.per_gy;
     let height = |c: &Curve<'_>| axes.height(c.dvh, gy);
     let mut near: Vec<usize> = (0..curves.len()).collect();
@@ -360,14 +366,15 @@ fn hover(ui: &Ui, axes: &Axes, curves: &[Curve<'_>], at: PlotPoint, pointer: egu
         let mark = if Some(n) == nearest { "> " } else { "   " };
         lines.push((format!("{mark}{name}:  {volume},  {other}"), theme::colour(structure.colour)));
     }
-    let painter = ui.painter();
+    let layer = egui::LayerId::new(egui::Order::Tooltip, egui::Id::unique("values of curves"));
+    let painter = ui.ctx().layer_painter(layer);
     let galleys: Vec<_> =
         lines.into_iter().map(|(text, colour)| painter.layout_no_wrap(text, font.clone(), colour)).collect();
     let width = galleys.iter().map(|g| g.size().x).fold(0.0, f32::max);
     let height = galleys.iter().map(|g| g.size().y).sum::<f32>();
     let size = egui::vec2(width + 12.0, height + 8.0);
-    let mut min = pointer + egui::vec2(12.0, -size.y - 4.0);
-    let room = ui.max_rect();
+    let room = ui.ctx().content_rect();
+    let mut min = egui::pos2(pointer.x + 12.0, frame.top() - size.y - 4.0);
     min.x = min.x.min(room.right() - size.x).max(room.left());
     min.y = min.y.max(room.top());
     let rect = egui::Rect::from_min_size(min, size);
