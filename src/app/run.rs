@@ -70,7 +70,8 @@ fn start(options: Options, backends: wgpu::Backends) -> Result<(), RunError> {
         ..Default::default()
     };
     let create = move |cc: &eframe::CreationContext<'_>| {
-        App::with_options(cc, options).map(|app| Box::new(app) as Box<dyn eframe::App>).map_err(Into::into)
+        let app = App::with_options(cc, options).map_err(Into::into);
+        app.map(|app| Box::new(app.on_this_display()) as Box<dyn eframe::App>)
     };
     eframe::run_native("Beamsight", native, Box::new(create)).map_err(|e| in_plain_words(&e))
 }

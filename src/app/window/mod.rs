@@ -17,6 +17,7 @@ mod network;
 mod options;
 mod receive;
 mod save;
+mod wheel;
 
 pub use dialog::{Dialog, Picked};
 pub use memory::Clock;
@@ -67,6 +68,8 @@ pub struct App {
     /// Frames since the worker was last busy, and jobs submitted by then.
     idle_frames: u32,
     jobs_seen: u64,
+    /// Events that a notch of the wheel makes.
+    wheel_events: f32,
 }
 
 impl App {
@@ -99,6 +102,7 @@ impl App {
             title: String::new(),
             idle_frames: 0,
             jobs_seen: 0,
+            wheel_events: 1.0,
         })
     }
 
@@ -132,6 +136,12 @@ impl App {
             app.open_with(word, Default::default(), options.plan);
         }
         Ok(app)
+    }
+
+    /// The window on the display of this process, whose wheel it asks for.
+    pub fn on_this_display(mut self) -> Self {
+        self.wheel_events = wheel::events_per_notch();
+        self
     }
 
     /// Replaces the desktop's file dialogs.
@@ -260,6 +270,10 @@ impl App {
 }
 
 impl eframe::App for App {
+    fn raw_input_hook(&mut self, _ctx: &egui::Context, input: &mut egui::RawInput) {
+        wheel::share_notches(input, self.wheel_events);
+    }
+
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
         // In every frame: a window without a display gets a theme of its own once the app is made.
         theme::choose(ctx, self.state.theme);
