@@ -13,7 +13,7 @@ struct Bev {
     background: vec4<f32>,
 }
 
-@group(0) @binding(0) var<uniform> bev: Bev;
+@group(0) @binding(0) var<storage, read> bev: Bev;
 @group(1) @binding(0) var picture: texture_2d<f32>;
 @group(1) @binding(1) var smooth_sampler: sampler;
 

@@ -40,7 +40,7 @@ const SPYGLASS: i32 = 4;
 const DIFFERENCE: i32 = 5;
 const GAMMA: i32 = 6;
 
-@group(0) @binding(0) var<uniform> view: View;
+@group(0) @binding(0) var<storage, read> view: View;
 @group(1) @binding(0) var ct: texture_3d<f32>;
 @group(1) @binding(1) var ct_planes: texture_2d<f32>;
 @group(1) @binding(2) var smooth_sampler: sampler;

@@ -10,7 +10,7 @@ struct Outline {
     covered: vec4<f32>,
 }
 
-@group(0) @binding(0) var<uniform> outline: Outline;
+@group(0) @binding(0) var<storage, read> outline: Outline;
 @group(1) @binding(0) var mask: texture_3d<f32>;
 @group(1) @binding(1) var mask_planes: texture_2d<f32>;
 

@@ -5,7 +5,7 @@ struct Shown {
     size: vec4<f32>,
 }
 
-@group(0) @binding(0) var<uniform> shown: Shown;
+@group(0) @binding(0) var<storage, read> shown: Shown;
 @group(1) @binding(0) var picture: texture_2d<f32>;
 
 @vertex

@@ -29,7 +29,7 @@ const DIFFERENCE = 5;
 const EDGES = 6;
 const OUTLINE = 7;
 
-@group(0) @binding(0) var<uniform> look: Look;
+@group(0) @binding(0) var<storage, read> look: Look;
 @group(1) @binding(0) var xray: texture_2d<f32>;
 @group(1) @binding(1) var drr: texture_2d<f32>;
 

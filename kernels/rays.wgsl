@@ -16,7 +16,7 @@ struct Cast {
     scale: vec4<f32>,
 }
 
-@group(0) @binding(0) var<uniform> rays: Cast;
+@group(0) @binding(0) var<storage, read> rays: Cast;
 @group(1) @binding(0) var volume: texture_3d<f32>;
 @group(1) @binding(1) var planes: texture_2d<f32>;
 @group(1) @binding(2) var smooth_sampler: sampler;

@@ -11,7 +11,7 @@ struct Room {
     how: vec4<f32>,
 }
 
-@group(0) @binding(0) var<uniform> room: Room;
+@group(0) @binding(0) var<storage, read> room: Room;
 
 struct Seen {
     @builtin(position) position: vec4<f32>,

@@ -16,7 +16,7 @@ struct View {
     colours: array<vec4<f32>, 16>,
 }
 
-@group(0) @binding(0) var<uniform> view: View;
+@group(0) @binding(0) var<storage, read> view: View;
 @group(1) @binding(0) var ct: texture_3d<f32>;
 @group(1) @binding(1) var ct_planes: texture_2d<f32>;
 @group(1) @binding(2) var smooth_sampler: sampler;

@@ -28,6 +28,12 @@ impl GantryArc {
         }
     }
 
+    /// Gantry angle after a part of the turn, to the hundredth of a degree that files state exactly.
+    pub fn at_deg(&self, part: f64) -> f64 {
+        let signed = if self.clockwise { self.span_deg() } else { -self.span_deg() };
+        (100.0 * (self.start_deg + part * signed)).round().rem_euclid(36_000.0) / 100.0
+    }
+
     /// Gantry angles of control points that lie at most 4 degrees apart.
     pub fn angles_deg(&self) -> Vec<f64> {
         let span = self.span_deg();

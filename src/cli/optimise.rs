@@ -14,7 +14,7 @@ use engine::{DeviceChoice, JobControl};
 use files::{plan_toml, replace_file, stop_in_order};
 use inverse::{Progress, with_arcs, write_matrix};
 use results::{BEAMLET_MM, OptimiseJob, optimise_plan};
-use sequence::{Arc, SequencedPlan, check_machines};
+use sequence::{SequencedPlan, arc_of, check_machines};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -115,7 +115,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     args.plan.check()?;
     let case = args.case.open()?;
     let mut plan = args.plan.plan(&case)?;
-    if args.technique == Technique::Vmat && !plan.beams.iter().any(|beam| Arc::of(beam).is_some()) {
+    if args.technique == Technique::Vmat && !plan.beams.iter().any(|beam| arc_of(beam).is_some()) {
         plan = with_arcs(&plan, args.arcs.into());
     }
     let matched = goals_of(&case, args.goals.as_deref())?;

@@ -5,11 +5,11 @@ use super::objective::Objective;
 use super::optimiser::{Optimiser, Progress};
 use super::refine::{Extent, RefinedLeaves, refine};
 use super::setup::Inputs;
-use case::{Beam, ControlPoint, Plan};
+use case::{Beam, ControlPoint, GantryArc, Plan};
 use engine::JobControl;
 use glam::DVec3;
 use physics::Machine;
-use sequence::{Arc, ArcStart, SequenceError, Technique, arc_leaves, sequence_beam, turning_reach_mm};
+use sequence::{ArcStart, SequenceError, Technique, arc_leaves, arc_of, sequence_beam, turning_reach_mm};
 
 /// Degrees of a sector whose map is slid out once, at least: where targets are wide, leaves need longer.
 const SECTOR_DEG: f64 = 20.0;
@@ -35,7 +35,7 @@ pub struct Sectors {
 
 /// Whether a computed beam of a plan is an arc.
 fn is_arc(beam: &Beam) -> bool {
-    analysis::is_computed(beam) && Arc::of(beam).is_some()
+    analysis::is_computed(beam) && arc_of(beam).is_some()
 }
 
 /// Degrees of the sectors of an arc about targets.
@@ -47,10 +47,10 @@ fn sector_deg(beam: &Beam, machine: &Machine, target_mm: &[DVec3]) -> f64 {
 
 /// Fields of an arc, `count` a sector of so many degrees.
 fn fields_of(beam: &Beam, (place, sector_deg): (usize, f64), count: usize) -> Vec<Beam> {
-    let Some(way) = Arc::of(beam) else { return Vec::new() };
-    let fields = (way.turn_deg.abs() / sector_deg).ceil() as usize * count;
+    let Some(way) = arc_of(beam) else { return Vec::new() };
+    let fields = (way.span_deg() / sector_deg).ceil() as usize * count;
     let field = |n: usize| {
-        let gantry_deg = way.at((n as f64 + 0.5) / fields as f64);
+        let gantry_deg = way.at_deg((n as f64 + 0.5) / fields as f64);
         Beam {
             name: format!("{} {gantry_deg:.0}", beam.name),
             // The middle of a sector has one number, however many fields there are.
@@ -58,6 +58,7 @@ fn fields_of(beam: &Beam, (place, sector_deg): (usize, f64), count: usize) -> Ve
                 + (n * FIELDS_A_SECTOR / count + FIELDS_A_SECTOR / count / 2) as u32,
             control_points: vec![ControlPoint { gantry_deg, ..beam.control_points[0].clone() }],
             fluence: None,
+            cut_from: None,
             ..beam.clone()
         }
     };
@@ -160,25 +161,30 @@ pub fn with_arcs(plan: &Plan, count: usize) -> Plan {
     const COLLIMATOR_DEG: f64 = 10.0;
     let Some(first) = plan.beams.iter().find(|beam| analysis::is_computed(beam)) else { return plan.clone() };
     let arc = |n: usize| {
-        let (against, sign) = (n % 2 == 1, if n % 2 == 1 { -1.0 } else { 1.0 });
-        let begin = if against { 179.0 } else { 181.0 };
-        let point = |part: u32| ControlPoint {
-            meterset_weight: f64::from(part) / 4.0,
-            gantry_deg: (begin + sign * 358.0 * f64::from(part) / 4.0_f64).rem_euclid(360.0),
-            collimator_deg: (sign * COLLIMATOR_DEG).rem_euclid(360.0),
+        let back = GantryArc {
+            start_deg: GantryArc::FULL.stop_deg,
+            stop_deg: GantryArc::FULL.start_deg,
+            clockwise: false,
+        };
+        let (way, collimator_deg) =
+            if n % 2 == 0 { (GantryArc::FULL, COLLIMATOR_DEG) } else { (back, 360.0 - COLLIMATOR_DEG) };
+        let start = ControlPoint {
+            collimator_deg,
             couch_deg: 0.0,
             leaves_mm: Vec::new(),
             ..first.control_points[0].clone()
         };
-        Beam {
+        let standing = Beam {
             name: format!("ARC{}", n + 1),
             number: n as u32 + 1,
-            control_points: (0..=4).map(point).collect(),
+            control_points: vec![ControlPoint { meterset_weight: 0.0, ..start }],
             mlc: None,
             fluence: None,
             fluence_limits: Vec::new(),
+            cut_from: None,
             ..first.clone()
-        }
+        };
+        standing.along_arc(way)
     };
     Plan { name: format!("{} as arcs", plan.name), beams: (0..count).map(arc).collect(), ..plan.clone() }
 }
@@ -198,8 +204,9 @@ mod tests {
         let target = [DVec3::new(40.0, 0.0, 0.0)];
         assert!(Sectors::of(&plan, &target).unwrap().is_none());
         let arcs = with_arcs(&plan, 2);
-        let turns: Vec<f64> = arcs.beams.iter().map(|beam| Arc::of(beam).expect("an arc").turn_deg).collect();
-        assert!((turns[0] - 358.0).abs() < 1e-9 && (turns[1] + 358.0).abs() < 1e-9);
+        let turns: Vec<GantryArc> = arcs.beams.iter().map(|beam| arc_of(beam).expect("an arc")).collect();
+        assert!(turns.iter().all(|arc| (arc.span_deg() - 358.0).abs() < 1e-9));
+        assert_eq!((turns[0], turns[1].clockwise), (GantryArc::FULL, false));
         assert!(arcs.beams.iter().all(|beam| beam.fault().is_none()));
         plan.beams.extend(arcs.beams);
         plan.beams.iter_mut().zip(1..).for_each(|(beam, number)| beam.number = number);

@@ -11,7 +11,7 @@ use crate::field::Field;
 use crate::flatten::{flattened, rises};
 use crate::limits::{broken_limit, turning_reach_mm};
 use crate::sweep::Sweep;
-use case::{Bank, Beam, ControlPoint, Jaws, Mlc, Plan, bounds, turn_deg};
+use case::{Bank, Beam, ControlPoint, GantryArc, Jaws, Mlc, Plan, bounds, turn_deg};
 use physics::Machine;
 use std::ops::Range;
 
@@ -45,40 +45,14 @@ impl ArcStart {
     ];
 }
 
-/// The way of a gantry.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Arc {
-    pub start_deg: f64,
-    /// Degrees that it turns, negative against the clock.
-    pub turn_deg: f64,
-}
-
-impl Arc {
-    /// The arc of a beam; `None` where it stands, where it turns back, or where collimator or couch turn.
-    pub fn of(beam: &Beam) -> Option<Self> {
-        let start = beam.start()?;
-        let stands = |point: &ControlPoint| {
-            let turns = [(point.collimator_deg, start.collimator_deg), (point.couch_deg, start.couch_deg)];
-            turns.iter().all(|(a, b)| turn_deg(*a, *b).abs() < bounds::SAME_DEG)
-        };
-        let turns: Vec<f64> = beam
-            .control_points
-            .windows(2)
-            .map(|pair| turn_deg(pair[0].gantry_deg, pair[1].gantry_deg))
-            .collect();
-        let whole: f64 = turns.iter().sum();
-        let is_arc = whole.abs() >= bounds::SAME_DEG
-            && turns.iter().all(|turn| turn * whole >= 0.0)
-            && beam.control_points.iter().all(stands);
-        is_arc.then_some(Self { start_deg: start.gantry_deg, turn_deg: whole })
-    }
-
-    /// Gantry angle after a part of the way.
-    pub fn at(&self, part: f64) -> f64 {
-        let deg = (self.start_deg + part * self.turn_deg).rem_euclid(360.0);
-        // A hundredth of a degree is what files state exactly.
-        (100.0 * deg).round().rem_euclid(36000.0) / 100.0
-    }
+/// The arc of a beam; `None` where its gantry stands or turns back, or where collimator or couch turn, too.
+pub fn arc_of(beam: &Beam) -> Option<GantryArc> {
+    let start = beam.start()?;
+    let stands = |point: &ControlPoint| {
+        let turns = [(point.collimator_deg, start.collimator_deg), (point.couch_deg, start.couch_deg)];
+        turns.iter().all(|(a, b)| turn_deg(*a, *b).abs() < bounds::SAME_DEG)
+    };
+    beam.arc().filter(|arc| arc.span_deg() >= bounds::SAME_DEG && beam.control_points.iter().all(stands))
 }
 
 /// An arc that delivers each segment from the nearest of some gantry angles: a quick stand-in for the arc, whose dose differs by what the
@@ -117,7 +91,7 @@ fn leaves_on(
     start: ArcStart,
 ) -> Result<Beam, SequenceError> {
     let (leaves, delivery) = limits(beam, machine)?;
-    let Some(way) = Arc::of(beam).filter(|_| !sectors.is_empty()) else {
+    let Some(way) = arc_of(beam).filter(|_| !sectors.is_empty()) else {
         return Err(SequenceError::NoMap { beam: beam.name.clone() });
     };
     let mut fields = Vec::new();
@@ -131,9 +105,9 @@ fn leaves_on(
     let pairs =
         fields.iter().flatten().map(Field::pairs).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
     let Some(pairs) = pairs else { return Err(SequenceError::Empty { beam: beam.name.clone() }) };
-    let steps = (way.turn_deg.abs() / STEP_DEG / sectors.len() as f64).ceil().max(1.0) as usize;
+    let steps = (way.span_deg() / STEP_DEG / sectors.len() as f64).ceil().max(1.0) as usize;
     // Angles are rounded.
-    let step_deg = way.turn_deg.abs() / (steps * sectors.len()) as f64;
+    let step_deg = way.span_deg() / (steps * sectors.len()) as f64;
     let reach_mm = REACH * turning_reach_mm(step_deg, &delivery);
     let mut tips: Vec<Vec<Bank>> = Vec::new();
     let mut mu = Vec::new();
@@ -170,7 +144,7 @@ fn leaves_on(
     let jaws = jaws_of(sectors).unwrap_or(begin.jaws);
     let closed = vec![[0.0, 0.0]; leaves.boundaries_mm.len() - 1];
     let point = |n: usize| ControlPoint {
-        gantry_deg: way.at(n as f64 / mu.len() as f64),
+        gantry_deg: way.at_deg(n as f64 / mu.len() as f64),
         jaws,
         leaves_mm: closed.clone(),
         ..begin.clone()

@@ -20,7 +20,7 @@ mod step;
 mod sweep;
 
 pub use adjust::set_leaves;
-pub use arc::{Arc, ArcStart, arc_leaves, from_angles};
+pub use arc::{ArcStart, arc_leaves, arc_of, from_angles};
 pub use cut::{
     SequenceError, Sequenced, SequencedPlan, Technique, check_machine, check_machines, sequence_beam,
     sequence_plan, sequence_plan_while,

@@ -46,7 +46,8 @@ pub(super) fn new(
     })
 }
 
-/// Uniform blocks of one kind, as a shader's first group: draws select theirs by its offset.
+/// Uniform blocks of one kind, as a shader's first group: draws select theirs by its offset. They are storage that is read: Mesa's software
+/// device compiles a shader anew for each value of a uniform buffer that its branches depend on, and keeps them all, gigabytes an hour.
 pub(super) struct Blocks<U> {
     layout: wgpu::BindGroupLayout,
     /// Distance between blocks in a buffer.
@@ -63,14 +64,14 @@ impl<U: Pod> Blocks<U> {
                 binding: 0,
                 visibility: wgpu::ShaderStages::VERTEX_FRAGMENT | wgpu::ShaderStages::COMPUTE,
                 ty: wgpu::BindingType::Buffer {
-                    ty: wgpu::BufferBindingType::Uniform,
+                    ty: wgpu::BufferBindingType::Storage { read_only: true },
                     has_dynamic_offset: true,
                     min_binding_size: size,
                 },
                 count: None,
             }],
         });
-        let align = device.limits().min_uniform_buffer_offset_alignment as usize;
+        let align = device.limits().min_storage_buffer_offset_alignment as usize;
         Self { layout, stride: size_of::<U>().next_multiple_of(align), kind: PhantomData }
     }
 
@@ -87,7 +88,7 @@ impl<U: Pod> Blocks<U> {
         let buffer = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
             label: Some("uniforms"),
             contents: &bytes,
-            usage: wgpu::BufferUsages::UNIFORM,
+            usage: wgpu::BufferUsages::STORAGE,
         });
         let resource = wgpu::BindingResource::Buffer(wgpu::BufferBinding {
             buffer: &buffer,

@@ -35,16 +35,17 @@ fn sector(rows: &[Vec<f32>], mu: f64) -> Beam {
 }
 
 #[test]
-fn a_way_goes_on_through_the_lowest_point_and_never_turns_back() {
-    let whole = Arc::of(&beam(&[181.0, 270.0, 0.0, 90.0, 179.0])).unwrap();
-    assert!((whole.turn_deg - 358.0).abs() < 1e-9 && whole.at(0.5) == 0.0 && whole.at(1.0) == 179.0);
-    let back = Arc::of(&beam(&[30.0, 350.0, 300.0])).unwrap();
-    assert!((back.turn_deg + 90.0).abs() < 1e-9 && back.at(0.5) == 345.0);
-    assert_eq!(Arc::of(&beam(&[10.0, 40.0, 20.0])), None);
-    assert_eq!(Arc::of(&beam(&[10.0, 10.0])), None);
+fn an_arc_goes_on_through_zero_and_never_turns_back() {
+    let whole = arc_of(&beam(&[181.0, 270.0, 0.0, 90.0, 179.0])).unwrap();
+    assert!((whole.span_deg() - 358.0).abs() < 1e-9);
+    assert_eq!((whole.at_deg(0.5), whole.at_deg(1.0)), (0.0, 179.0));
+    let back = arc_of(&beam(&[30.0, 350.0, 300.0])).unwrap();
+    assert!((back.span_deg() - 90.0).abs() < 1e-9 && !back.clockwise && back.at_deg(0.5) == 345.0);
+    assert_eq!(arc_of(&beam(&[10.0, 40.0, 20.0])), None);
+    assert_eq!(arc_of(&beam(&[10.0, 10.0])), None);
     let mut turning = beam(&[10.0, 40.0]);
     turning.control_points[1].collimator_deg = 5.0;
-    assert_eq!(Arc::of(&turning), None);
+    assert_eq!(arc_of(&turning), None);
 }
 
 /// Monitor units of open cells by following the tips in small steps: those that the map asks for, where leaves have time.
