@@ -61,7 +61,7 @@ impl Normalisation {
         Self { at, dose: NormalisedDose::Gy(dose_gy) }
     }
 
-    /// What a plan begins with: 95 % of its target get the prescription.
+    /// The normalisation of a new plan: 95 % of its target get the prescription.
     pub fn of_target(structure: &str, number: Option<u32>) -> Self {
         let at = NormalisedAt::Volume { structure: structure.to_owned(), number, volume_percent: 95.0 };
         Self { at, dose: NormalisedDose::Percent(100.0) }

@@ -167,7 +167,7 @@ pub fn with_arcs(plan: &Plan, count: usize) -> Plan {
             clockwise: false,
         };
         let (way, collimator_deg) =
-            if n % 2 == 0 { (GantryArc::FULL, COLLIMATOR_DEG) } else { (back, 360.0 - COLLIMATOR_DEG) };
+            if n.is_multiple_of(2) { (GantryArc::FULL, COLLIMATOR_DEG) } else { (back, 360.0 - COLLIMATOR_DEG) };
         let start = ControlPoint {
             collimator_deg,
             couch_deg: 0.0,

@@ -11,7 +11,7 @@ const RIGHT: [&str; 5] = ["r", "right", "rt", "re", "rechts"];
 const BOTH: [&str; 5] = ["", "s", "both", "total", "lr"];
 
 impl OperationContext<'_> {
-    /// What lies from `mm[0]` to `mm[1]` away from a structure, inside of another where one is named.
+    /// The volume from `mm[0]` to `mm[1]` away from a structure, inside of another where one is named.
     pub(super) fn ring(
         &self,
         set: &StructureSet,

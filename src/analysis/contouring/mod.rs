@@ -68,7 +68,7 @@ pub enum Operation {
         axis: usize,
         part: Cleared,
     },
-    /// What lies from one distance to another away from the structure, or from all of a type, inside of another structure.
+    /// The volume from one distance to another away from the structure, or from all of a type, inside of another structure.
     Ring {
         mm: [f64; 2],
         round_all: Option<StructureKind>,
@@ -99,7 +99,7 @@ pub enum Operation {
 #[derive(Clone, Debug)]
 pub struct MadeContours {
     pub contours: Contours,
-    /// What was done, where that is not plain to see.
+    /// The change that was made, where that is not plain to see.
     pub done: Option<String>,
     /// Reservations.
     pub remarks: Vec<String>,

@@ -10,10 +10,10 @@ use case::{Structure, StructureKind, StructureSet};
 use egui::{Button, Ui};
 use files::StructureTemplate;
 
-/// Where a ring begins and ends, mm from the target: outside of the fall-off that no plan can avoid.
+/// Inner and outer side of a ring, mm from the target: outside of the fall-off that no plan can avoid.
 pub const RING_MM: [f64; 2] = [5.0, 20.0];
 
-/// What rings are made round, and what lungs lose, the first type that the case has.
+/// Targets that rings are made round and that lungs lose: the first type that the case has.
 const ROUND: [StructureKind; 3] = [StructureKind::Ptv, StructureKind::Ctv, StructureKind::Gtv];
 const WITHOUT: [StructureKind; 3] = [StructureKind::Ctv, StructureKind::Gtv, StructureKind::Ptv];
 

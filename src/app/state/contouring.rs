@@ -17,7 +17,7 @@ pub struct ContouringAction {
 pub enum Destination {
     /// The structure itself, whose contours they replace.
     Itself,
-    /// It and these others, by ROI number, each changed in the same way; those in which there is nothing to change stay.
+    /// The structure and these others, by ROI number, each changed in the same way; those in which there is nothing to change stay.
     Each(Vec<u32>),
     New {
         name: String,

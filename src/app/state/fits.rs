@@ -7,7 +7,7 @@ use glam::DVec3;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// What an aperture was fitted to.
+/// The fit of an aperture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
     /// ROI number, and the identity of its contours.

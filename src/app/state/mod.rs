@@ -104,7 +104,7 @@ pub struct State {
     /// The report of the plan that waits for the surfaces of its picture of the room.
     pub report_waits: Option<Target>,
     pub shapes: Shapes,
-    /// What apertures were fitted to.
+    /// Fits of the apertures.
     pub fits: fits::Fits,
     /// The tool that draws the selected structure.
     pub drawing: Drawing,

@@ -101,7 +101,7 @@ fn completions(state: &State, text: &str) -> Vec<(String, String)> {
     metrics.take(OFFERED).map(|name| (name.clone(), format!("{structure}: {name} "))).collect()
 }
 
-/// What the typed text may go on as: a click, or the tabulator for the first.
+/// Completions of the typed text: a click, or the tabulator for the first.
 fn offered(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let offers = completions(state, &state.goal_editor.draft);
     if offers.is_empty() {

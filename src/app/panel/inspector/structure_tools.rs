@@ -11,7 +11,7 @@ use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, Ui};
 use geometry::Grid;
 use geometry::polygons::Boolean;
 
-/// Where the smaller and the greater coordinates of each axis of the patient (LPS) lie.
+/// Sides of the patient at the smaller and the greater coordinates of each axis (LPS).
 const SIDES_OF_AXIS: [[&str; 2]; 3] =
     [["right", "left"], ["anterior", "posterior"], ["inferior", "superior"]];
 
