@@ -20,7 +20,8 @@ impl OperationContext<'_> {
         inside: Option<u32>,
     ) -> Result<MadeContours, ContouringError> {
         let [from, to] = mm;
-        if !(from < to) || !mm.iter().all(|mm| (0.0..=MOST_MARGIN_MM).contains(mm)) {
+        let is_ring = from < to && mm.iter().all(|mm| (0.0..=MOST_MARGIN_MM).contains(mm));
+        if !is_ring {
             return Err(ContouringError::Ring);
         }
         let outer = self.restacked(&self.with_margin(source, true, [to; 6])?)?;
