@@ -74,6 +74,16 @@ pub(super) fn typed(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if let Some(why) = &state.goal_editor.fault {
         ui.add(Label::new(RichText::new(why).small().color(theme::of(ui).error)).wrap());
     }
+    // The field is the last of the list: what is said below it is brought into view once it changes.
+    let said = (state.goal_editor.draft.clone(), state.goal_editor.fault.clone());
+    let id = egui::Id::unique("said of the typed goal");
+    let before: (String, Option<String>) = ui.data(|d| d.get_temp(id)).unwrap_or_default();
+    if before != said {
+        if !said.0.is_empty() {
+            ui.scroll_to_cursor(Some(egui::Align::Max));
+        }
+        ui.data_mut(|d| d.insert_temp(id, said));
+    }
 }
 
 /// Most completions that are offered.

@@ -155,6 +155,12 @@ fn buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// Left ends and widths of the columns: priority, structure, metric, limit, value, verdict, distance.
 fn columns(width: f32, is_optimised: bool) -> [[f32; 2]; 7] {
+    if width < NARROW && !is_optimised {
+        // The distance to the limit is told at the pointer, the verdict by its sign.
+        let (priority, metric, limit, value, verdict) = (14.0, 52.0, 60.0, 58.0, 18.0);
+        let structure = (width - priority - metric - limit - value - verdict).max(0.0);
+        return placed([priority, structure, metric, limit, value, verdict, 0.0]);
+    }
     // The structure has what is left, and never less than a name needs. Weights take the room of the verdict's word.
     let verdict = if is_optimised && width < WITH_WORDS { 18.0 } else { 52.0 };
     let (priority, metric) = (14.0, 58.0);
@@ -162,8 +168,13 @@ fn columns(width: f32, is_optimised: bool) -> [[f32; 2]; 7] {
     let rest = (width - priority - metric - limit - value - verdict).max(0.0);
     let structure = (0.4 * rest).clamp(76.0, 170.0);
     let distance = (rest - structure).max(0.0);
+    placed([priority, structure, metric, limit, value, verdict, distance])
+}
+
+/// Left ends and widths of columns side by side.
+fn placed(widths: [f32; 7]) -> [[f32; 2]; 7] {
     let mut left = 0.0;
-    [priority, structure, metric, limit, value, verdict, distance].map(|width| {
+    widths.map(|width| {
         let column = [left, width];
         left += width;
         column
@@ -172,6 +183,12 @@ fn columns(width: f32, is_optimised: bool) -> [[f32; 2]; 7] {
 
 /// Width of the rows from which on verdicts have words beside weights.
 const WITH_WORDS: f32 = 470.0;
+
+/// Width of the distance from which on the status of the dose stands beside it.
+const WITH_STATUS: f32 = 110.0;
+
+/// Width of the rows below which they have no room for a word of the verdict.
+const NARROW: f32 = 370.0;
 
 fn headings(ui: &mut Ui, state: &State) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW - 3.0), Sense::hover());
@@ -247,6 +264,9 @@ fn score(
         let text = if reservation.is_some() { text.color(theme::of(ui).warning) } else { text };
         ui.add(Label::new(text).truncate().selectable(false));
     });
+    // Without a value there is no distance: the reason has its room.
+    let is_told_whole = answer.is_err() && !is_optimised && !state.is_turned_by_drag(row);
+    let verdict = if is_told_whole { [verdict[0], verdict[1] + distance[1]] } else { verdict };
     cell(ui, rect, verdict, |ui| {
         let (sign, word, colour) = verdict_parts(ui, answer, reservation.is_some());
         let text = if with_word { format!("{sign} {word}") } else { sign.to_owned() };
@@ -263,13 +283,18 @@ fn score(
             optimise::weight(ui, state, row, commands);
             return;
         }
+        if is_told_whole {
+            return;
+        }
         let text = match answer {
             Ok(outcome) => outcome.told(goal),
             Err(why) => why.to_string(),
         };
         match reservation {
+            // The status stands in the header; beside each distance where it has room.
             Some(status) => {
-                let text = RichText::new(format!("{text} · {status}")).small().color(theme::of(ui).warning);
+                let text = if distance[1] < WITH_STATUS { text } else { format!("{text} · {status}") };
+                let text = RichText::new(text).small().color(theme::of(ui).warning);
                 ui.add(Label::new(text).truncate().selectable(false));
             }
             None => _ = ui.add(weak(text)),
