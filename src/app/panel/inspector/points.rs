@@ -46,8 +46,12 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
     }
     copies(ui, beam, now);
     let row = ui.spacing().interact_size.y;
-    ui.label(RichText::new(HEADINGS).small().monospace().color(theme::of(ui).weak));
-    let mut table = ScrollArea::vertical().max_height(160.0).id_salt("control points");
+    ui.horizontal(|ui| {
+        ui.add_space(ui.spacing().button_padding.x);
+        ui.label(RichText::new(HEADINGS).small().monospace().color(theme::of(ui).weak));
+    });
+    let mut table =
+        ScrollArea::vertical().max_height(160.0).min_scrolled_height(160.0).id_salt("control points");
     if to != now || plays {
         // The table follows the player and the buttons, the chosen row in its middle.
         let step = row + ui.spacing().item_spacing.y;
