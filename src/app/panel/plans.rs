@@ -27,10 +27,11 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     let misfits = state.misfits().len();
     if misfits > 0 {
-        let beams = if misfits == 1 { "1 aperture no longer fits" } else { "Apertures no longer fit" };
+        let text = match misfits {
+            1 => "1 aperture no longer fits".to_owned(),
+            count => format!("{count} apertures no longer fit"),
+        };
         ui.horizontal_wrapped(|ui| {
-            let text = format!("{beams} what it was fitted to");
-            let text = if misfits == 1 { text } else { text.replace("it was", "they were") };
             ui.label(egui::RichText::new(text).small().color(theme::of(ui).warning));
             super::inspector::refit(ui, state, commands);
         });
@@ -48,7 +49,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             }
         });
         menu.on_hover_text("Round the isocentre of the other beams, else the target, else the crosshair");
-        let (arc, _) = lasting_menu(ui, "Arc…", |ui| super::inspector::new_arc(ui, commands));
+        let (arc, _) =
+            lasting_menu(ui, Button::new("Arc…").small(), |ui| super::inspector::new_arc(ui, commands));
         arc.on_hover_text("An arc by its start, stop and direction");
         let mut shown = state.show_beams;
         if ui.checkbox(&mut shown, "Show beams").changed() {

@@ -87,7 +87,7 @@ fn theme_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     let opens = !drafts.open_shown;
-    let (_, shown) = super::lasting_menu(ui, "Open", |ui| {
+    let (_, shown) = super::lasting_menu(ui, Button::new("Open"), |ui| {
         ui.set_min_width(300.0);
         if ui.button("Folder…").clicked() {
             commands.push(Command::Pick(FileAction::OpenFolder));
@@ -143,7 +143,7 @@ fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
 
 fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     let opens = !drafts.save_shown;
-    let (_, shown) = super::lasting_menu(ui, "Save", |ui| {
+    let (_, shown) = super::lasting_menu(ui, Button::new("Save"), |ui| {
         ui.set_min_width(300.0);
         ui.weak("Path, or empty to browse");
         let field = egui::TextEdit::singleline(&mut drafts.save).desired_width(280.0).hint_text("plan.toml");

@@ -31,9 +31,13 @@ pub fn section(ui: &mut Ui, title: &str) {
 
 /// A menu that stays open while the user types or switches in it; closed by a click elsewhere. Its button, and what
 /// the open menu returns.
-pub fn lasting_menu<R>(ui: &mut Ui, name: &str, content: impl FnOnce(&mut Ui) -> R) -> (Response, Option<R>) {
+pub fn lasting_menu<R>(
+    ui: &mut Ui,
+    button: egui::Button<'_>,
+    content: impl FnOnce(&mut Ui) -> R,
+) -> (Response, Option<R>) {
     let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-    let (button, inner) = MenuButton::new(name).config(config).ui(ui, content);
+    let (button, inner) = MenuButton::from_button(button).config(config).ui(ui, content);
     (button, inner.map(|i| i.inner))
 }
 

@@ -101,7 +101,7 @@ fn switch(ui: &mut Ui, rect: Rect, state: &State, commands: &mut Commands) {
         );
         ui.selectable_value(&mut room.shown, false, "BEV").on_hover_text("The beam's-eye view");
         if state.room.shown {
-            panel::lasting_menu(ui, "Display", |ui| menu(ui, state, &mut room))
+            panel::lasting_menu(ui, egui::Button::new("Display"), |ui| menu(ui, state, &mut room))
                 .0
                 .on_hover_text("What the room shows");
         }
