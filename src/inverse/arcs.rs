@@ -166,8 +166,11 @@ pub fn with_arcs(plan: &Plan, count: usize) -> Plan {
             stop_deg: GantryArc::FULL.start_deg,
             clockwise: false,
         };
-        let (way, collimator_deg) =
-            if n.is_multiple_of(2) { (GantryArc::FULL, COLLIMATOR_DEG) } else { (back, 360.0 - COLLIMATOR_DEG) };
+        let (way, collimator_deg) = if n.is_multiple_of(2) {
+            (GantryArc::FULL, COLLIMATOR_DEG)
+        } else {
+            (back, 360.0 - COLLIMATOR_DEG)
+        };
         let start = ControlPoint {
             collimator_deg,
             couch_deg: 0.0,

@@ -78,8 +78,14 @@ pub fn page_mm(grid: &Grid, axis: usize, from_mm: DVec3, steps: i32) -> f64 {
     };
     let local = (from - grid.origin_mm()[axis]) * sign;
     let steps = steps * if sign > 0.0 { 1 } else { -1 };
-    // From a plane to its neighbour; from between two planes to the nearer end of the gap first.
+    // From the plane whose slice is shown to its neighbour; from half-way between two planes to the end of the gap.
     let near = 1e-3;
+    let mut distances: Vec<(f64, f64)> = values.iter().map(|v| ((v - local).abs(), *v)).collect();
+    distances.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let local = match distances[..] {
+        [(first, plane), (second, _), ..] if first < second - near => plane,
+        _ => local,
+    };
     let last = values.len() as i64 - 1;
     let start = if steps > 0 {
         values.partition_point(|v| *v <= local + near) as i64 - 1
@@ -132,6 +138,8 @@ mod tests {
         // Between planes: one step reaches the next plane, not the one after.
         assert_eq!(page(103.0, 1), 105.0);
         assert_eq!(page(103.0, -1), 101.0);
+        // Nearer to one of them that slice is shown, and a step leaves it.
+        assert_eq!((page(104.0, 1), page(104.0, -1)), (106.5, 101.0));
         assert_eq!(page_mm(&g, 1, DVec3::new(0.0, 4.0, 0.0), 2), 8.0);
     }
 
