@@ -1,8 +1,8 @@
 //! Arcs: the map of each sector is slid out while the gantry turns through the sector, from one side and from the other in turn, so that
 //! leaves go on where the sector before has left them (Craft et al., Med. Phys. 39, 686 (2012)).
 //!
-//! The gantry slows down where leaves are slow, up to [`SLOWEST`] times, and the dose rate with it. Maps stand for the middle of a sector:
-//! that its sides see the patient from elsewhere is left to the refinement on the true dose.
+//! The gantry slows down where leaves are slow, to two fifths of its speed at the least, and the dose rate with it. Maps stand for the
+//! middle of a sector: that its sides see the patient from elsewhere is left to the refinement on the true dose.
 
 use crate::SequenceError;
 use crate::adjust::set_leaves;
