@@ -39,13 +39,14 @@ pub fn neither(case: &CaseWord) -> Option<String> {
     Some(format!("'{word}' is no verb and no file or folder that is there: {}", instead_of(&word, known)))
 }
 
-/// The verb that was meant, else all of them; and what else may be typed.
+/// The verb that was likely meant, all of them, and what else may be typed.
 fn instead_of(word: &str, or: &str) -> String {
     let verbs = verbs();
     let like = |verb: &&String| strsim::jaro_winkler(&word.to_lowercase(), verb);
+    let all = format!("verbs are {}; or {or}", verbs.join(", "));
     match verbs.iter().max_by(|a, b| like(a).total_cmp(&like(b))).filter(|verb| like(verb) > LIKE) {
-        Some(verb) => format!("did you mean '{verb}'? Or {or}"),
-        None => format!("the verbs are {}; or {or}", verbs.join(", ")),
+        Some(verb) => format!("did you mean '{verb}'? The {all}"),
+        None => format!("the {all}"),
     }
 }
 
