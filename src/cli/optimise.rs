@@ -167,8 +167,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let result = args.plan.compute(&case, answer.plan.clone(), Engine::Cccs, device)?;
     let cut = answer.leaves.as_ref().map(|leaves| {
         let sequenced = SequencedPlan::of(&answer.plan, leaves.plan.clone())?;
-        let refined = Some(leaves.objective);
-        Cut::with_dose(&case, &args.plan, (&result, matched.clone()), (sequenced, refined), device)
+        Cut::with_dose(&case, &args.plan, (&result, matched.clone()), (sequenced, leaves.objective), device)
     });
     let cut = cut.transpose()?;
     let dvhs: Vec<(&Structure, _)> = result.dvhs.iter().map(|(s, dvh)| (s, Ok((**dvh).clone()))).collect();

@@ -104,7 +104,12 @@ impl Sectors {
         let asked: Vec<Objective> = middles.asked().to_vec();
         let inputs = inputs.with_plan(&self.fields);
         let mut fields = Optimiser::new(&inputs, asked, middles.reference_gy, Some(middles))?;
-        fields.make_columns(control, tell)?;
+        match fields.make_columns(control, tell) {
+            Err(_) if control.is_cancelled() => {
+                return Ok(RefinedLeaves::as_cut(self.begun(&maps, technique, ArcStart::ALL[0])?));
+            }
+            made => made?,
+        }
         fields.take_tails(middles);
         let of_beam = |beam: &Beam| -> Vec<usize> {
             let place = self.plan.beams.iter().position(|own| own.number == beam.number);
@@ -115,18 +120,15 @@ impl Sectors {
             };
             fields.places_of(&own)
         };
-        let mut best: Option<RefinedLeaves> = None;
+        let mut best = RefinedLeaves::as_cut(self.begun(&maps, technique, ArcStart::ALL[0])?);
         for start in ArcStart::ALL {
             let begun = self.begun(&maps, technique, start)?;
             let found = refine(&fields, &begun, &of_beam, Extent::BEGINNING, control, tell)?;
-            if best.as_ref().is_none_or(|best| found.objective[1] < best.objective[1]) {
-                best = Some(found);
-            }
-            if control.is_cancelled() {
-                break;
+            let of = |leaves: &RefinedLeaves| leaves.objective.map_or(f64::INFINITY, |[_, after]| after);
+            if of(&found) < of(&best) {
+                best = found;
             }
         }
-        let best = best.expect("there are beginnings");
         let found = refine(&fields, &best.plan, &of_beam, Extent::FROM_FIELDS, control, tell)?;
         refine(&fields, &found.plan, &of_beam, Extent::LAST, control, tell)
     }

@@ -53,9 +53,17 @@ const LEAST_GAIN: f64 = 0.01;
 #[derive(Clone, Debug)]
 pub struct RefinedLeaves {
     pub plan: Plan,
-    /// The objective under true dose, by objectives at their last tails: of the leaves that it began with, and of these.
-    pub objective: [f64; 2],
+    /// The objective under true dose, by objectives at their last tails: of the leaves that it began with, and of these; `None` where it
+    /// was stopped before that dose was known.
+    pub objective: Option<[f64; 2]>,
     pub passes: usize,
+}
+
+impl RefinedLeaves {
+    /// Leaves that nothing has refined yet.
+    pub(super) fn as_cut(plan: Plan) -> Self {
+        Self { plan, objective: None, passes: 0 }
+    }
 }
 
 /// Leaves of a plan under true dose.
@@ -94,7 +102,10 @@ pub fn refine(
     let value = |objectives: &[Objective], rows_gy: &[f32]| -> f64 {
         problem_of(objectives).values(rows_gy).iter().sum()
     };
-    let first = look(plan.clone(), &objectives)?;
+    let first = match look(plan.clone(), &objectives) {
+        Err(_) if control.is_cancelled() => return Ok(RefinedLeaves::as_cut(plan.clone())),
+        first => first?,
+    };
     let first_gy = first.rows_gy.clone();
     let mut best = first;
     let (mut reach_mm, mut passes) = (REACH_MM, 0);
@@ -121,7 +132,11 @@ pub fn refine(
             reach_mm *= 0.5;
             continue;
         }
-        let next = look(next, &objectives)?;
+        let next = match look(next, &objectives) {
+            // What was found so far is kept.
+            Err(_) if control.is_cancelled() => break,
+            next => next?,
+        };
         let after = value(&objectives, &next.rows_gy);
         tell(Progress::Leaves { before, after });
         if after < before {
@@ -137,7 +152,7 @@ pub fn refine(
     let is_better = objective[1] <= objective[0];
     Ok(RefinedLeaves {
         plan: if is_better { best.plan } else { plan.clone() },
-        objective: if is_better { objective } else { [objective[0]; 2] },
+        objective: Some(if is_better { objective } else { [objective[0]; 2] }),
         passes,
     })
 }
