@@ -1,6 +1,6 @@
 //! Names of structures as they are typed and as they differ from clinic to clinic.
 
-use super::{Structure, StructureKind, StructureSet};
+use super::{Structure, StructureSet};
 use thiserror::Error;
 
 /// Fewest letters that are looked for inside of names.
@@ -74,17 +74,10 @@ impl StructureSet {
     }
 }
 
-impl StructureKind {
-    /// Whether dose is meant for it: PTV, CTV or GTV.
-    pub fn is_target(self) -> bool {
-        matches!(self, Self::Ptv | Self::Ctv | Self::Gtv)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Contours, Rgb};
+    use crate::{Contours, Rgb, StructureKind};
 
     fn set(structures: &[(&str, StructureKind)]) -> StructureSet {
         let of = |(n, (name, kind)): (usize, &(&str, StructureKind))| Structure {

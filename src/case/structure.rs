@@ -192,6 +192,13 @@ impl StructureKind {
         Self::Other,
     ];
 
+    /// Kinds that dose is meant for; the first that a case has is what its plans aim at.
+    pub const TARGETS: [Self; 3] = [Self::Ptv, Self::Ctv, Self::Gtv];
+
+    pub fn is_target(self) -> bool {
+        Self::TARGETS.contains(&self)
+    }
+
     /// Whether a structure of this kind lies on the patient: with a density it takes part in dose outside the body, too.
     pub fn is_beside_patient(self) -> bool {
         matches!(self, Self::Support | Self::Bolus)

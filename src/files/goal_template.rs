@@ -163,8 +163,7 @@ impl GoalTemplate {
             TemplateGoal {
                 goal: goal.clone().of_structure(&goal.structure, None),
                 aliases: Vec::new(),
-                kind: kind
-                    .filter(|k| [StructureKind::Ptv, StructureKind::Ctv, StructureKind::Gtv].contains(k)),
+                kind: kind.filter(|kind| kind.is_target()),
                 source: String::new(),
             }
         };

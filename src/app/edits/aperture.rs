@@ -192,7 +192,7 @@ impl State {
     fn target_of_new_beams(&self) -> Option<&Structure> {
         let set = &self.case().structures.structures;
         let of = |kind| set.iter().find(|s| s.kind == kind && !s.contours.is_empty());
-        [StructureKind::Ptv, StructureKind::Ctv, StructureKind::Gtv].into_iter().find_map(of)
+        StructureKind::TARGETS.into_iter().find_map(of)
     }
 
     /// A new beam round the target of the case with 5 mm, with the leaves of its machine; as it was where there is no target, or none

@@ -109,7 +109,7 @@ impl State {
         let target = self.plan().and_then(|plan| target_of(plan, &self.case().structures));
         let selected = self.selected_structure().map(|(_, structure)| structure);
         let of = selected.or_else(|| set.iter().find(without)).or(target).or(set.first())?;
-        let is_target = matches!(of.kind, StructureKind::Ptv | StructureKind::Ctv | StructureKind::Gtv);
+        let is_target = of.kind.is_target();
         let goal = match Goal::of_target(&of.name).into_iter().next() {
             Some(goal) if is_target && self.goal_hundred().is_some() => goal,
             _ if is_target => Goal::new(&of.name, Metric::D95, Bound::AtLeast, 60.0),

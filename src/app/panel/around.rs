@@ -14,7 +14,7 @@ use files::StructureTemplate;
 pub const RING_MM: [f64; 2] = [5.0, 20.0];
 
 /// Targets that rings are made round and that lungs lose: the first type that the case has.
-const ROUND: [StructureKind; 3] = [StructureKind::Ptv, StructureKind::Ctv, StructureKind::Gtv];
+const ROUND: [StructureKind; 3] = StructureKind::TARGETS;
 const WITHOUT: [StructureKind; 3] = [StructureKind::Ctv, StructureKind::Gtv, StructureKind::Ptv];
 
 /// The first of these types that a structure with contours has.

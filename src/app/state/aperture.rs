@@ -64,8 +64,7 @@ impl State {
         let set = &self.case().structures;
         let chosen = self.aperture.structure.and_then(|number| set.by_number(number));
         chosen.or_else(|| target_of(self.plan()?, set)).or_else(|| {
-            let targets = [StructureKind::Ptv, StructureKind::Ctv, StructureKind::Gtv];
-            targets.into_iter().find_map(|kind| set.structures.iter().find(|s| s.kind == kind))
+            StructureKind::TARGETS.into_iter().find_map(|kind| set.structures.iter().find(|s| s.kind == kind))
         })
     }
 }

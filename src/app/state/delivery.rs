@@ -4,7 +4,7 @@ use super::State;
 use super::results::{DISPLAYED, MAPS, Shown};
 use analysis::{Dvh, GoalRow, Metric, Unanswered, scorecard, target_of};
 use case::{DoseStatus, Goal, Plan, Structure};
-use results::{DvhOf, Optimum, is_target};
+use results::{DvhOf, Optimum};
 use sequence::PlanDelivery;
 use std::sync::Arc;
 
@@ -99,7 +99,9 @@ impl State {
             goals.iter().any(|goal| goal.number == Some(s.number) && is_d95(goal))
         };
         let targets: Vec<&Structure> = structures
-            .filter(|s| (is_target(s) || Some(s.number) == target) && !s.contours.is_empty() && !has_goal(s))
+            .filter(|s| {
+                (s.kind.is_target() || Some(s.number) == target) && !s.contours.is_empty() && !has_goal(s)
+            })
             .collect();
         let stages = [optimiser, fluence, leaves].map(|source| self.stage(&targets, source));
         Some(Stages { targets: targets.iter().map(|s| s.name.clone()).collect(), stages })

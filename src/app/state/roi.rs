@@ -130,10 +130,8 @@ fn holds(points: &[DVec3], p: DVec3) -> bool {
 
 /// Centre of the first target (PTV before CTV before GTV), patient LPS, mm.
 pub fn target_middle_mm(case: &Case) -> Option<DVec3> {
-    let is_target =
-        |k: StructureKind| matches!(k, StructureKind::Ptv | StructureKind::Ctv | StructureKind::Gtv);
     let set = &case.structures.structures;
-    centre_mm(set.iter().filter(|s| is_target(s.kind) && !s.contours.is_empty()).min_by_key(|s| s.kind)?)
+    centre_mm(set.iter().filter(|s| s.kind.is_target() && !s.contours.is_empty()).min_by_key(|s| s.kind)?)
 }
 
 /// Colours of new structures, in turn: distinct in hue and of similar lightness.

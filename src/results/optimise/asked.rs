@@ -2,7 +2,6 @@
 
 use super::super::graph::{Failure, Graph};
 use super::super::patient::MaskOf;
-use super::is_target;
 use analysis::target_of;
 use case::{Case, Goal, Plan, Structure, UniformDose};
 use engine::JobControl;
@@ -44,7 +43,7 @@ impl Asked {
         };
         let mut structures = Vec::new();
         for structure in &case.structures.structures {
-            let is_one = is_target(structure) || Some(structure.number) == target;
+            let is_one = structure.kind.is_target() || Some(structure.number) == target;
             let named = of_goals(structure) || Some(structure.number) == target;
             if !(named || follows_all) {
                 continue;
@@ -131,7 +130,7 @@ fn objectives_of(
     structures: &[(Structure, Arc<Mask>, bool)],
 ) -> Result<Vec<Objective>, String> {
     let (structure, mask) = sampled(case, (goal.number, &goal.structure), structures)?;
-    let found = of_goal(goal, mask.volume_cm3(), plan.prescription_gy, is_target(structure))?;
+    let found = of_goal(goal, mask.volume_cm3(), plan.prescription_gy, structure.kind.is_target())?;
     Ok(found.into_iter().map(|o| Objective { structure: structure.name.clone(), ..o }).collect())
 }
 

@@ -11,15 +11,8 @@ pub use leaves::{Leaves, LeavesJob, cut_into_leaves};
 pub use live::{LiveOptimiser, Optimum, OtherShares, Step};
 pub use query::OptimiseQuery;
 
-use case::{Structure, StructureKind};
-
 /// Width of a beamlet along the leaves' travel, mm, unless chosen.
 pub const BEAMLET_MM: f64 = 5.0;
 
 /// Voxels of an organ that become rows at most; of targets all do.
 const ORGAN_ROWS: usize = 3000;
-
-/// Structures whose dose is asked for up to a prescription.
-pub fn is_target(structure: &Structure) -> bool {
-    matches!(structure.kind, StructureKind::Ptv | StructureKind::Ctv | StructureKind::Gtv)
-}

@@ -2,7 +2,6 @@
 
 use super::super::inputs::Settings;
 use super::super::patient::Densities;
-use super::is_target;
 use analysis::{is_computed, target_of};
 use case::{Beam, Case, FluenceObjectives, Goal, Jaws, Plan, Structure};
 use std::sync::Arc;
@@ -39,7 +38,7 @@ impl OptimiseQuery {
             return Err(analysis::no_beams(plan));
         }
         let target = target_of(plan, &case.structures).map(|s| s.number);
-        let aims = |s: &Structure| (is_target(s) || Some(s.number) == target) && !s.contours.is_empty();
+        let aims = |s: &Structure| (s.kind.is_target() || Some(s.number) == target) && !s.contours.is_empty();
         if !case.structures.structures.iter().any(aims) {
             return Err("there is no target: give a structure the type PTV, CTV or GTV".to_owned());
         }
@@ -103,7 +102,7 @@ impl OptimiseQuery {
 
     fn sampled(&self) -> impl Iterator<Item = (u32, &str, u64, bool)> {
         let target = target_of(&self.plan, &self.case.structures).map(|s| s.number);
-        let of = move |s: &'_ Structure| is_target(s) || Some(s.number) == target;
+        let of = move |s: &'_ Structure| s.kind.is_target() || Some(s.number) == target;
         self.case.structures.structures.iter().map(move |s| (s.number, &*s.name, s.contours.id(), of(s)))
     }
 }

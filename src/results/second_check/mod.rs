@@ -284,7 +284,7 @@ impl CheckInProgress<'_> {
             let kind = self.case.structures.by_name(&row.name).map(|structure| structure.kind);
             let means = row.metrics.iter().find(|pair| pair.metric == Metric::MEAN);
             if let Some((planned, recomputed)) = means.and_then(|pair| pair.planned.zip(pair.recomputed))
-                && matches!(kind, Some(StructureKind::Ptv | StructureKind::Ctv | StructureKind::Gtv))
+                && kind.is_some_and(StructureKind::is_target)
             {
                 let (name, mean_gy) = (row.name.clone(), [planned, recomputed]);
                 whole.targets.push(TargetDoses { name, mean_gy });

@@ -5,7 +5,7 @@ use crate::command::{Command, Commands, GoalAction};
 use crate::state::State;
 use crate::theme;
 use analysis::GoalRow;
-use case::{Bound, Figure, Goal, Metric, MetricUnit, Structure, StructureKind};
+use case::{Bound, Figure, Goal, Metric, MetricUnit, Structure};
 use egui::{Color32, CursorIcon, Id, Pos2, Rect, Sense, Stroke, Ui, Vec2, pos2, vec2};
 use egui_plot::{PlotPoint, PlotResponse, PlotTransform};
 
@@ -62,8 +62,7 @@ fn moved(goal: &Goal, to: Place, hundred_gy: Option<f64>, whole_cm3: f64) -> Goa
 /// The goal of a point of a curve: so much of the volume at this dose. Of targets the larger part is to get at least that.
 fn born(structure: &Structure, percent: f64, gy: f64) -> Option<Goal> {
     let metric: Metric = format!("D{:.0}%", percent.clamp(1.0, 99.0)).parse().ok()?;
-    let is_target = matches!(structure.kind, StructureKind::Ptv | StructureKind::Ctv | StructureKind::Gtv);
-    let bound = if is_target && percent >= 50.0 { Bound::AtLeast } else { Bound::AtMost };
+    let bound = if structure.kind.is_target() && percent >= 50.0 { Bound::AtLeast } else { Bound::AtMost };
     let goal = Goal::new(&structure.name, metric, bound, (10.0 * gy.max(0.0)).round() / 10.0);
     Some(goal.of_structure(&structure.name, Some(structure.number)))
 }

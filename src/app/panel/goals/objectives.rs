@@ -88,7 +88,7 @@ fn may_be_uniform(now: &FluenceObjectives, structure: &Structure) -> bool {
     !structure.contours.is_empty()
         && !now.uniform.iter().any(is_there)
         && now.uniform.len() < FluenceObjectives::MOST_UNIFORM
-        && results::is_target(structure)
+        && structure.kind.is_target()
 }
 
 fn uniform(
