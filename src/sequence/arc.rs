@@ -6,11 +6,10 @@
 
 use crate::SequenceError;
 use crate::adjust::set_leaves;
-use crate::cut::{limits, machine_of};
-use crate::field::Field;
+use crate::cut::{limits, machine_of, within_limits};
+use crate::field::{Field, jaws_about, of_pair};
 use crate::flatten::{flattened, rises};
-use crate::limits::{broken_limit, turning_reach_mm};
-use crate::sweep::Sweep;
+use crate::limits::turning_reach_mm;
 use case::{Bank, Beam, ControlPoint, GantryArc, Jaws, Mlc, Plan, bounds, turn_deg};
 use physics::Machine;
 use std::ops::Range;
@@ -158,12 +157,7 @@ fn leaves_on(
     };
     let starts: Vec<usize> = (0..mu.len()).collect();
     set_leaves(&mut arc, pairs, &tips, (&starts, &mu), &delivery);
-    match broken_limit(&arc, &delivery) {
-        Some(what) => {
-            Err(SequenceError::Limit { beam: beam.name.clone(), machine: machine.name.clone(), what })
-        }
-        None => Ok(arc),
-    }
+    within_limits(arc, machine, &delivery)
 }
 
 /// Tips of the machine's leaves `pairs` at the ends of the steps of a sector, and its monitor units.
@@ -185,13 +179,7 @@ fn slide(
     let followed = (steps as f64 * reach_mm - length) / most;
     let speed =
         if followed > 0.0 { followed.min(length / (TRAVEL * most)) } else { length / (TRAVEL * most) };
-    let least = field.gap_mm() / speed;
-    let cells = |row: &Vec<f64>| field.cells(&row.iter().map(|mu| mu.max(least)).collect::<Vec<_>>(), least);
-    let mut sweep = Sweep::new(nodes, speed, &rows.iter().map(cells).collect::<Vec<_>>());
-    sweep.start_side_by_side();
-    if !field.delivery.interdigitates {
-        sweep.keep_behind_neighbours();
-    }
+    let sweep = field.sweep_with_beam(nodes, speed, &rows);
     let mu = sweep.mu();
     let own = field.pairs();
     let at = |n: usize| {
@@ -199,12 +187,8 @@ fn slide(
         if start.mirrored {
             rows.iter_mut().for_each(|[trail, lead]| (*trail, *lead) = (-*lead, -*trail));
         }
-        let rows = field.held_apart(&rows);
-        let pair = |pair: usize| {
-            let [low, high] = field.tips_mm(rows[pair.clamp(own.start, own.end - 1) - own.start]);
-            if own.contains(&pair) { [low, high] } else { [low, low + field.delivery.min_gap_mm] }
-        };
-        pairs.clone().map(pair).collect()
+        let tips: Vec<Bank> = field.held_apart(&rows).into_iter().map(|row| field.tips_mm(row)).collect();
+        pairs.clone().map(|pair| of_pair(pair, &own, &tips, field.delivery.min_gap_mm)).collect()
     };
     ((0..=steps).map(at).collect(), mu)
 }
@@ -233,12 +217,8 @@ fn follow(tips: &mut [Vec<Bank>], reach_mm: f64, gap_mm: f64) {
 
 /// Jaws round the maps of all sectors, within those of their beams.
 fn jaws_of(sectors: &[&Beam]) -> Option<Jaws> {
-    let within = |own: Bank, map: Bank| [own[0].max(map[0]), own[1].min(map[1])];
     let round = |a: Bank, b: Bank| [a[0].min(b[0]), a[1].max(b[1])];
-    let of = |sector: &&Beam| {
-        let (own, map) = (sector.start()?.jaws, sector.fluence.as_ref()?.jaws());
-        Some(Jaws { x: within(own.x, map.x), y: within(own.y, map.y) })
-    };
+    let of = |sector: &&Beam| Some(jaws_about(sector.start()?.jaws, sector.fluence.as_ref()?));
     sectors.iter().filter_map(of).reduce(|a, b| Jaws { x: round(a.x, b.x), y: round(a.y, b.y) })
 }
 

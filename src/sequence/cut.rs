@@ -5,7 +5,7 @@ use crate::field::Field;
 use crate::flatten::flattened;
 use crate::limits::broken_limit;
 use crate::sliding::{MOST_STEPS, sliding_window, without_leakage};
-use crate::step::{LEVELS, step_and_shoot};
+use crate::step::step_and_shoot;
 use case::{Beam, Plan};
 use physics::{Delivery, FluenceError, Leaves, Machine, MachineError};
 use rayon::prelude::*;
@@ -129,7 +129,7 @@ impl SequencedPlan {
             let Some((own, map)) = own.and_then(|own| Some((own, own.fluence.as_ref()?))) else { continue };
             let machine = machine_of(maps, own)?;
             let [got, want] = [beam, own].map(|beam| Delivered::of(beam, map, &machine));
-            let difference = FluenceDifference::between(&got?.on_raster(map), &want?.on_raster(map));
+            let difference = got?.less(&want?, map);
             beams.push(Sequenced { beam: beam.clone(), difference });
         }
         Ok(Self { plan: leaves, beams })
@@ -192,7 +192,7 @@ pub fn sequence_beam(
             found.map(|found| fewer_steps(&field, &found)).transpose()?
         }
         Technique::StepAndShoot => {
-            let by = |asked: &[Vec<f64>]| step_and_shoot(&field, asked, LEVELS);
+            let by = |asked: &[Vec<f64>]| step_and_shoot(&field, asked);
             refined(&field, &want, &by)?.map(|found| found.beam)
         }
     };
@@ -200,14 +200,17 @@ pub fn sequence_beam(
     if let Some(why) = leaves.fault() {
         return Err(SequenceError::Beam { beam: beam.name.clone(), why: why.to_string() });
     }
-    if let Some(what) = broken_limit(&leaves, &field.delivery) {
-        return Err(SequenceError::Limit { beam: beam.name.clone(), machine: machine.name.clone(), what });
+    let leaves = within_limits(leaves, machine, &field.delivery)?;
+    let difference = Delivered::of(&leaves, field.map, machine)?.less(&want, field.map);
+    Ok(Sequenced { difference, beam: leaves })
+}
+
+/// A beam whose leaves break no limit of its machine.
+pub(super) fn within_limits(beam: Beam, machine: &Machine, limits: &Delivery) -> Result<Beam, SequenceError> {
+    match broken_limit(&beam, limits) {
+        Some(what) => Err(SequenceError::Limit { beam: beam.name, machine: machine.name.clone(), what }),
+        None => Ok(beam),
     }
-    let got = Delivered::of(&leaves, field.map, machine)?;
-    Ok(Sequenced {
-        difference: FluenceDifference::between(&got.on_raster(field.map), &want.on_raster(field.map)),
-        beam: leaves,
-    })
 }
 
 /// Leaves, what was asked of the sweep for them, and how far their beamlets are from the map's.
@@ -257,4 +260,4 @@ fn fewer_steps(field: &Field<'_>, found: &Refined) -> Result<Beam, FluenceError>
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

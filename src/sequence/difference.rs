@@ -59,6 +59,13 @@ impl Delivered {
     }
 }
 
+impl Delivered {
+    /// Difference from another fluence over a map's rectangle.
+    pub fn less(&self, other: &Self, map: &FluenceMap) -> FluenceDifference {
+        FluenceDifference::between(&self.on_raster(map), &other.on_raster(map))
+    }
+}
+
 impl FluenceDifference {
     /// Difference of fluences at the same places.
     pub fn between(got: &[f64], want: &[f64]) -> Self {

@@ -2,9 +2,10 @@
 
 use crate::SequenceError;
 use crate::cut::limits;
-use crate::sweep::beside;
+use crate::sweep::{Sweep, beside};
 use case::{Bank, Beam, ControlPoint, CutFrom, FluenceMap, Jaws, Mlc};
 use physics::{Delivery, Machine};
+use std::ops::Range;
 
 /// Leaf speed that sequences use, part of the most: positions are rounded.
 const SPEED_PART: f64 = 0.99;
@@ -18,6 +19,30 @@ const PARTS_OF_MM: f64 = 1e3;
 /// A position as files hold it, mm.
 pub fn rounded(mm: f64) -> f64 {
     (mm * PARTS_OF_MM).round() / PARTS_OF_MM
+}
+
+/// Tips as files hold them, no nearer to each other than they may be, mm.
+pub fn stated([low, high]: Bank, gap_mm: f64) -> Bank {
+    let high = rounded(high);
+    [rounded(low).min(rounded(high - gap_mm)), high]
+}
+
+/// Cumulative part of the monitor units as files hold it: six digits are exact there.
+pub fn stated_weight(given_mu: f64, whole_mu: f64) -> f64 {
+    (1e6 * given_mu / whole_mu).round() / 1e6
+}
+
+/// Tips of a leaf pair for those of the pairs `own`: a pair beside them is closed and follows the nearest one.
+pub fn of_pair(pair: usize, own: &Range<usize>, tips: &[Bank], gap_mm: f64) -> Bank {
+    let [low, high] = tips[pair.clamp(own.start, own.end - 1) - own.start];
+    if own.contains(&pair) { [low, high] } else { [low, low + gap_mm] }
+}
+
+/// Jaws of a beam about its map: nothing passes beside a map, and jaws that are wider close to it.
+pub fn jaws_about(own: Jaws, map: &FluenceMap) -> Jaws {
+    let map = map.jaws();
+    let within = |own: [f64; 2], map: [f64; 2]| [own[0].max(map[0]), own[1].min(map[1])];
+    Jaws { x: within(own.x, map.x), y: within(own.y, map.y) }
 }
 
 /// Sides of leaves that differ by less are the same, mm.
@@ -99,6 +124,23 @@ impl<'a> Field<'a> {
         [outermost, ends[0]].into_iter().chain(row.iter().copied()).chain([ends[1], outermost]).collect()
     }
 
+    /// Sweeps of the rows' cells from node to node, side by side, and behind their neighbours where the machine asks for that.
+    pub fn sweep(&self, nodes_mm: Vec<f64>, speed_mm_mu: f64, cells: &[Vec<f64>]) -> Sweep {
+        let mut sweep = Sweep::new(nodes_mm, speed_mm_mu, cells);
+        sweep.start_side_by_side();
+        if !self.delivery.interdigitates {
+            sweep.keep_behind_neighbours();
+        }
+        sweep
+    }
+
+    /// Sweeps with the beam on for the fluences of the rows' columns: tips at their least distance let through what they do.
+    pub fn sweep_with_beam(&self, nodes_mm: Vec<f64>, speed_mm_mu: f64, fluences: &[Vec<f64>]) -> Sweep {
+        let least = self.gap_mm() / speed_mm_mu;
+        let row = |row: &Vec<f64>| self.cells(&row.iter().map(|mu| mu.max(least)).collect::<Vec<_>>(), least);
+        self.sweep(nodes_mm, speed_mm_mu, &fluences.iter().map(row).collect::<Vec<_>>())
+    }
+
     /// Ideal tips of the map's rows, trailing and leading, held back until the gaps are those of the machine.
     pub fn held_apart(&self, tips: &[[f64; 2]]) -> Vec<[f64; 2]> {
         let apart = |row: usize| {
@@ -111,7 +153,7 @@ impl<'a> Field<'a> {
     }
 
     /// Leaf pairs of the map's rows.
-    pub fn pairs(&self) -> std::ops::Range<usize> {
+    pub fn pairs(&self) -> Range<usize> {
         self.first_pair..self.first_pair + self.map.rows()
     }
 
@@ -122,29 +164,19 @@ impl<'a> Field<'a> {
 
     /// Tips of all pairs of the machine for ideal tips of the map's rows; pairs beside the map are closed and follow the nearest row.
     pub fn leaves_mm(&self, rows: &[[f64; 2]]) -> Vec<Bank> {
-        let pair = |pair: usize| {
-            let row = pair.saturating_sub(self.first_pair).min(rows.len() - 1);
-            let [trail, mut lead] = rows[row];
-            if row + self.first_pair != pair {
-                lead = trail + self.gap_mm();
-            }
-            let high = rounded(lead - self.retreat_mm);
-            [rounded(trail + self.retreat_mm).min(rounded(high - self.delivery.min_gap_mm)), high]
-        };
-        (0..self.leaf_sides_mm.len() - 1).map(pair).collect()
+        let (own, gap_mm) = (self.pairs(), self.delivery.min_gap_mm);
+        let tips: Vec<Bank> = rows.iter().map(|row| self.tips_mm(*row)).collect();
+        let leaf = |pair: usize| stated(of_pair(pair, &own, &tips, gap_mm), gap_mm);
+        (0..self.leaf_sides_mm.len() - 1).map(leaf).collect()
     }
 
     /// The beam with leaves in place of its map. `points` are cumulative monitor units and ideal tips of the map's rows.
     pub fn beam_of(&self, points: &[(f64, Vec<[f64; 2]>)]) -> Beam {
         let mu = points.last().map_or(0.0, |(mu, _)| *mu);
         let mut start = self.beam.control_points[0].clone();
-        // Nothing passes beside a map: jaws that are wider close to it.
-        let (own, map) = (start.jaws, self.map.jaws());
-        let within = |own: [f64; 2], map: [f64; 2]| [own[0].max(map[0]), own[1].min(map[1])];
-        start.jaws = Jaws { x: within(own.x, map.x), y: within(own.y, map.y) };
+        start.jaws = jaws_about(start.jaws, self.map);
         let point = |(n, (at, rows)): (usize, &(f64, Vec<[f64; 2]>))| ControlPoint {
-            // Six digits are exact in a DICOM file.
-            meterset_weight: if n + 1 == points.len() { 1.0 } else { (1e6 * at / mu).round() / 1e6 },
+            meterset_weight: if n + 1 == points.len() { 1.0 } else { stated_weight(*at, mu) },
             leaves_mm: self.leaves_mm(rows),
             ..start.clone()
         };

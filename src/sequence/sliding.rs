@@ -23,16 +23,7 @@ pub fn sliding_window(field: &Field<'_>, fluences: &[Vec<f64>], steps: usize) ->
 }
 
 fn sweep(field: &Field<'_>, fluences: &[Vec<f64>]) -> Sweep {
-    let speed = field.speed_mm_mu();
-    // Tips at their least distance, at full speed, let so much through.
-    let least = field.gap_mm() / speed;
-    let cells = |row: &Vec<f64>| field.cells(&row.iter().map(|mu| mu.max(least)).collect::<Vec<_>>(), least);
-    let mut sweep = Sweep::new(field.nodes_mm(), speed, &fluences.iter().map(cells).collect::<Vec<_>>());
-    sweep.start_side_by_side();
-    if !field.delivery.interdigitates {
-        sweep.keep_behind_neighbours();
-    }
-    sweep
+    field.sweep_with_beam(field.nodes_mm(), field.speed_mm_mu(), fluences)
 }
 
 /// Fluences to ask of the sweep so that a field gets those given, with what leaves leak all the while.

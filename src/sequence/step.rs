@@ -2,7 +2,6 @@
 
 use crate::field::Field;
 use crate::figures::open_cm2;
-use crate::sweep::Sweep;
 use case::Beam;
 
 /// Segments of less are dropped: their output is uncertain (as planning systems have them; chosen).
@@ -10,12 +9,12 @@ pub const LEAST_CM2: f64 = 4.0;
 pub const LEAST_MU: f64 = 2.0;
 
 /// Levels of fluence. Chosen: a dozen segments a field, whose leaves the refinement on the true dose moves.
-pub const LEVELS: u32 = 10;
+const LEVELS: f64 = 10.0;
 
-/// Segments for fluences, `[row][column]` in MU of an open field, rounded to so many levels; `None` where all are too small.
-pub fn step_and_shoot(field: &Field<'_>, fluences: &[Vec<f64>], levels: u32) -> Option<Beam> {
+/// Segments for fluences, `[row][column]` in MU of an open field, rounded to [`LEVELS`]; `None` where all are too small.
+pub fn step_and_shoot(field: &Field<'_>, fluences: &[Vec<f64>]) -> Option<Beam> {
     let most = fluences.iter().flatten().copied().fold(0.0, f64::max);
-    let unit = most / f64::from(levels);
+    let unit = most / LEVELS;
     if unit <= 0.0 {
         return None;
     }
@@ -23,11 +22,7 @@ pub fn step_and_shoot(field: &Field<'_>, fluences: &[Vec<f64>], levels: u32) -> 
         |row: &Vec<f64>| field.cells(&row.iter().map(|mu| (mu / unit).round()).collect::<Vec<_>>(), 0.0);
     let nodes = field.nodes_mm();
     let rows: Vec<Vec<f64>> = fluences.iter().map(cells).collect();
-    let mut sweep = Sweep::new(nodes.clone(), f64::INFINITY, &rows);
-    sweep.start_side_by_side();
-    if !field.delivery.interdigitates {
-        sweep.keep_behind_neighbours();
-    }
+    let sweep = field.sweep(nodes.clone(), f64::INFINITY, &rows);
     let mut segments: Vec<(f64, Vec<[f64; 2]>)> = Vec::new();
     for n in 0..sweep.mu().round() as usize {
         let tips = field.held_apart(&closed_aside(field, sweep.at(n as f64 + 0.5), &nodes));

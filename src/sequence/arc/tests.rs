@@ -1,5 +1,7 @@
 use super::*;
-use case::{FluenceMap, MlcAxis};
+use crate::broken_limit;
+use crate::cut::tests::with_map;
+use case::MlcAxis;
 use glam::DVec3;
 use proptest::prelude::*;
 
@@ -20,18 +22,7 @@ fn beam(angles_deg: &[f64]) -> Beam {
 
 /// A sector's field with a map of rows of 5 mm.
 fn sector(rows: &[Vec<f32>], mu: f64) -> Beam {
-    let columns = rows[0].len();
-    let map = FluenceMap {
-        axis: MlcAxis::X,
-        rows_mm: (0..=rows.len()).map(|n| -20.0 + 5.0 * n as f64).collect(),
-        first_mm: -5.0 * (columns / 2) as f64,
-        step_mm: 5.0,
-        columns,
-        values: rows.concat(),
-    };
-    let mut beam = Beam::fixed("S", 2, 0.0, DVec3::ZERO, map.jaws(), mu);
-    beam.fluence = Some(map);
-    beam
+    with_map(MlcAxis::X, -20.0, rows, mu)
 }
 
 #[test]

@@ -6,7 +6,7 @@ use physics::Delivery;
 use proptest::prelude::*;
 
 /// Rows of 5 mm from the leaf side `low_mm` on, columns of 5 mm about the axis.
-fn beam(axis: MlcAxis, low_mm: f64, rows: &[Vec<f32>], mu: f64) -> Beam {
+pub fn with_map(axis: MlcAxis, low_mm: f64, rows: &[Vec<f32>], mu: f64) -> Beam {
     let columns = rows[0].len();
     let map = FluenceMap {
         axis,
@@ -41,7 +41,7 @@ fn sliding_windows_deliver_the_map() {
         ("pyramid", ten(&|n| 0.2 * (6.0 - (n as f32 - 5.5).abs())), 1.1),
         ("islands", ten(&|n| if matches!(n, 0..3 | 9..12) { 1.0 } else { 0.3 }), 1.7),
     ] {
-        let beam = beam(MlcAxis::X, -20.0, &rows, 60.0);
+        let beam = with_map(MlcAxis::X, -20.0, &rows, 60.0);
         let cut = sequence_beam(&beam, &machine, Technique::SlidingWindow).unwrap();
         // Travel between nodes under the jaws: the least gap (retreat of either tip, 0.5 mm) and 5 mm beyond the map.
         let retreat = machine.leaves.as_ref().unwrap().end_retreat_mm(machine.sad_mm);
@@ -59,7 +59,7 @@ fn sliding_windows_deliver_the_map() {
 /// Jaws wider than the map would let leaves irradiate what the map does not: they close to it; narrower ones stay.
 #[test]
 fn jaws_close_to_the_map() {
-    let mut beam = beam(MlcAxis::X, -20.0, &vec![vec![1.0; 10]; 8], 60.0);
+    let mut beam = with_map(MlcAxis::X, -20.0, &vec![vec![1.0; 10]; 8], 60.0);
     beam.control_points[0].jaws = Jaws { x: [-60.0, 10.0], y: [-15.0, 80.0] };
     let cut = sequence_beam(&beam, &machine(|_| {}), Technique::SlidingWindow).unwrap();
     let want = Jaws { x: [-25.0, 10.0], y: [-15.0, 20.0] };
@@ -69,7 +69,7 @@ fn jaws_close_to_the_map() {
 /// Beams keep the map that their leaves were cut from, with its monitor units and bounds: cut anew, the leaves are the same.
 #[test]
 fn leaves_keep_the_map_that_they_were_cut_from() {
-    let mut beam = beam(MlcAxis::X, -20.0, &vec![vec![1.0, 0.4, 0.7, 1.0]; 8], 60.0);
+    let mut beam = with_map(MlcAxis::X, -20.0, &vec![vec![1.0, 0.4, 0.7, 1.0]; 8], 60.0);
     beam.fluence_limits = vec![FluenceLimit { beamlet: 2, mu: 50.0 }];
     let machine = machine(|_| {});
     let cut = sequence_beam(&beam, &machine, Technique::SlidingWindow).unwrap().beam;
@@ -85,7 +85,7 @@ fn leaves_keep_the_map_that_they_were_cut_from() {
 fn segments_deliver_the_map() {
     let rows: Vec<Vec<f32>> =
         (0..12).map(|row| (0..14).map(|n| 0.25 * ((n / 4 + row / 4) % 4 + 1) as f32).collect()).collect();
-    let beam = beam(MlcAxis::Y, -30.0, &rows, 80.0);
+    let beam = with_map(MlcAxis::Y, -30.0, &rows, 80.0);
     let machine = machine(|_| {});
     let cut = sequence_beam(&beam, &machine, Technique::StepAndShoot).unwrap();
     let figures = DeliveryFigures::of(&cut.beam, &machine.delivery.unwrap());
@@ -101,7 +101,7 @@ fn segments_deliver_the_map() {
 /// Maps and machines that the sweep cannot have are refused with a sentence.
 #[test]
 fn what_cannot_be_cut_is_refused_in_words() {
-    let good = beam(MlcAxis::X, -20.0, &vec![vec![1.0; 10]; 8], 60.0);
+    let good = with_map(MlcAxis::X, -20.0, &vec![vec![1.0; 10]; 8], 60.0);
     let said = |beam: &Beam, machine: &Machine, technique| {
         sequence_beam(beam, machine, technique).expect_err("refused").to_string()
     };
@@ -113,17 +113,17 @@ fn what_cannot_be_cut_is_refused_in_words() {
     assert!(said(&good, &leafless, sliding).contains("no leaves"));
     assert!(said(&Beam { fluence: None, ..good.clone() }, &own, sliding).contains("no fluence map"));
     assert!(said(&Beam { mu: 0.0, ..good.clone() }, &own, sliding).contains("nothing to deliver"));
-    let shifted = beam(MlcAxis::X, -22.0, &vec![vec![1.0; 10]; 8], 60.0);
+    let shifted = with_map(MlcAxis::X, -22.0, &vec![vec![1.0; 10]; 8], 60.0);
     assert!(said(&shifted, &own, sliding).contains("rows of the map"));
     assert!(
-        said(&beam(MlcAxis::X, 0.0, &vec![vec![1.0; 2]; 2], 60.0), &own, Technique::StepAndShoot)
+        said(&with_map(MlcAxis::X, 0.0, &vec![vec![1.0; 2]; 2], 60.0), &own, Technique::StepAndShoot)
             .contains("4 cm2")
     );
     let mut wide = vec![vec![0.01; 60]; 8];
     wide[0].iter_mut().for_each(|value| *value = 1.0);
     wide[1].iter_mut().take(30).for_each(|value| *value = 2.0);
     let narrow = machine(|limits| limits.max_span_mm = 60.0);
-    let said = said(&beam(MlcAxis::X, -20.0, &wide, 100.0), &narrow, sliding);
+    let said = said(&with_map(MlcAxis::X, -20.0, &wide, 100.0), &narrow, sliding);
     assert!(said.contains("carriage holds 60.0 mm"), "{said}");
 }
 
@@ -143,7 +143,7 @@ proptest! {
         let machine = machine(|limits| {
             *limits = Delivery { min_gap_mm: gap, leaf_speed_mm_s: speed, interdigitates, max_span_mm: 800.0, ..*limits };
         });
-        let beam = beam(MlcAxis::X, -20.0, &values, mu);
+        let beam = with_map(MlcAxis::X, -20.0, &values, mu);
         let technique = if sliding { Technique::SlidingWindow } else { Technique::StepAndShoot };
         match sequence_beam(&beam, &machine, technique) {
             Ok(cut) => {
