@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use engine::DeviceChoice;
 use files::{Matched, plan_toml};
 use results::PlanResult;
-use sequence::{DeliveryFigures, SequencedPlan, Technique, sequence_plan};
+use sequence::{PlanDelivery, SequencedPlan, Technique, sequence_plan};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ pub struct Cut {
     /// The objective under true dose before and after the refinement of the leaves, where they were refined.
     refined: Option<[f64; 2]>,
     leaves: PlanResult,
-    figures: Option<DeliveryFigures>,
+    delivery: Option<PlanDelivery>,
     /// Goals in the dose of the maps and in that of the leaves.
     scorecards: Option<[Scorecard; 2]>,
 }
@@ -137,23 +137,17 @@ impl Cut {
             Scorecard::of(case, matched, result.dose.status, &dvhs, result.plan.prescription_gy)
         };
         let scorecards = goals.map(|goals| [card(maps, goals.clone()), card(&leaves, goals)]);
-        Ok(Self { figures: DeliveryFigures::of_plan(&leaves.plan), sequenced, refined, leaves, scorecards })
+        Ok(Self { delivery: PlanDelivery::of(&leaves.plan, 1.0), sequenced, refined, leaves, scorecards })
     }
 
     pub fn plan(&self) -> &Plan {
         &self.sequenced.plan
     }
 
-    /// Monitor units of a fraction for each gray prescribed for it.
-    fn mu_per_gy(&self) -> Option<f64> {
-        let plan = &self.leaves.plan;
-        Some(self.figures?.mu * f64::from(plan.fractions) / plan.prescription_gy?)
-    }
-
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", self.leaves.figures);
-        if let Some(f) = &self.figures {
-            let per_gy = self.mu_per_gy().map_or_else(String::new, |mu| format!(" ({mu:.0} MU/Gy)"));
+        if let Some(PlanDelivery { figures: f, mu_per_gy, .. }) = &self.delivery {
+            let per_gy = mu_per_gy.map_or_else(String::new, |mu| format!(" ({mu:.0} MU/Gy)"));
             let _ = writeln!(
                 text,
                 "  {:.1} MU{per_gy}, beam on {:.0} s, complexity score {:.2}, mean gap {:.1} mm, {} apertures, smallest {:.1} cm2",
@@ -190,6 +184,7 @@ impl Cut {
                 "worst_percent": cut.difference.worst_percent,
             })
         };
+        let figures = self.delivery.as_ref().map(|delivery| delivery.figures);
         let [maps, leaves] = match &self.scorecards {
             Some([maps, leaves]) => [maps.json(), leaves.json()],
             None => [Value::Null, Value::Null],
@@ -198,13 +193,13 @@ impl Cut {
             "status": self.leaves.dose.status,
             "caveats": self.leaves.dose.caveats,
             "figures": self.leaves.figures,
-            "mu": self.figures.map(|f| f.mu),
-            "mu_per_gy": self.mu_per_gy(),
-            "beam_on_s": self.figures.map(|f| f.beam_on_s),
-            "complexity_score": self.figures.map(|f| f.complexity),
-            "mean_gap_mm": self.figures.map(|f| f.mean_gap_mm),
-            "smallest_cm2": self.figures.map(|f| f.smallest_cm2),
-            "apertures": self.figures.map(|f| f.apertures),
+            "mu": figures.map(|f| f.mu),
+            "mu_per_gy": self.delivery.as_ref().and_then(|delivery| delivery.mu_per_gy),
+            "beam_on_s": figures.map(|f| f.beam_on_s),
+            "complexity_score": figures.map(|f| f.complexity),
+            "mean_gap_mm": figures.map(|f| f.mean_gap_mm),
+            "smallest_cm2": figures.map(|f| f.smallest_cm2),
+            "apertures": figures.map(|f| f.apertures),
             "beams": self.sequenced.beams.iter().map(beam).collect::<Vec<_>>(),
             "objective_before_refinement": self.refined.map(|[before, _]| before),
             "objective_after_refinement": self.refined.map(|[_, after]| after),

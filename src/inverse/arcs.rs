@@ -1,7 +1,6 @@
 //! Arcs: their sectors are optimised as fields, slid out while the gantry turns, and refined with more fields on the way.
 
 use super::OptimiseError;
-use super::objective::Objective;
 use super::optimiser::{Optimiser, Progress};
 use super::refine::{Extent, RefinedLeaves, refine};
 use super::setup::Inputs;
@@ -10,6 +9,7 @@ use engine::JobControl;
 use glam::DVec3;
 use physics::Machine;
 use sequence::{ArcStart, SequenceError, Technique, arc_leaves, arc_of, sequence_beam, turning_reach_mm};
+use std::ops::Range;
 
 /// Degrees of a sector whose map is slid out once, at least: where targets are wide, leaves need longer.
 const SECTOR_DEG: f64 = 20.0;
@@ -22,6 +22,12 @@ const FIELDS_A_SECTOR: usize = 3;
 
 /// Numbers of the fields of an arc lie so far apart from those of others.
 const NUMBERS: u32 = 100_000;
+
+/// Numbers of the fields of the arc in a place of the plan.
+fn numbers(place: usize) -> Range<u32> {
+    let first = NUMBERS * (place as u32 + 1);
+    first..first + NUMBERS
+}
 
 /// A plan whose arcs are fields.
 pub struct Sectors {
@@ -54,8 +60,7 @@ fn fields_of(beam: &Beam, (place, sector_deg): (usize, f64), count: usize) -> Ve
         Beam {
             name: format!("{} {gantry_deg:.0}", beam.name),
             // The middle of a sector has one number, however many fields there are.
-            number: NUMBERS * (place as u32 + 1)
-                + (n * FIELDS_A_SECTOR / count + FIELDS_A_SECTOR / count / 2) as u32,
+            number: numbers(place).start + (n * FIELDS_A_SECTOR / count + FIELDS_A_SECTOR / count / 2) as u32,
             control_points: vec![ControlPoint { gantry_deg, ..beam.control_points[0].clone() }],
             fluence: None,
             cut_from: None,
@@ -101,29 +106,27 @@ impl Sectors {
         tell: &mut dyn FnMut(Progress),
     ) -> Result<RefinedLeaves, OptimiseError> {
         let maps = middles.with_maps(&middles.fluences);
-        let asked: Vec<Objective> = middles.asked().to_vec();
+        let begun = ArcStart::ALL.into_iter().map(|start| self.begun(&maps, technique, start));
+        let begun: Vec<Plan> = begun.collect::<Result<_, _>>()?;
+        let mut best = RefinedLeaves::as_cut(begun[0].clone());
         let inputs = inputs.with_plan(&self.fields);
-        let mut fields = Optimiser::new(&inputs, asked, middles.reference_gy, Some(middles))?;
+        let mut fields =
+            Optimiser::new(&inputs, middles.asked().to_vec(), middles.reference_gy, Some(middles))?;
         match fields.make_columns(control, tell) {
-            Err(_) if control.is_cancelled() => {
-                return Ok(RefinedLeaves::as_cut(self.begun(&maps, technique, ArcStart::ALL[0])?));
-            }
+            Err(_) if control.is_cancelled() => return Ok(best),
             made => made?,
         }
         fields.take_tails(middles);
         let of_beam = |beam: &Beam| -> Vec<usize> {
             let place = self.plan.beams.iter().position(|own| own.number == beam.number);
-            let first = place.map_or(u32::MAX, |place| NUMBERS * (place as u32 + 1));
-            let own = |number: u32| match is_arc(beam) {
-                true => (first..first + NUMBERS).contains(&number),
-                false => number == beam.number,
+            let own = |number: u32| match place.filter(|_| is_arc(beam)) {
+                Some(place) => numbers(place).contains(&number),
+                None => number == beam.number,
             };
             fields.places_of(&own)
         };
-        let mut best = RefinedLeaves::as_cut(self.begun(&maps, technique, ArcStart::ALL[0])?);
-        for start in ArcStart::ALL {
-            let begun = self.begun(&maps, technique, start)?;
-            let found = refine(&fields, &begun, &of_beam, Extent::BEGINNING, control, tell)?;
+        for begun in &begun {
+            let found = refine(&fields, begun, &of_beam, Extent::BEGINNING, control, tell)?;
             let of = |leaves: &RefinedLeaves| leaves.objective.map_or(f64::INFINITY, |[_, after]| after);
             if of(&found) < of(&best) {
                 best = found;
@@ -139,9 +142,8 @@ impl Sectors {
         for (place, beam) in plan.beams.iter_mut().enumerate().filter(|(_, beam)| analysis::is_computed(beam))
         {
             if is_arc(beam) {
-                let first = NUMBERS * (place as u32 + 1);
-                let sectors: Vec<&Beam> =
-                    maps.beams.iter().filter(|map| (first..first + NUMBERS).contains(&map.number)).collect();
+                let own = numbers(place);
+                let sectors: Vec<&Beam> = maps.beams.iter().filter(|map| own.contains(&map.number)).collect();
                 *beam = arc_leaves(&self.plan, beam, &sectors, start)?;
             } else if let Some(map) = maps.beams.iter().find(|map| map.number == beam.number) {
                 let machine = Machine::resolve(self.plan.machine_of(beam))?;

@@ -1,17 +1,11 @@
 //! How far leaves may move and monitor units change at once, so that no limit of the machine is broken whatever the others do.
 
 use super::leaf_variables::{LeafBeam, LeafVariables};
-use case::{Beam, ControlPoint, Plan};
-use sequence::turning_reach_mm;
-
-/// Positions are rounded by less, mm.
-const ROUNDING_MM: f64 = 2e-3;
+use case::{Beam, Plan};
+use sequence::{LEAST_MU, ROUNDING_MM, step_reach_mm, turned_deg};
 
 /// Monitor units change by this part for each mm that tips may move.
 const MU_PART: f64 = 0.1;
-
-/// A segment of leaves that stand gives so much at least, MU, as where it was cut.
-const LEAST_MU: f64 = sequence::LEAST_MU;
 
 /// Lower and upper bounds of variables.
 pub struct LeafBounds {
@@ -45,7 +39,7 @@ impl LeafBounds {
 
     fn keep_apart(&mut self, own: &LeafBeam, values: &[f64]) {
         let gap = own.delivery.min_gap_mm + ROUNDING_MM;
-        for position in 0..=own.positions[own.positions.len() - 1] {
+        for position in 0..=own.last_position() {
             let tips = own.tips_at(position);
             let pairs = own.pairs.len();
             for pair in 0..pairs {
@@ -65,7 +59,7 @@ impl LeafBounds {
     }
 
     fn keep_on_carriage(&mut self, own: &LeafBeam, values: &[f64]) {
-        for position in 0..=own.positions[own.positions.len() - 1] {
+        for position in 0..=own.last_position() {
             let tips = own.tips_at(position);
             for bank in 0..2 {
                 let bank = || tips.clone().skip(bank).step_by(2);
@@ -81,18 +75,16 @@ impl LeafBounds {
     }
 
     fn keep_speed(&mut self, own: &LeafBeam, beam: &Beam, values: &[f64], reach_mm: f64) {
-        let limits = &own.delivery;
         for (start, mu_at) in own.starts.iter().zip(own.mu_at()) {
             let points = [&beam.control_points[*start], &beam.control_points[start + 1]];
             let [from, to] = [*start, start + 1].map(|n| own.tips_at(own.positions[n]));
             let (mu, part) = (values[mu_at], MU_PART * reach_mm);
             let mut least = (1.0 - part) * mu;
             if from == to {
+                // Segments of leaves that stand give as much at least as where they were cut.
                 least = least.max(LEAST_MU.min(mu));
             } else {
-                let turned_deg = turned_deg(points);
-                let per_mu = limits.leaf_speed_mm_s * 60.0 / limits.dose_rate_mu_min;
-                let most = if turned_deg > 0.0 { turning_reach_mm(turned_deg, limits) } else { per_mu * mu };
+                let most = step_reach_mm(points, mu, &own.delivery);
                 let mut least_room = f64::INFINITY;
                 for (from, to) in from.zip(to) {
                     let way = values[to] - values[from];
@@ -105,8 +97,8 @@ impl LeafBounds {
                     self.upper(from, values[from] + back);
                     least_room = least_room.min(room);
                 }
-                if turned_deg <= 0.0 {
-                    least = least.max(mu - least_room / (3.0 * per_mu));
+                if turned_deg(points).is_none() {
+                    least = least.max(mu * (1.0 - least_room / (3.0 * most)));
                 }
             }
             self.lower[mu_at] = least.min(mu);
@@ -114,9 +106,4 @@ impl LeafBounds {
             self.upper[mu_at] = (1.0 + part) * mu + 0.1 * part;
         }
     }
-}
-
-/// Degrees that a gantry turns between two control points.
-fn turned_deg([from, to]: [&ControlPoint; 2]) -> f64 {
-    case::turn_deg(from.gantry_deg, to.gantry_deg).abs()
 }

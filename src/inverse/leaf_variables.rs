@@ -13,7 +13,7 @@ use analysis::UNIT_MU;
 use case::{Bank, Beam, Plan};
 use physics::{Delivery, Leaves};
 use rayon::prelude::*;
-use sequence::{LEAST_CM2, open_cm2};
+use sequence::{LEAST_CM2, first_pair, nearest_angle, open_cm2};
 use std::ops::Range;
 
 /// Ways of a tip that are shorter count as none, part of a beamlet.
@@ -98,6 +98,12 @@ fn passed([from, to]: [f64; 2], low: f64, width: f64) -> (f64, [f64; 2]) {
     (mean, [(mean - part(from)) / way, (part(to) - mean) / way])
 }
 
+/// Gantry angles of fields, by their places.
+pub fn angles_deg(fields: &[Field], own: &[usize]) -> Vec<f64> {
+    let angle = |field: &usize| fields[*field].1.beam.start().map_or(0.0, |point| point.gantry_deg);
+    own.iter().map(angle).collect()
+}
+
 impl Cells {
     fn of(beamlets: &super::beamlets::Beamlets, leaves: &Leaves, first: usize) -> Option<Self> {
         let map = beamlets.beam.fluence.as_ref()?;
@@ -110,7 +116,7 @@ impl Cells {
             by_distance.min().map(|(_, n)| n)
         };
         Some(Self {
-            first_pair: leaves.boundaries_mm.partition_point(|side| *side < map.rows_mm[0] - 1e-3),
+            first_pair: first_pair(map, &leaves.boundaries_mm),
             first_mm: map.first_mm,
             step_mm: map.step_mm,
             columns: map.columns,
@@ -160,17 +166,12 @@ impl LeafVariables {
         let tips_end = self.count + 2 * pairs.len() * (positions[positions.len() - 1] + 1);
         let gives = |n: &usize| points[n + 1].meterset_weight > points[*n].meterset_weight;
         let starts: Vec<usize> = (0..points.len() - 1).filter(gives).collect();
+        let angles_deg = angles_deg(fields, own);
         for (n, start) in starts.iter().enumerate() {
-            let middle_deg = points[*start].gantry_deg
-                + 0.5 * case::turn_deg(points[*start].gantry_deg, points[start + 1].gantry_deg);
-            let off = |field: &usize| {
-                let point = fields[*field].1.beam.start();
-                point.map_or(360.0, |point| case::turn_deg(point.gantry_deg, middle_deg).abs())
-            };
-            let nearest = own.iter().copied().min_by(|a, b| off(a).total_cmp(&off(b)));
+            let nearest = nearest_angle([&points[*start], &points[start + 1]], &angles_deg);
             let segment =
                 Segment { beam: self.beams.len(), tips: [tips(*start), tips(start + 1)], mu: tips_end + n };
-            self.fields[nearest.unwrap_or(own[0])].segments.push(self.segments.len());
+            self.fields[own[nearest.unwrap_or_default()]].segments.push(self.segments.len());
             self.segments.push(segment);
         }
         let first = self.count;
@@ -242,7 +243,7 @@ impl LeafVariables {
     }
 
     /// Fluences of all beamlets, multiples of [`UNIT_MU`].
-    fn fluences(&self, values: &[f64]) -> Vec<f64> {
+    pub fn fluences(&self, values: &[f64]) -> Vec<f64> {
         let of = |cells: &Cells| {
             let mut fluences = vec![0.0; cells.beamlets.len()];
             for segment in &cells.segments {
@@ -312,6 +313,10 @@ impl LeafVariables {
 }
 
 impl LeafBeam {
+    pub fn last_position(&self) -> usize {
+        self.positions[self.positions.len() - 1]
+    }
+
     /// Places of the tips of a position.
     pub fn tips_at(&self, position: usize) -> Range<usize> {
         let count = 2 * self.pairs.len();
@@ -321,7 +326,7 @@ impl LeafBeam {
 
     /// Places of the monitor units of the segments.
     pub fn mu_at(&self) -> Range<usize> {
-        let first = self.tips_at(self.positions[self.positions.len() - 1] + 1).start;
+        let first = self.tips_at(self.last_position() + 1).start;
         first..first + self.starts.len()
     }
 
@@ -365,11 +370,6 @@ impl<'a> LeafProblem<'a> {
             }
         });
         Self { problem, leaves, curvatures }
-    }
-
-    /// Doses of the rows, Gy, by the columns and the offset.
-    pub fn doses(&self, values: &[f64]) -> Vec<f32> {
-        self.problem.doses(&self.leaves.fluences(values))
     }
 }
 

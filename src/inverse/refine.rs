@@ -6,7 +6,7 @@
 
 use super::OptimiseError;
 use super::leaf_bounds::LeafBounds;
-use super::leaf_variables::{LeafProblem, LeafVariables};
+use super::leaf_variables::{LeafProblem, LeafVariables, angles_deg};
 use super::objective::Objective;
 use super::optimiser::{Optimiser, Progress};
 use super::problem::Problem;
@@ -56,13 +56,12 @@ pub struct RefinedLeaves {
     /// The objective under true dose, by objectives at their last tails: of the leaves that it began with, and of these; `None` where it
     /// was stopped before that dose was known.
     pub objective: Option<[f64; 2]>,
-    pub passes: usize,
 }
 
 impl RefinedLeaves {
     /// Leaves that nothing has refined yet.
     pub(super) fn as_cut(plan: Plan) -> Self {
-        Self { plan, objective: None, passes: 0 }
+        Self { plan, objective: None }
     }
 }
 
@@ -99,22 +98,22 @@ pub fn refine(
     let problem_of = |objectives: &[Objective]| {
         Problem::new(&optimiser.columns, &setup.rows, objectives, &[], 0.0, reference_gy)
     };
-    let value = |objectives: &[Objective], rows_gy: &[f32]| -> f64 {
-        problem_of(objectives).values(rows_gy).iter().sum()
-    };
+    let value = |problem: &Problem<'_>, rows_gy: &[f32]| -> f64 { problem.values(rows_gy).iter().sum() };
     let first = match look(plan.clone(), &objectives) {
         Err(_) if control.is_cancelled() => return Ok(RefinedLeaves::as_cut(plan.clone())),
         first => first?,
     };
     let first_gy = first.rows_gy.clone();
     let mut best = first;
-    let (mut reach_mm, mut passes) = (REACH_MM, 0);
-    while passes < extent.passes && reach_mm >= LEAST_REACH_MM && !control.is_cancelled() {
-        passes += 1;
+    let mut reach_mm = REACH_MM;
+    for _ in 0..extent.passes {
+        if reach_mm < LEAST_REACH_MM || control.is_cancelled() {
+            break;
+        }
         move_tails(&mut objectives, &setup.rows, (&best.rows_gy, &best.between_gy), reference_gy);
         let values = leaves.values(&best.plan);
         let mut problem = problem_of(&objectives);
-        let by_columns = LeafProblem::new(&problem, &leaves, &values).doses(&values);
+        let by_columns = problem.doses(&leaves.fluences(&values));
         problem.set_offset(best.rows_gy.iter().zip(&by_columns).map(|(gy, own)| gy - own).collect());
         let of_leaves = LeafProblem::new(&problem, &leaves, &values);
         let room = LeafBounds::round(&leaves, &best.plan, &values, reach_mm);
@@ -125,7 +124,7 @@ pub fn refine(
         };
         let solved = solve(&of_leaves, (&values, bounds), EVALUATIONS, 1e-4, &mut each)
             .map_err(OptimiseError::Solver)?;
-        let before = value(&objectives, &best.rows_gy);
+        let before = value(&problem, &best.rows_gy);
         let mut next = leaves.plan_of(&solved.variables, &best.plan);
         leaves.take_back_small_segments(&mut next, &best.plan);
         if breaks_a_limit(&leaves, &next) {
@@ -137,7 +136,7 @@ pub fn refine(
             Err(_) if control.is_cancelled() => break,
             next => next?,
         };
-        let after = value(&objectives, &next.rows_gy);
+        let after = value(&problem, &next.rows_gy);
         tell(Progress::Leaves { before, after });
         if after < before {
             best = next;
@@ -148,12 +147,12 @@ pub fn refine(
             reach_mm *= 0.4;
         }
     }
-    let objective = [&first_gy, &best.rows_gy].map(|rows_gy| value(&objectives, rows_gy));
+    let problem = problem_of(&objectives);
+    let objective = [&first_gy, &best.rows_gy].map(|rows_gy| value(&problem, rows_gy));
     let is_better = objective[1] <= objective[0];
     Ok(RefinedLeaves {
         plan: if is_better { best.plan } else { plan.clone() },
         objective: Some(if is_better { objective } else { [objective[0]; 2] }),
-        passes,
     })
 }
 
@@ -177,8 +176,7 @@ impl Optimiser {
 fn from_fields(plan: &Plan, setup: &Setup, fields_of: &dyn Fn(&Beam) -> Vec<usize>) -> Plan {
     let mut plan = plan.clone();
     for beam in &mut plan.beams {
-        let angle = |field: usize| setup.fields[field].1.beam.start().map(|point| point.gantry_deg);
-        let angles_deg: Vec<f64> = fields_of(beam).into_iter().filter_map(angle).collect();
+        let angles_deg = angles_deg(&setup.fields, &fields_of(beam));
         if angles_deg.len() > 1 {
             *beam = sequence::from_angles(beam, &angles_deg);
         }

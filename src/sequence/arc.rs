@@ -54,6 +54,13 @@ pub fn arc_of(beam: &Beam) -> Option<GantryArc> {
     beam.arc().filter(|arc| arc.span_deg() >= bounds::SAME_DEG && beam.control_points.iter().all(stands))
 }
 
+/// Place of the gantry angle that is nearest to the middle between two control points; `None` where there are no angles.
+pub fn nearest_angle([from, to]: [&ControlPoint; 2], angles_deg: &[f64]) -> Option<usize> {
+    let middle_deg = from.gantry_deg + 0.5 * turn_deg(from.gantry_deg, to.gantry_deg);
+    let off = |n: &usize| turn_deg(angles_deg[*n], middle_deg).abs();
+    (0..angles_deg.len()).min_by(|a, b| off(a).total_cmp(&off(b)))
+}
+
 /// An arc that delivers each segment from the nearest of some gantry angles: a quick stand-in for the arc, whose dose differs by what the
 /// gantry turns meanwhile.
 #[must_use]
@@ -61,11 +68,8 @@ pub fn from_angles(beam: &Beam, angles_deg: &[f64]) -> Beam {
     let points =
         beam.control_points.windows(2).filter(|pair| pair[1].meterset_weight > pair[0].meterset_weight);
     let segment = |pair: &[ControlPoint]| {
-        let [from, to] = [0, 1].map(|n| pair[n].gantry_deg);
-        let middle_deg = from + 0.5 * turn_deg(from, to);
-        let off = |deg: &f64| turn_deg(*deg, middle_deg).abs();
-        let nearest = angles_deg.iter().copied().min_by(|a, b| off(a).total_cmp(&off(b)));
-        [0, 1].map(|n| ControlPoint { gantry_deg: nearest.unwrap_or(middle_deg), ..pair[n].clone() })
+        let nearest = nearest_angle([&pair[0], &pair[1]], angles_deg).map(|n| angles_deg[n]);
+        [0, 1].map(|n| ControlPoint { gantry_deg: nearest.unwrap_or(pair[n].gantry_deg), ..pair[n].clone() })
     };
     Beam { control_points: points.flat_map(segment).collect(), ..beam.clone() }
 }

@@ -48,6 +48,11 @@ pub fn jaws_about(own: Jaws, map: &FluenceMap) -> Jaws {
 /// Sides of leaves that differ by less are the same, mm.
 const SAME_SIDE_MM: f64 = 1e-3;
 
+/// The leaf pair of a map's first row, by the sides of the leaves.
+pub fn first_pair(map: &FluenceMap, sides_mm: &[f64]) -> usize {
+    sides_mm.partition_point(|side| *side < map.rows_mm[0] - SAME_SIDE_MM)
+}
+
 /// A beam with its map, and the leaves that are to deliver it.
 pub struct Field<'a> {
     pub beam: &'a Beam,
@@ -75,7 +80,7 @@ impl<'a> Field<'a> {
             return Err(SequenceError::Empty { beam: name() });
         }
         let sides = &leaves.boundaries_mm;
-        let first_pair = sides.partition_point(|side| *side < map.rows_mm[0] - SAME_SIDE_MM);
+        let first_pair = first_pair(map, sides);
         let own = sides.get(first_pair..first_pair + map.rows_mm.len());
         let same = |own: &[f64]| own.iter().zip(&map.rows_mm).all(|(a, b)| (a - b).abs() < SAME_SIDE_MM);
         if !own.is_some_and(same) {

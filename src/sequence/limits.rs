@@ -8,7 +8,7 @@ use physics::Delivery;
 pub const SLOWEST: f64 = 2.5;
 
 /// Positions are rounded by less, mm.
-const ROUNDING_MM: f64 = 2e-3;
+pub const ROUNDING_MM: f64 = 2e-3;
 
 /// The first limit of the machine that the leaves of a beam break, in words; speeds are those at the full dose rate.
 pub fn broken_limit(beam: &Beam, limits: &Delivery) -> Option<String> {
@@ -20,26 +20,30 @@ pub fn broken_limit(beam: &Beam, limits: &Delivery) -> Option<String> {
         }
     }
     points.windows(2).enumerate().find_map(|(n, pair)| {
-        let way = farthest_mm(&pair[0], &pair[1]);
-        let turned_deg = turn_deg(pair[0].gantry_deg, pair[1].gantry_deg).abs();
-        if turned_deg >= bounds::SAME_DEG {
-            let most = turning_reach_mm(turned_deg, limits);
-            return (way > most + ROUNDING_MM).then(|| {
-                format!(
-                    "{}: a leaf goes {way:.3} mm while the gantry turns {turned_deg:.2} degrees: {most:.3} mm are possible",
-                    at(n + 1)
-                )
-            });
-        }
+        let (way, step) = (farthest_mm(&pair[0], &pair[1]), [&pair[0], &pair[1]]);
         let mu = beam.mu * (pair[1].meterset_weight - pair[0].meterset_weight);
-        let most = limits.leaf_speed_mm_s * 60.0 * mu / limits.dose_rate_mu_min;
-        (mu > 0.0 && way > most + ROUNDING_MM).then(|| {
-            format!(
-                "{}: a leaf goes {way:.3} mm while {mu:.3} MU are given: {most:.3} mm are possible",
-                at(n + 1)
-            )
+        let meanwhile = match turned_deg(step) {
+            Some(deg) => format!("the gantry turns {deg:.2} degrees"),
+            None if mu > 0.0 => format!("{mu:.3} MU are given"),
+            None => return None,
+        };
+        let most = step_reach_mm(step, mu, limits);
+        (way > most + ROUNDING_MM).then(|| {
+            format!("{}: a leaf goes {way:.3} mm while {meanwhile}: {most:.3} mm are possible", at(n + 1))
         })
     })
+}
+
+/// Degrees that the gantry turns between two control points; `None` where it stands.
+pub fn turned_deg([from, to]: [&ControlPoint; 2]) -> Option<f64> {
+    Some(turn_deg(from.gantry_deg, to.gantry_deg).abs()).filter(|deg| *deg >= bounds::SAME_DEG)
+}
+
+/// Way of a leaf between two control points while so many monitor units are given, mm: at the full dose rate, or as long as a turning
+/// gantry waits for leaves.
+pub fn step_reach_mm(step: [&ControlPoint; 2], mu: f64, limits: &Delivery) -> f64 {
+    let at_full_rate = limits.leaf_speed_mm_s * 60.0 * mu / limits.dose_rate_mu_min;
+    turned_deg(step).map_or(at_full_rate, |deg| turning_reach_mm(deg, limits))
 }
 
 /// Way of a leaf while the gantry turns, mm: it slows down for leaves, [`SLOWEST`] times at most.
