@@ -149,15 +149,7 @@ pub fn body_from_ct(
         found.contours.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
     let kind = StructureKind::External;
     let (number, name) = (set.free_number(), set.free_name("BODY"));
-    let made = Structure {
-        name,
-        number,
-        kind,
-        colour: kind.default_colour(),
-        contours,
-        points_mm: Vec::new(),
-        density: None,
-    };
+    let made = Structure { contours, ..Structure::new(name, number, kind) };
     Ok((!made.contours.is_empty()).then_some((made, remark)))
 }
 

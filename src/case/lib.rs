@@ -53,7 +53,7 @@ pub use metric::{Figure, Metric, MetricError, MetricUnit};
 pub use names::{NotMeant, name_letters};
 pub use normalisation::{Normalisation, NormalisationError, NormalisedAt, NormalisedDose};
 pub use objectives::{FallOff, FluenceObjectives, UniformDose};
-pub use palette::{LOOK_ALIKE, STRUCTURE_COLOURS, blind_distance, colour_distance, free_colour};
+pub use palette::{LOOK_ALIKE, STRUCTURE_COLOURS, blind_distance, colour_distance};
 pub use patient::PatientInfo;
 pub use placement::{Placement, opened};
 pub use plan::Plan;

@@ -1,5 +1,6 @@
 //! Structures: regions of interest as planar contours.
 
+use super::palette::free_colour;
 use super::{Contours, Density, DensityOverride, Normalisation};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -91,6 +92,19 @@ pub(super) fn is_same_name(a: &str, b: &str) -> bool {
 }
 
 impl Structure {
+    /// A structure without contours, in the colour of its kind and with the density of the CT.
+    pub fn new(name: impl Into<String>, number: u32, kind: StructureKind) -> Self {
+        Self {
+            name: name.into(),
+            number,
+            kind,
+            colour: kind.default_colour(),
+            contours: Contours::default(),
+            points_mm: Vec::new(),
+            density: None,
+        }
+    }
+
     /// The structure at another place, patient LPS, mm.
     #[must_use]
     pub fn moved(&self, by_mm: DVec3) -> Self {
@@ -194,6 +208,11 @@ impl StructureKind {
 
     /// Kinds that dose is meant for; the first that a case has is what its plans aim at.
     pub const TARGETS: [Self; 3] = [Self::Ptv, Self::Ctv, Self::Gtv];
+
+    /// A colour for another structure of this kind in a list of these colours: its own, where none looks like it.
+    pub fn free_colour(self, used: &[Rgb]) -> Rgb {
+        free_colour(used, (self != Self::Other).then(|| self.default_colour()))
+    }
 
     pub fn is_target(self) -> bool {
         Self::TARGETS.contains(&self)

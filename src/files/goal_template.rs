@@ -236,20 +236,11 @@ impl TemplateGoal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use case::{Contours, Rgb};
 
     fn set(structures: &[(&str, StructureKind)]) -> StructureSet {
-        let of = |(n, (name, kind)): (usize, &(&str, StructureKind))| Structure {
-            name: (*name).to_owned(),
-            number: n as u32 + 1,
-            kind: *kind,
-            colour: Rgb([0; 3]),
-            contours: Contours::default(),
-            points_mm: Vec::new(),
-            density: None,
-        };
+        let structures = structures.iter().zip(1..);
         StructureSet {
-            structures: structures.iter().enumerate().map(of).collect(),
+            structures: structures.map(|((name, kind), n)| Structure::new(*name, n, *kind)).collect(),
             ..StructureSet::default()
         }
     }

@@ -1,7 +1,7 @@
 //! Templates of structures: TOML files with names, types and colours of a site (`assets/structures/README.md`).
 
 use super::replace_file;
-use case::{Contours, Rgb, Structure, StructureKind, StructureSet, free_colour, name_letters};
+use case::{Rgb, Structure, StructureKind, StructureSet, name_letters};
 use input::{GOALS_BYTES, from_toml, plain, read_text};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
@@ -157,18 +157,9 @@ impl StructureTemplate {
         used.extend(self.structures.iter().filter_map(|t| t.colour));
         let mut made = Vec::new();
         for (of, number) in self.structures.iter().filter(|t| !is_there(t)).zip(first..) {
-            let own = (of.kind != StructureKind::Other).then(|| of.kind.default_colour());
-            let colour = of.colour.unwrap_or_else(|| free_colour(&used, own));
+            let colour = of.colour.unwrap_or_else(|| of.kind.free_colour(&used));
             used.push(colour);
-            made.push(Structure {
-                name: of.name.clone(),
-                number,
-                kind: of.kind,
-                colour,
-                contours: Contours::default(),
-                points_mm: Vec::new(),
-                density: None,
-            });
+            made.push(Structure { colour, ..Structure::new(&*of.name, number, of.kind) });
         }
         made
     }

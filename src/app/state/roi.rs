@@ -3,7 +3,7 @@
 //! A structure is defined by its contours, as in a file. The shape it was made from is stored separately, keyed by
 //! those contours, so that undo restores the matching shape.
 
-use case::{Case, Contour, Contours, Rgb, Structure, StructureKind, free_colour};
+use case::{Case, Contour, Contours, Rgb, Structure, StructureKind};
 use geometry::{Grid, box_contours, sphere_contours};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -150,17 +150,7 @@ pub const NEW_COLOURS: [Rgb; 8] = [
 pub fn new_structure(case: &Case, base_name: &str, kind: StructureKind) -> Structure {
     let (number, name) = (case.free_number(), case.structures.free_name(base_name));
     let used: Vec<Rgb> = case.structures.structures.iter().map(|s| s.colour).collect();
-    let own = (kind != StructureKind::Other).then(|| kind.default_colour());
-    let colour = free_colour(&used, own);
-    Structure {
-        name,
-        number,
-        kind,
-        colour,
-        contours: Contours::default(),
-        points_mm: Vec::new(),
-        density: None,
-    }
+    Structure { colour: kind.free_colour(&used), ..Structure::new(name, number, kind) }
 }
 
 #[cfg(test)]

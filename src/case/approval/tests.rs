@@ -1,6 +1,6 @@
 use super::*;
-use crate::{Beam, Contours, DensityOverride, Edit, History, Jaws, Medium, Normalisation, NormalisedAt};
-use crate::{NormalisedDose, Rgb, StructureSet};
+use crate::{Beam, DensityOverride, Edit, History, Jaws, Medium, Normalisation, NormalisedAt};
+use crate::{NormalisedDose, StructureSet};
 use glam::DVec3;
 use proptest::prelude::*;
 
@@ -10,8 +10,7 @@ fn approval(stage: Stage) -> Approval {
 }
 
 fn structure(number: u32, name: &str, kind: StructureKind) -> Structure {
-    let (colour, contours) = (Rgb([0; 3]), Contours::default());
-    Structure { name: name.to_owned(), number, kind, colour, contours, points_mm: Vec::new(), density: None }
+    Structure::new(name, number, kind)
 }
 
 fn beam(number: u32, gantry_deg: f64) -> Beam {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Jaws, StructureSet};
+use crate::{Jaws, StructureKind, StructureSet};
 use glam::DVec3;
 
 fn beam(gantry: f64) -> Beam {
@@ -28,15 +28,7 @@ fn a_drag_undoes_as_one_step() {
 /// A body chosen by number, for example, never becomes another structure.
 #[test]
 fn the_number_of_a_structure_that_is_gone_is_not_given_again() {
-    let structure = |number: u32| Structure {
-        name: format!("S{number}"),
-        number,
-        kind: crate::StructureKind::Other,
-        colour: crate::Rgb([0; 3]),
-        contours: crate::Contours::default(),
-        points_mm: Vec::new(),
-        density: None,
-    };
+    let structure = |number: u32| Structure::new(format!("S{number}"), number, StructureKind::Other);
     let structures = vec![structure(3), structure(7)];
     let set = StructureSet { structures, ..StructureSet::default() };
     let mut h = History::default();
@@ -60,15 +52,7 @@ fn the_number_of_a_structure_that_is_gone_is_not_given_again() {
 
 #[test]
 fn boluses_that_are_taken_off_a_beam_follow_their_structure() {
-    let bolus = |name: &str, number: u32| Structure {
-        name: name.to_owned(),
-        number,
-        kind: crate::StructureKind::Bolus,
-        colour: crate::Rgb([0; 3]),
-        contours: crate::Contours::default(),
-        points_mm: Vec::new(),
-        density: None,
-    };
+    let bolus = |name: &str, number: u32| Structure::new(name, number, StructureKind::Bolus);
     let mut plan =
         Plan { beams: vec![beam(0.0), Beam { number: 2, ..beam(9.0) }], ..Plan::new("P", "generic-6mv") };
     plan.beams[0].set_bolus("gel", false);
@@ -93,15 +77,7 @@ fn boluses_that_are_taken_off_a_beam_follow_their_structure() {
 
 #[test]
 fn goals_follow_their_structure_and_no_other_takes_its_place() {
-    let structure = |name: &str, number: u32| Structure {
-        name: name.to_owned(),
-        number,
-        kind: crate::StructureKind::Organ,
-        colour: crate::Rgb([0; 3]),
-        contours: crate::Contours::default(),
-        points_mm: Vec::new(),
-        density: None,
-    };
+    let structure = |name: &str, number: u32| Structure::new(name, number, StructureKind::Organ);
     let set = StructureSet { structures: vec![structure("Cord", 1)], ..StructureSet::default() };
     let mut h = History::default();
     h.apply(Edit::Load(Box::new(Case { structures: Arc::new(set), ..Case::default() })), None).unwrap();

@@ -138,16 +138,7 @@ fn beam_of(number: u32) -> anyhow::Result<Beam> {
 pub(super) fn ball(grid: &Grid, number: u32) -> Structure {
     let outlines = sphere_contours(grid, DVec3::ZERO, 15.0 + 5.0 * f64::from(number % 20));
     let contours = outlines.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
-    let kind = StructureKind::Other;
-    Structure {
-        name: format!("Ball {number}"),
-        number,
-        kind,
-        colour: kind.default_colour(),
-        contours,
-        points_mm: Vec::new(),
-        density: None,
-    }
+    Structure { contours, ..Structure::new(format!("Ball {number}"), number, StructureKind::Other) }
 }
 
 pub(super) fn summary(name: &str, mut times_ms: Vec<f64>) -> (String, Value) {
