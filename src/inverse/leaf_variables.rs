@@ -144,7 +144,8 @@ impl LeafVariables {
         let mut all = Self { beams: Vec::new(), segments: Vec::new(), fields: cells, count: 0 };
         for (place, beam) in plan.beams.iter().enumerate() {
             let own = fields_of(beam);
-            if beam.mlc.is_some() && !own.is_empty() {
+            // A beam that nothing is asked of keeps the leaves it had, which may be those of no machine.
+            if beam.mlc.is_some() && beam.mu > 0.0 && !own.is_empty() {
                 all.add(place, beam, &own, fields);
             }
         }
@@ -461,6 +462,15 @@ mod tests {
         let mut plan = Plan::new("leaves", "generic-6mv");
         plan.beams = vec![beam];
         (plan, vec![(machine, beamlets)], Columns::from_gy(rows, &gy), sampled)
+    }
+
+    #[test]
+    fn a_beam_without_monitor_units_has_no_variables() {
+        let (mut plan, fields, ..) = one_beam();
+        plan.beams[0].mu = 0.0;
+        plan.beams[0].control_points.iter_mut().for_each(|point| point.leaves_mm.truncate(2));
+        let leaves = LeafVariables::of(&plan, &fields, &|_| vec![0]);
+        assert!(leaves.beams.is_empty() && leaves.values(&plan).is_empty());
     }
 
     /// The gradient by tips and monitor units is that of differences.
