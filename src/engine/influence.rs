@@ -7,6 +7,7 @@ pub use super::jobs::influence::{BeamletDoses, InfluenceRequest};
 use super::{Compute, JobControl, cpu, cuda};
 use case::Receipt;
 use std::fmt;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 impl HasReceipt for BeamletDoses {
@@ -33,6 +34,32 @@ pub fn beamlet_doses(
     )?;
     tracing::debug!("influence of {} beamlets, ms: {:?}", request.beamlets.len(), doses.receipt.phases_ms);
     Ok(doses)
+}
+
+/// Beams whose columns are made together: while a card walks the lines of one, the host prepares the next. The CPU is busy with one.
+pub fn beams_together(device: &Compute) -> usize {
+    if matches!(device, Compute::Cuda(_)) { 3 } else { 1 }
+}
+
+/// The doses of the beamlets of a few beams, each as [`beamlet_doses`] has them.
+///
+/// # Errors
+/// [`DoseError`] of the first beam that has one.
+pub fn beamlet_doses_of_beams(
+    requests: &[InfluenceRequest],
+    device: &Compute,
+    control: &JobControl,
+) -> Result<Vec<BeamletDoses>, DoseError> {
+    if let [request] = requests {
+        return Ok(vec![beamlet_doses(request, device, control)?]);
+    }
+    // Threads of their own: one of the pool that waits for the card could take up the work of another beam, which waits for it.
+    std::thread::scope(|scope| {
+        let begun: Vec<_> =
+            requests.iter().map(|request| scope.spawn(|| beamlet_doses(request, device, control))).collect();
+        let ended = begun.into_iter().map(|beam| beam.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        ended.collect()
+    })
 }
 
 /// The influence matrix where its products are fastest: on the card that it was made for, else on the CPU.

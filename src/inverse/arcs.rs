@@ -2,7 +2,7 @@
 
 use super::OptimiseError;
 use super::optimiser::{Optimiser, Progress};
-use super::refine::{Extent, RefinedLeaves, refine};
+use super::refine::{Extent, RefinedLeaves, begun, refine};
 use super::setup::Inputs;
 use case::{Beam, ControlPoint, GantryArc, Plan};
 use engine::JobControl;
@@ -106,14 +106,13 @@ impl Sectors {
         tell: &mut dyn FnMut(Progress),
     ) -> Result<RefinedLeaves, OptimiseError> {
         let maps = middles.with_maps(&middles.fluences);
-        let begun = ArcStart::ALL.into_iter().map(|start| self.begun(&maps, technique, start));
-        let begun: Vec<Plan> = begun.collect::<Result<_, _>>()?;
-        let mut best = RefinedLeaves::as_cut(begun[0].clone());
+        let cut = ArcStart::ALL.into_iter().map(|start| self.cut(&maps, technique, start));
+        let cut: Vec<Plan> = cut.collect::<Result<_, _>>()?;
         let inputs = inputs.with_plan(&self.fields);
         let mut fields =
             Optimiser::new(&inputs, middles.asked().to_vec(), middles.reference_gy, Some(middles))?;
         match fields.make_columns(control, tell) {
-            Err(_) if control.is_cancelled() => return Ok(best),
+            Err(_) if control.is_cancelled() => return Ok(RefinedLeaves::as_cut(cut[0].clone())),
             made => made?,
         }
         fields.take_tails(middles);
@@ -125,19 +124,20 @@ impl Sectors {
             };
             fields.places_of(&own)
         };
-        for begun in &begun {
-            let found = refine(&fields, begun, &of_beam, Extent::BEGINNING, control, tell)?;
-            let of = |leaves: &RefinedLeaves| leaves.objective.map_or(f64::INFINITY, |[_, after]| after);
-            if of(&found) < of(&best) {
+        let mut best = (cut[0].clone(), f64::INFINITY);
+        for cut in &cut {
+            let found = begun(&fields, cut, &of_beam, control, tell)?;
+            if found.1 < best.1 {
                 best = found;
             }
         }
-        let found = refine(&fields, &best.plan, &of_beam, Extent::FROM_FIELDS, control, tell)?;
-        refine(&fields, &found.plan, &of_beam, Extent::LAST, control, tell)
+        let device = &inputs.device;
+        let found = refine(&fields, &best.0, &of_beam, Extent::from_fields(device), control, tell)?;
+        refine(&fields, &found.plan, &of_beam, Extent::last(device), control, tell)
     }
 
     /// The plan with leaves as they are cut.
-    fn begun(&self, maps: &Plan, technique: Technique, start: ArcStart) -> Result<Plan, OptimiseError> {
+    fn cut(&self, maps: &Plan, technique: Technique, start: ArcStart) -> Result<Plan, OptimiseError> {
         let mut plan = Plan { normalisation: None, ..self.plan.clone() };
         for (place, beam) in plan.beams.iter_mut().enumerate().filter(|(_, beam)| analysis::is_computed(beam))
         {

@@ -5,7 +5,7 @@ use super::rows::Rows;
 use analysis::UNIT_MU;
 use case::Beam;
 use engine::cccs::{DoseError, DoseRequest};
-use engine::influence::{DoseColumns, InfluenceRequest, Matrix, beamlet_doses};
+use engine::influence::{DoseColumns, InfluenceRequest, Matrix, beamlet_doses_of_beams};
 use engine::{Compute, JobControl};
 use std::sync::Arc;
 use thiserror::Error;
@@ -38,25 +38,29 @@ pub enum ColumnError {
 const MOST_BYTES: usize = 8 << 30;
 
 impl BeamColumns {
-    /// The columns of a beam. The request has the patient, machine, grid and quality; its beam is replaced.
+    /// The columns of a few beams. Requests have the patient, machine, grid and quality; their beams are replaced.
     ///
     /// # Errors
     /// [`ColumnError`].
     pub fn of(
-        request: &DoseRequest,
-        beamlets: &Beamlets,
+        fields: &[(DoseRequest, &Beamlets)],
         rows: &Rows,
         fractions: u32,
         device: &Compute,
         control: &JobControl,
-    ) -> Result<Self, ColumnError> {
-        let beam = Beam { mu: UNIT_MU * f64::from(fractions), ..beamlets.beam.clone() };
-        let request = InfluenceRequest {
-            dose: DoseRequest { beam, ..request.clone() },
-            beamlets: beamlets.active.clone().into(),
-            voxels: rows.voxels.clone().into(),
+    ) -> Result<Vec<Self>, ColumnError> {
+        let voxels: Arc<[usize]> = rows.voxels.clone().into();
+        let request = |(dose, beamlets): &(DoseRequest, &Beamlets)| {
+            let beam = Beam { mu: UNIT_MU * f64::from(fractions), ..beamlets.beam.clone() };
+            InfluenceRequest {
+                dose: DoseRequest { beam, ..dose.clone() },
+                beamlets: beamlets.active.clone().into(),
+                voxels: Arc::clone(&voxels),
+            }
         };
-        Ok(Self { gy: beamlet_doses(&request, device, control)?.columns })
+        let requests: Vec<_> = fields.iter().map(request).collect();
+        let doses = beamlet_doses_of_beams(&requests, device, control)?;
+        Ok(doses.into_iter().map(|doses| Self { gy: doses.columns }).collect())
     }
 }
 

@@ -12,6 +12,7 @@ use super::tails::{between, move_tails};
 use analysis::{Dvh, UNIT_MU};
 use case::{FluenceMap, Plan};
 use engine::cccs::Quality;
+use engine::influence::beams_together;
 use engine::{Compute, JobControl};
 use std::sync::Arc;
 
@@ -237,7 +238,7 @@ impl Optimiser {
         self.is_judged = self.setup.judged.is_none();
     }
 
-    /// The next step: columns of a beam, a bounded number of evaluations, or a look at the true dose. Where `watch` ends an evaluation,
+    /// The next step: columns of a few beams, a bounded number of evaluations, or a look at the true dose. Where `watch` ends an evaluation,
     /// the fluences are those of then.
     ///
     /// # Errors
@@ -281,16 +282,19 @@ impl Optimiser {
         Ok(())
     }
 
-    /// Makes the next columns that are missing; whether there were any.
+    /// Makes the next columns that are missing, of as many beams as the device has in hand together; whether there were any.
     fn make_next(&mut self, control: &JobControl) -> Result<bool, OptimiseError> {
-        let Some(next) = self.made.iter().position(Option::is_none) else { return Ok(false) };
-        let (machine, beamlets) = &self.setup.fields[next];
-        let request = self.setup.request(machine, &beamlets.beam, Quality::Fast);
-        let fractions = self.setup.plan.fractions;
-        let device = &self.setup.device;
-        let columns = BeamColumns::of(&request, beamlets, &self.setup.rows, fractions, device, control)?;
-        self.made[next] = Some(Arc::new(columns));
-        Ok(true)
+        let Setup { fields, rows, plan, device, .. } = &self.setup;
+        let missing = (0..self.made.len()).filter(|n| self.made[*n].is_none());
+        let next: Vec<usize> = missing.take(beams_together(device)).collect();
+        let request = |n: &usize| {
+            let (machine, beamlets) = &fields[*n];
+            (self.setup.request(machine, &beamlets.beam, Quality::Fast), beamlets)
+        };
+        let requests: Vec<_> = next.iter().map(request).collect();
+        let columns = BeamColumns::of(&requests, rows, plan.fractions, device, control)?;
+        next.iter().zip(columns).for_each(|(n, columns)| self.made[*n] = Some(Arc::new(columns)));
+        Ok(!next.is_empty())
     }
 
     fn join_columns(&mut self) {

@@ -26,16 +26,24 @@ pub struct Extent {
     from_fields: bool,
 }
 
+/// All that is worth its time on a device: the first passes gain the most, and on the CPU each takes seconds, of an arc half a minute.
 impl Extent {
-    /// Enough to tell beginnings apart.
-    pub const BEGINNING: Self = Self { passes: 2, from_fields: true };
-    pub const FROM_FIELDS: Self = Self { passes: 12, from_fields: true };
-    /// Arcs as they turn, after the most has been done from the angles of their fields.
-    pub const LAST: Self = Self { passes: 4, from_fields: false };
+    fn of(device: &Compute, [on_card, else_]: [usize; 2], from_fields: bool) -> Self {
+        Self { passes: if matches!(device, Compute::Cuda(_)) { on_card } else { else_ }, from_fields }
+    }
 
-    /// All that is worth its time on a device: the first passes gain the most, and on the CPU each takes seconds.
     pub fn whole(device: &Compute) -> Self {
-        Self { passes: if matches!(device, Compute::Cuda(_)) { 20 } else { 6 }, from_fields: false }
+        Self::of(device, [20, 6], false)
+    }
+
+    /// Arcs from the angles of their fields.
+    pub fn from_fields(device: &Compute) -> Self {
+        Self::of(device, [11, 5], true)
+    }
+
+    /// Arcs as they turn, after the most has been done from the angles of their fields.
+    pub fn last(device: &Compute) -> Self {
+        Self::of(device, [2, 1], false)
     }
 }
 
@@ -70,6 +78,49 @@ struct Looked {
     plan: Plan,
     rows_gy: Vec<f32>,
     between_gy: Vec<f64>,
+}
+
+/// A beginning after one solution by the columns alone, and its objective by them: enough to tell beginnings apart, and it takes a third
+/// of the time that a look at the true dose does as well.
+///
+/// # Errors
+/// [`OptimiseError::Solver`].
+pub fn begun(
+    optimiser: &Optimiser,
+    plan: &Plan,
+    fields_of: &dyn Fn(&Beam) -> Vec<usize>,
+    control: &JobControl,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<(Plan, f64), OptimiseError> {
+    let Optimiser { setup, columns, objectives, reference_gy, .. } = optimiser;
+    let leaves = LeafVariables::of(plan, &setup.fields, fields_of);
+    let problem = Problem::new(columns, &setup.rows, objectives, &[], 0.0, *reference_gy);
+    let (next, objective) = moved(&leaves, plan, &problem, REACH_MM, control, tell)?;
+    Ok((if breaks_a_limit(&leaves, &next) { plan.clone() } else { next }, objective))
+}
+
+/// Leaves of a plan moved by one solution, each tip at most so far, and the objective there.
+fn moved(
+    leaves: &LeafVariables,
+    plan: &Plan,
+    problem: &Problem<'_>,
+    reach_mm: f64,
+    control: &JobControl,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<(Plan, f64), OptimiseError> {
+    let values = leaves.values(plan);
+    let of_leaves = LeafProblem::new(problem, leaves, &values);
+    let room = LeafBounds::round(leaves, plan, &values, reach_mm);
+    let bounds = Bounds { lower: &room.lower, upper: &room.upper };
+    let mut each = |objective, evaluations, _: &dyn Fn() -> Vec<f64>| {
+        tell(Progress::Iteration { objective, evaluations });
+        !control.is_cancelled()
+    };
+    let solved =
+        solve(&of_leaves, (&values, bounds), EVALUATIONS, 1e-4, &mut each).map_err(OptimiseError::Solver)?;
+    let mut next = leaves.plan_of(&solved.variables, plan);
+    leaves.take_back_small_segments(&mut next, plan);
+    Ok((next, solved.objective))
 }
 
 /// Refines the leaves of a plan by the objectives and columns of an optimiser that is at rest. `fields_of` gives the places of a beam's
@@ -111,22 +162,11 @@ pub fn refine(
             break;
         }
         move_tails(&mut objectives, &setup.rows, (&best.rows_gy, &best.between_gy), reference_gy);
-        let values = leaves.values(&best.plan);
         let mut problem = problem_of(&objectives);
-        let by_columns = problem.doses(&leaves.fluences(&values));
+        let by_columns = problem.doses(&leaves.fluences(&leaves.values(&best.plan)));
         problem.set_offset(best.rows_gy.iter().zip(&by_columns).map(|(gy, own)| gy - own).collect());
-        let of_leaves = LeafProblem::new(&problem, &leaves, &values);
-        let room = LeafBounds::round(&leaves, &best.plan, &values, reach_mm);
-        let bounds = Bounds { lower: &room.lower, upper: &room.upper };
-        let mut each = |objective, evaluations, _: &dyn Fn() -> Vec<f64>| {
-            tell(Progress::Iteration { objective, evaluations });
-            !control.is_cancelled()
-        };
-        let solved = solve(&of_leaves, (&values, bounds), EVALUATIONS, 1e-4, &mut each)
-            .map_err(OptimiseError::Solver)?;
+        let (next, _) = moved(&leaves, &best.plan, &problem, reach_mm, control, tell)?;
         let before = value(&problem, &best.rows_gy);
-        let mut next = leaves.plan_of(&solved.variables, &best.plan);
-        leaves.take_back_small_segments(&mut next, &best.plan);
         if breaks_a_limit(&leaves, &next) {
             reach_mm *= 0.5;
             continue;

@@ -3,10 +3,11 @@
 use super::super::scorecard::goals_of;
 use super::{Args, Failure, VerbOutput};
 use anyhow::anyhow;
-use case::{Case, Goal};
+use case::{Case, Goal, Plan};
 use engine::{DeviceChoice, JobControl};
 use open::{CaseWord, OpenOptions, open};
 use results::{Graph, LiveOptimiser, OptimiseQuery, Optimum, Settings, Step};
+use sequence::{Technique, sequence_plan};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -32,6 +33,12 @@ struct Row {
 }
 
 impl Row {
+    /// A step that made columns of a few beams: `done` are there after it, `made` were before.
+    fn add_columns(&mut self, ms: f64, done: usize, made: &mut usize) {
+        self.ms.push(ms / done.saturating_sub(*made).max(1) as f64);
+        *made = done;
+    }
+
     fn median(&self) -> f64 {
         let mut ms = self.ms.clone();
         ms.sort_by(f64::total_cmp);
@@ -61,13 +68,15 @@ impl Run {
         let query = OptimiseQuery::of(&self.case, 0, self.goals.clone(), &self.settings, rows_mm);
         let query = query.map_err(Failure::Words)?;
         let mut place = None;
+        let mut made = 0;
         loop {
             let start = Instant::now();
             let step =
                 LiveOptimiser::step(&mut place, (&query, 0), &self.graph, &self.control, &mut |_| true);
             let step = step.map_err(|why| Failure::Work(anyhow!("{why}")))?;
-            columns.ms.push(1e3 * start.elapsed().as_secs_f64());
-            if !matches!(step, Step::Columns { done, of } if done < of) {
+            let Step::Columns { done, of } = step else { return Ok(()) };
+            columns.add_columns(1e3 * start.elapsed().as_secs_f64(), done, &mut made);
+            if done == of {
                 return Ok(());
             }
         }
@@ -85,9 +94,11 @@ impl Run {
 
     /// Steps until all columns are there and one solution is found.
     fn solution(&mut self, columns: &mut Row, solution: &mut Row, before: u64) -> Result<Optimum, Failure> {
+        // A turned beam has the columns of all others.
+        let mut made = if self.place.is_some() { usize::MAX } else { 0 };
         loop {
             match self.step()? {
-                (ms, Step::Columns { .. }) => columns.ms.push(ms),
+                (ms, Step::Columns { done, .. }) => columns.add_columns(ms, done, &mut made),
                 (ms, Step::Optimum(optimum)) if optimum.evaluations > before => {
                     solution.ms.push(ms);
                     solution.evaluations.push(optimum.evaluations - before);
@@ -97,6 +108,28 @@ impl Run {
                 (ms, Step::Optimum(_)) => columns.ms.push(ms),
             }
         }
+    }
+
+    /// Leaves for all maps, as cut and refined on their true dose.
+    fn leaves(&self, optimum: &Optimum, runs: usize) -> Result<(Row, Row), Failure> {
+        let mut cut = Row { name: "leaves of all fields, as cut", ..Row::default() };
+        let mut refined = Row { name: "their refinement", ..Row::default() };
+        let maps = Plan { beams: optimum.beams.clone(), ..Plan::clone(optimum.query.plan()) };
+        let mut timed = || {
+            let start = Instant::now();
+            let leaves = sequence_plan(&maps, Technique::SlidingWindow);
+            cut.ms.push(1e3 * start.elapsed().as_secs_f64());
+            leaves
+        };
+        for _ in 1..runs {
+            timed()?;
+        }
+        let leaves = timed()?.plan;
+        let start = Instant::now();
+        let live = self.place.as_ref().and_then(|live| live.refined(&maps, &leaves, &self.control));
+        live.transpose().map_err(|why| Failure::Work(anyhow!("{why}")))?;
+        refined.ms.push(1e3 * start.elapsed().as_secs_f64());
+        Ok((cut, refined))
     }
 }
 
@@ -134,6 +167,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         evaluations: vec![optimum.evaluations],
     };
     let runs = args.runs_on(&device);
+    let (cut, refined) = run.leaves(&optimum, runs)?;
     let mut drag = row("drag of a goal");
     let mut drag_truth = row("true dose of a drag");
     let mut over_least = Vec::new();
@@ -159,7 +193,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         }
         optimum = run.solution(&mut turned, &mut turn, 0)?;
     }
-    let rows = [columns, coarse, cold, truth, rest, all, drag, drag_truth, turned, turn];
+    let rows = [columns, coarse, cold, truth, rest, all, cut, refined, drag, drag_truth, turned, turn];
     let device = device.to_string();
     over_least.sort_by(f64::total_cmp);
     Ok(VerbOutput {
