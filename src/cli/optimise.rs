@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use engine::{DeviceChoice, JobControl};
 use files::{plan_toml, replace_file, stop_in_order};
 use inverse::{Progress, with_arcs, write_matrix};
-use results::{BEAMLET_MM, OptimiseJob, optimise_plan};
+use results::{BEAMLET_MM, Graph, OptimiseJob, optimise_plan};
 use sequence::{SequencedPlan, arc_of, check_machines};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -160,7 +160,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             }
         }
     };
-    let found = optimise_plan(&job, &control, &mut tell)?;
+    let found = optimise_plan(&job, &Graph::default(), &control, &mut tell)?;
     let answer = &found.answer;
     let seconds = start.elapsed().as_secs_f64();
     super::tell("true dose of the maps");

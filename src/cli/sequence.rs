@@ -146,19 +146,18 @@ impl Cut {
 
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", self.leaves.figures);
-        if let Some(PlanDelivery { figures: f, mu_per_gy, .. }) = &self.delivery {
-            let per_gy = mu_per_gy.map_or_else(String::new, |mu| format!(" ({mu:.0} MU/Gy)"));
-            let _ = writeln!(
-                text,
-                "  {:.1} MU{per_gy}, beam on {:.0} s, complexity score {:.2}, mean gap {:.1} mm, {} apertures, smallest {:.1} cm2",
-                f.mu, f.beam_on_s, f.complexity, f.mean_gap_mm, f.apertures, f.smallest_cm2
-            );
+        if let Some(delivery) = &self.delivery {
+            let _ = writeln!(text, "  {}", delivery.words());
+            if let Some(remark) = &delivery.remark {
+                let _ = writeln!(text, "  {remark}");
+            }
         }
         if let Some([before, after]) = self.refined {
             let _ = writeln!(text, "  refined on the true dose: objective {before:.6}, then {after:.6}");
         }
-        let _ =
-            writeln!(text, "fluence of the leaves less that of the maps, percent of each map's greatest:");
+        if !self.sequenced.beams.is_empty() {
+            text.push_str("fluence of the leaves less that of the maps, percent of each map's greatest:\n");
+        }
         for cut in &self.sequenced.beams {
             let d = &cut.difference;
             let _ = writeln!(
@@ -200,6 +199,7 @@ impl Cut {
             "mean_gap_mm": figures.map(|f| f.mean_gap_mm),
             "smallest_cm2": figures.map(|f| f.smallest_cm2),
             "apertures": figures.map(|f| f.apertures),
+            "remark": self.delivery.as_ref().and_then(|delivery| delivery.remark.clone()),
             "beams": self.sequenced.beams.iter().map(beam).collect::<Vec<_>>(),
             "objective_before_refinement": self.refined.map(|[before, _]| before),
             "objective_after_refinement": self.refined.map(|[_, after]| after),

@@ -6,9 +6,9 @@ use beamsight::app::App;
 use beamsight::app::command::{Command, OptimiseAction};
 use beamsight::app::state::Selection;
 use beamsight::app::state::delivery::Stage;
-use beamsight::case::{DoseStatus, Edit, Plan};
+use beamsight::case::{DoseStatus, Edit, GantryArc, Plan};
 use beamsight::dicom::plan_faults;
-use beamsight::sequence::{Technique, sequence_plan};
+use beamsight::sequence::{Technique, arc_of, sequence_plan};
 use eframe::egui::{Key, Modifiers, vec2};
 use egui_kittest::kittest::Queryable as _;
 
@@ -232,6 +232,44 @@ fn a_cut_is_cancelled_and_a_plan_that_changes_meanwhile_keeps_its_maps() {
     cut(&mut w);
     assert!(said(&w).contains("has changed while its leaves were cut"), "{}", said(&w));
     assert_eq!(plan(w.state()), changed);
+}
+
+/// An arc beside a field that stands: from goals to leaves in one click and one step, and a click that is taken back changes nothing.
+#[test]
+fn an_arc_is_made_deliverable_by_one_click() {
+    let mut w = planned("leaves_arc");
+    let way = GantryArc { start_deg: 345.0, stop_deg: 15.0, clockwise: true };
+    let mut arc = plan(w.state());
+    arc.beams[0] = arc.beams[0].clone().along_arc(way);
+    edit(&mut w, Edit::SetPlan { plan: 0, value: arc });
+    until(&mut w, "dose", |app| app.is_settled() && status(app) == Some(DoseStatus::Final));
+    let (before, done) = (plan(w.state()), steps(w.state()));
+    show_goals(&mut w);
+    w.get_by_label("Optimise").click();
+    w.run_steps(3);
+    assert!(!w.state().state.optimise.is_running(), "arcs have no maps of their own");
+    w.get_by_label("Make deliverable").click();
+    w.run_steps(3);
+    assert!(w.state().state.leaves.is_cutting());
+    w.get_by_label("Stop cutting leaves").click();
+    cut(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), (before.clone(), done));
+    make_deliverable(&mut w);
+    let leaves = plan(w.state());
+    assert_eq!(steps(w.state()), done + 1);
+    let turns = arc_of(&leaves.beams[0]).expect("an arc");
+    assert!((turns.start_deg, turns.stop_deg, turns.clockwise) == (345.0, 15.0, true), "{turns:?}");
+    assert!(leaves.beams.iter().all(|beam| beam.mlc.is_some() && beam.fault().is_none()));
+    assert!(leaves.beams[0].control_points.len() > 6 && leaves.beams[1].is_cut());
+    until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
+    let curves = w.state().state.curves_on_view();
+    let of = |name: &str| curves.iter().find(|(s, _)| s.name == name).expect("a curve").1.clone();
+    assert!(of("PTV").dose_at_percent(95.0) > 1.8, "{}", of("PTV").dose_at_percent(95.0));
+    assert!(of("Cord").mean_gy() < of("PTV").mean_gy());
+    assert_eq!(plan_faults(&leaves), Vec::<String>::new());
+    w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    cut(&mut w);
+    assert_eq!((plan(w.state()), steps(w.state())), (before, done));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::jobs::{LeavesAnswer, Requests};
 use crate::state::NoticeKind;
+use crate::state::leaves::has_arcs;
 use case::{Beam, Edit, Plan};
 
 impl Requests<'_> {
@@ -9,7 +10,7 @@ impl Requests<'_> {
     pub(super) fn make_deliverable(&mut self) {
         match self.state.can_make_deliverable() {
             Ok(()) if self.state.leaves.is_cutting() => {}
-            Ok(()) if self.state.plan().is_some_and(|plan| plan.has_maps()) => {
+            Ok(()) if self.state.plan().is_some_and(|plan| plan.has_maps() || has_arcs(plan)) => {
                 self.drop_leaves();
                 self.begin_cut(self.state.plan, None);
             }
@@ -34,7 +35,7 @@ impl Requests<'_> {
             let name = now.beams.iter().find(|beam| beam.number == leaves.number);
             Beam { name: name.map_or_else(|| leaves.name.clone(), |beam| beam.name.clone()), ..leaves }
         };
-        let beams = answer.leaves.cut.beams.into_iter().map(|cut| named(cut.beam)).collect();
+        let beams = answer.leaves.beams.into_iter().map(named).collect();
         if let Err(why) = state.history.apply(Edit::SetLeaves { plan: index, beams }, cut.step) {
             state.notices.add(NoticeKind::Error, format!("The leaves are not used: {why}."));
         }

@@ -1,10 +1,11 @@
 //! Leaves cut from maps: a job whose answer is an edit of the plan that it was asked for.
 
 use super::{Answer, Requests};
-use crate::state::leaves::{Cut, Follow};
+use crate::state::NoticeKind;
+use crate::state::leaves::{Cut, Follow, has_arcs};
 use crate::state::slot::Slot;
 use engine::JobControl;
-use results::{Leaves, LeavesJob, cut_into_leaves};
+use results::{Leaves, LeavesJob, cut_into_leaves, leaves_of_arcs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use worker::{Lane, Task};
@@ -45,6 +46,14 @@ impl Requests<'_> {
     pub(crate) fn begin_cut(&mut self, plan: usize, step: Option<u64>) {
         let state = &mut *self.state;
         let Some(of) = state.history.case().plans.get(plan).cloned() else { return };
+        let arcs = if has_arcs(&of) { Some(state.optimise_query_of(plan)) } else { None };
+        let arcs = match arcs.transpose() {
+            Ok(arcs) => arcs,
+            Err(why) => {
+                state.notices.add(NoticeKind::Error, format!("Not made deliverable: {why}."));
+                return;
+            }
+        };
         state.leaves.cuts += 1;
         let number = state.leaves.cuts;
         let job = LeavesJob {
@@ -58,7 +67,10 @@ impl Requests<'_> {
         let name = format!("Leaves of plan {}", of.name);
         state.leaves.cut = Some(Cut { number, plan: (plan, of), step });
         let work = move |control: &JobControl| {
-            let leaves = cut_into_leaves(&job, &place, &graph, control)?;
+            let leaves = match &arcs {
+                Some(query) => leaves_of_arcs(query, job.technique, &graph, control)?,
+                None => cut_into_leaves(&job, &place, &graph, control)?,
+            };
             Ok::<_, results::Failure>(Answer::Leaves(Box::new(LeavesAnswer { cut: number, leaves })))
         };
         self.worker.submit(Slot::Leaves, Task::new(name, work).on(Lane::Device));

@@ -4,7 +4,7 @@ use super::State;
 use super::delivery::DeliveryOf;
 use analysis::is_computed;
 use case::{Beam, Plan};
-use sequence::{Technique, check_machine};
+use sequence::{Technique, arc_of, check_machine};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -59,6 +59,11 @@ impl Default for Leaves {
     }
 }
 
+/// Whether a plan has arcs that are computed: their leaves come from the goals in one go, without maps to look at.
+pub fn has_arcs(plan: &Plan) -> bool {
+    plan.beams.iter().any(|beam| is_computed(beam) && arc_of(beam).is_some())
+}
+
 impl Leaves {
     pub fn is_cutting(&self) -> bool {
         self.cut.is_some()
@@ -92,13 +97,16 @@ impl State {
         }
         let plan = self.plan().ok_or("the case has no plan")?;
         let has_maps = plan.has_maps();
-        if !has_maps {
+        if !has_maps || has_arcs(plan) {
             self.optimise_query()?;
         }
-        let beams = plan.beams.iter().filter(|beam| is_computed(beam) && (!has_maps || beam.map().is_some()));
+        let is_asked =
+            |beam: &&Beam| is_computed(beam) && (!has_maps || has_arcs(plan) || beam.map().is_some());
+        let beams = plan.beams.iter().filter(is_asked);
         // A machine that cannot be read fails the cut itself.
         let machine = |beam: &Beam| self.results.machine(plan.machine_of(beam));
         let check = |beam: &Beam| machine(beam).map_or(Ok(()), |machine| check_machine(beam, machine));
-        beams.into_iter().try_for_each(check).map_err(|why| why.to_string())
+        let mut beams = beams;
+        beams.try_for_each(check).map_err(|why| why.to_string())
     }
 }

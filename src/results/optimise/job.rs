@@ -1,4 +1,4 @@
-//! The optimisation of a plan in one call, for the command line.
+//! The optimisation of a plan in one call: for the command line, and of plans with arcs.
 
 use super::super::graph::{Failure, Graph};
 use super::super::inputs::Settings;
@@ -41,6 +41,7 @@ pub struct OptimisedPlan {
 /// [`Failure`]: why there is no optimum.
 pub fn optimise_plan(
     job: &OptimiseJob<'_>,
+    graph: &Graph,
     control: &JobControl,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<OptimisedPlan, Failure> {
@@ -49,7 +50,6 @@ pub fn optimise_plan(
         return Err(Failure::Here(fault.to_string()));
     }
     let plan = &plan.uncut();
-    let graph = Graph::default();
     let densities = Densities::of(case, settings).ok_or_else(|| Failure::here("the case has no CT"))?;
     if !plan.beams.iter().any(analysis::is_computed) {
         return Err(Failure::Here(no_beams(plan)));
@@ -58,7 +58,7 @@ pub fn optimise_plan(
     let image = ready.patient().mass_density_g_cm3.grid();
     let grid_mm = job.rows_mm.unwrap_or(settings.grid_mm);
     let grid = dose_grid(image, ready.corners_mm(), grid_mm).map_err(Failure::here)?;
-    let asked = Asked::of((case, plan, goals), false, &grid, &graph, control)?;
+    let asked = Asked::of((case, plan, goals), false, &grid, graph, control)?;
     let inputs = Inputs {
         plan,
         patient: Arc::clone(ready.patient()),

@@ -5,10 +5,13 @@ use super::super::graph::{Failure, Graph};
 use super::super::inputs::Settings;
 use super::super::patient::Densities;
 use super::super::plan_dose::DoseOfPlan;
+use super::job::{OptimiseJob, optimise_plan};
 use super::live::LiveOptimiser;
+use super::query::OptimiseQuery;
 use analysis::{is_computed, no_beams};
-use case::{Case, Plan};
+use case::{Beam, Case, Plan};
 use engine::JobControl;
+use inverse::Progress;
 use sequence::{SequencedPlan, Technique, check_machines, sequence_plan_while};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,7 +27,7 @@ pub struct LeavesJob {
 /// Leaves of a plan.
 #[derive(Clone, Debug)]
 pub struct Leaves {
-    pub cut: SequencedPlan,
+    pub beams: Vec<Beam>,
     /// Whether they were refined on their true dose.
     pub are_refined: bool,
 }
@@ -56,12 +59,52 @@ pub fn cut_into_leaves(
     let live = live.lock().unwrap_or_else(PoisonError::into_inner);
     let refined = live.as_ref().and_then(|live| live.refined(&plan, &cut.plan, control)).transpose()?;
     control.check()?;
-    Ok(match refined {
-        Some(leaves) => {
-            Leaves { cut: SequencedPlan::of(&plan, leaves.plan).map_err(Failure::here)?, are_refined: true }
+    let are_refined = refined.is_some();
+    let cut = match refined {
+        Some(leaves) => SequencedPlan::of(&plan, leaves.plan).map_err(Failure::here)?,
+        None => cut,
+    };
+    Ok(Leaves { beams: cut.beams.into_iter().map(|cut| cut.beam).collect(), are_refined })
+}
+
+/// Leaves of a plan with arcs, from its goals to the refined leaves in one go: maps of arcs are those of their sectors, which no plan has.
+///
+/// # Errors
+/// [`Failure`]: why there are none, or cancelled.
+pub fn leaves_of_arcs(
+    query: &OptimiseQuery,
+    technique: Technique,
+    graph: &Graph,
+    control: &JobControl,
+) -> Result<Leaves, Failure> {
+    /// Parts of the time that columns take, and one look at true dose of the refinement.
+    const COLUMNS: f32 = 0.3;
+    const LOOK: f32 = 0.05;
+    let job = OptimiseJob {
+        case: &query.case,
+        plan: &query.plan,
+        goals: &query.goals,
+        settings: &query.settings,
+        rows_mm: query.rows_mm,
+        beamlet_mm: query.beamlet_mm,
+        technique: Some(technique),
+    };
+    let mut looks = 0.0;
+    let mut tell = |progress: Progress| match progress {
+        Progress::Columns { done, of } => {
+            control.report((COLUMNS * done as f32 / of.max(1) as f32).max(control.done()));
         }
-        None => Leaves { cut, are_refined: false },
-    })
+        Progress::Leaves { .. } => {
+            looks += 1.0;
+            control.report((COLUMNS + LOOK * looks).min(0.99));
+        }
+        Progress::Iteration { .. } | Progress::TrueDose { .. } => {}
+    };
+    let found = optimise_plan(&job, graph, control, &mut tell)?;
+    control.check()?;
+    let leaves = found.answer.leaves.ok_or_else(|| Failure::here("the arcs have no leaves"))?;
+    let beams = leaves.plan.beams.into_iter().filter(is_computed);
+    Ok(Leaves { beams: beams.collect(), are_refined: true })
 }
 
 /// Factor of the plan's normalisation on all monitor units.

@@ -7,7 +7,7 @@ mod live;
 mod query;
 
 pub use job::{OptimiseJob, OptimisedPlan, optimise_plan};
-pub use leaves::{Leaves, LeavesJob, cut_into_leaves};
+pub use leaves::{Leaves, LeavesJob, cut_into_leaves, leaves_of_arcs};
 pub use live::{LiveOptimiser, Optimum, OtherShares, Step};
 pub use query::OptimiseQuery;
 

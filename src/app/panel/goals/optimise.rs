@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Commands, GoalAction, OptimiseAction, gesture};
 use crate::state::State;
-use crate::state::leaves::TECHNIQUES;
+use crate::state::leaves::{TECHNIQUES, has_arcs};
 use crate::theme;
 use analysis::GoalRow;
 use case::Goal;
@@ -20,15 +20,17 @@ pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn buttons(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Commands) {
     if !state.optimise.is_running() {
-        let query = state.optimise_query();
+        let arcs = state.plan().is_some_and(|plan| has_arcs(plan));
+        let by_arcs = || Err("arcs have no maps of their own: Make deliverable optimises them".to_owned());
+        let query = if arcs { by_arcs() } else { state.optimise_query().map(drop) };
         let start = ui.add_enabled(query.is_ok(), Button::new(RichText::new("Optimise").small().strong()));
         let start = start.on_hover_text("Finds fluence maps of the beams whose dose meets the goals best");
         let why = query.err().map(|why| format!("Not yet: {why}")).unwrap_or_default();
         if start.on_disabled_hover_text(why).clicked() {
             commands.push(Command::Optimise(OptimiseAction::Start));
         }
-        if with_technique || state.plan().is_some_and(|plan| plan.has_maps()) {
-            deliver(ui, state, with_technique, commands);
+        if with_technique || arcs || state.plan().is_some_and(|plan| plan.has_maps()) {
+            deliver(ui, state, with_technique && !arcs, commands);
         }
         if let Some(before) = state.plan_before_maps() {
             let compare = ui.add(Button::new(RichText::new("Compare with before").small()));
@@ -59,7 +61,7 @@ fn deliver(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
     let mut push = |action| commands.push(Command::Optimise(action));
     if state.leaves.is_cutting() {
         let keep = ui.add(Button::new(RichText::new("Stop").small())).accessible_name("Stop cutting leaves");
-        if keep.on_hover_text("Ends the cut; the plan keeps its fluences (Esc)").clicked() {
+        if keep.on_hover_text("Ends it; the plan stays as it is (Esc)").clicked() {
             push(OptimiseAction::KeepMaps);
         }
         return;
@@ -67,9 +69,9 @@ fn deliver(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
     let why = state.can_make_deliverable().err().map(|why| format!("Not yet: {why}"));
     let make = Button::new(RichText::new("Make deliverable").small().strong());
     let make = ui.add_enabled(why.is_none(), make);
-    let hint = match state.plan().is_some_and(|plan| plan.has_maps()) {
+    let hint = match state.plan().is_some_and(|plan| plan.has_maps() && !has_arcs(plan)) {
         true => "Cuts the fluence maps into leaves that the machine can move",
-        false => "Optimises, and cuts the fluence maps into leaves that the machine can move",
+        false => "Optimises by the goals, and cuts what it found into leaves that the machine can move",
     };
     let make = make.on_hover_text(hint);
     if make.on_disabled_hover_text(why.unwrap_or_default()).clicked() {
