@@ -170,6 +170,11 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     }
     device.check()?;
     let [mut reference, mut evaluated] = [read_dose(&args.reference)?, read_dose(&args.evaluated)?];
+    if reference.name == evaluated.name {
+        // Exports name their doses alike: the folders tell them apart.
+        reference.name = args.reference.display().to_string();
+        evaluated.name = args.evaluated.display().to_string();
+    }
     doses::check_pair([&mut reference, &mut evaluated], args.any_patient)?;
     check_outs(&files, &reference.dose)?;
     let case = match &args.case {
