@@ -1,140 +1,205 @@
-//! Computed doses beside the unsaved work that they belong to. Each is named by a key of all that it was made from, and is taken
-//! only by that key and as whole as it was written.
+//! Computed doses beside a session, saved or not, that they belong to. Each is named by digests of all that it was computed from, and
+//! is taken only by those and as whole as it was written.
+
+mod record;
+#[cfg(test)]
+mod tests;
 
 use super::replace_file;
-use case::{Dose, DoseStatus, Receipt};
-use geometry::{Grid, Volume};
-use glam::DVec3;
-use input::{KEPT_DOSES_BYTES, content_digest_of, open};
+use case::Dose;
+use input::{KEPT_DOSES_BYTES, content_digest_of};
+use rayon::prelude::*;
+use record::{MAGIC, Records, record_of};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Ending of the folder beside a session, and of each dose in it.
+/// Ending of the folder beside unsaved work.
 pub(super) const FOLDER: &str = "doses";
+/// Ending of each dose in it.
 const FILE: &str = "dose";
+/// Added to the name of a session: its doses are `NAME.json.doses`.
+const ADDED: &str = ".doses";
 
-/// The doses of recovered work.
-#[derive(Clone, Debug)]
-pub struct KeptDoses {
-    folder: PathBuf,
-}
-
-/// All of a dose but its values.
-#[derive(Debug, Serialize, Deserialize)]
+/// A beam of a case: the index of its plan, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Header {
-    key: String,
-    status: String,
-    label: String,
-    frame_of_reference_uid: String,
-    caveats: Vec<String>,
-    receipt: Option<Receipt>,
-    origin_mm: DVec3,
-    row: DVec3,
-    column: DVec3,
-    spacing_xy_mm: [f64; 2],
-    size_xy: [usize; 2],
-    planes_mm: Vec<f64>,
+pub struct BeamPlace {
+    pub plan: usize,
+    pub beam: u32,
 }
 
-impl Header {
-    fn of(key: &str, dose: &Dose) -> Self {
-        let grid = dose.gy.grid();
-        let ([row, column, _], [nx, ny, _]) = (grid.axes(), grid.size());
-        Self {
-            key: key.to_owned(),
-            status: dose.status.word().to_owned(),
-            label: dose.label.clone(),
-            frame_of_reference_uid: dose.frame_of_reference_uid.clone(),
-            caveats: dose.caveats.clone(),
-            receipt: dose.receipt.as_deref().cloned(),
-            origin_mm: grid.origin_mm(),
-            row,
-            column,
-            spacing_xy_mm: grid.spacing_xy_mm(),
-            size_xy: [nx, ny],
-            planes_mm: grid.planes_mm().to_vec(),
-        }
+/// Digests of all that a dose was computed from, which say the same in every run of the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputDigests {
+    /// The program itself: another build may compute otherwise.
+    pub program: String,
+    pub images: String,
+    /// Body, densities and HU table.
+    pub patient: String,
+    pub machine: String,
+    pub settings: String,
+    pub beam: String,
+}
+
+impl InputDigests {
+    fn all(&self) -> [&str; 6] {
+        let Self { program, images, patient, machine, settings, beam } = self;
+        [program, images, patient, machine, settings, beam]
     }
 
-    fn grid(&self) -> Option<Grid> {
-        let Self { origin_mm, row, column, spacing_xy_mm, size_xy, planes_mm, .. } = self;
-        Grid::new(*origin_mm, *row, *column, *spacing_xy_mm, *size_xy, planes_mm).ok()
+    /// A name that stands for all of them.
+    fn key(&self) -> String {
+        content_digest_of(&mut self.all().join("\n").as_bytes()).unwrap_or_default()
     }
+
+    /// What another dose of the beam is of, in words; `None` for the same.
+    pub fn difference(&self, other: &Self) -> Option<&'static str> {
+        const WORDS: [&str; 6] = [
+            "of another build of Beamsight",
+            "of other images",
+            "of another body, other densities or another HU table",
+            "of another machine file",
+            "of other settings of the computation",
+            "of an earlier plan",
+        ];
+        let differs = std::iter::zip(self.all(), other.all()).position(|(own, other)| own != other);
+        differs.map(|n| WORDS[n])
+    }
+}
+
+/// A dose to be kept. Without values it is taken from an earlier file that has it.
+#[derive(Clone, Debug)]
+pub struct DoseToKeep {
+    pub of: BeamPlace,
+    pub inputs: InputDigests,
+    pub dose: Option<Arc<Dose>>,
+}
+
+/// A dose that a file names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedDose {
+    pub of: BeamPlace,
+    pub inputs: InputDigests,
+    /// Whether it is as it was written.
+    pub is_whole: bool,
+}
+
+/// What lies beside a session.
+#[derive(Debug)]
+pub struct Survey {
+    pub doses: Vec<NamedDose>,
+    /// A file ends before its last dose, or has another content.
+    pub is_damaged: bool,
+}
+
+/// The doses of a session or of unsaved work.
+#[derive(Clone, Debug)]
+pub enum KeptDoses {
+    /// Of unsaved work, a file for each: they come one after the other.
+    Folder(PathBuf),
+    /// Of a session, all in one file, which is replaced as a whole.
+    File(PathBuf),
 }
 
 impl KeptDoses {
-    /// Doses beside a session file.
-    pub fn beside(session: &Path) -> Self {
-        Self { folder: session.with_extension(FOLDER) }
+    /// Doses beside unsaved work.
+    pub fn of_unsaved(work: &Path) -> Self {
+        Self::Folder(work.with_extension(FOLDER))
     }
 
-    /// The dose of a key; `None` where there is none, or it is damaged.
-    pub fn read(&self, key: &str) -> Option<Dose> {
-        let (file, length) = open(&self.folder.join(key).with_extension(FILE)).ok()?;
-        let mut bytes = Vec::new();
-        file.take(length.min(KEPT_DOSES_BYTES)).read_to_end(&mut bytes).ok()?;
-        let mut parts = bytes.splitn(3, |byte| *byte == b'\n');
-        let (digest, header, values) = (parts.next()?, parts.next()?, parts.next()?);
-        if content_digest_of(&mut &bytes[digest.len() + 1..]).ok()?.as_bytes() != digest {
-            return None;
-        }
-        let header: Header =
-            serde_json::from_slice(header).ok().filter(|header: &Header| header.key == key)?;
-        let grid = header.grid()?;
-        let values: Vec<f32> =
-            values.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four)).collect();
-        if values.len() != grid.len() {
-            return None;
-        }
-        Some(Dose {
-            gy: Arc::new(Volume::new(Arc::new(grid), values)),
-            status: DoseStatus::from_word(&header.status)?,
-            label: header.label,
-            frame_of_reference_uid: header.frame_of_reference_uid,
-            receipt: header.receipt.map(Arc::new),
-            caveats: header.caveats,
-        })
+    /// Doses beside a saved session.
+    pub fn of_session(session: &Path) -> Self {
+        let mut name = session.as_os_str().to_owned();
+        name.push(ADDED);
+        Self::File(name.into())
     }
 
-    /// Writes a dose that is not there yet, in a folder of the user's own; whether it is there then. One whose grid a file does not
-    /// give back to the bit is not kept.
+    /// The folder or the file.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Folder(path) | Self::File(path) => path,
+        }
+    }
+
+    /// The dose computed from these inputs; `None` where there is none, or it is damaged.
+    pub fn read(&self, inputs: &InputDigests) -> Option<Dose> {
+        let path = match self {
+            Self::Folder(folder) => &dose_file(folder, inputs),
+            Self::File(path) => path,
+        };
+        let mut records = Records::open(path).ok()?;
+        while let Some(record) = records.next().ok()? {
+            if record.header.inputs == *inputs {
+                return records.dose(record).ok()?;
+            }
+            records.skip(&record).ok()?;
+        }
+        None
+    }
+
+    /// Looks at every dose.
+    pub fn survey(&self) -> Survey {
+        let files = match self {
+            Self::File(path) => vec![path.clone()],
+            Self::Folder(folder) => {
+                fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+            }
+        };
+        let mut survey = Survey { doses: Vec::new(), is_damaged: false };
+        for path in files {
+            match named_doses(&path, &mut survey.doses) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => survey.is_damaged = true,
+                _ => {}
+            }
+        }
+        survey
+    }
+}
+
+fn dose_file(folder: &Path, inputs: &InputDigests) -> PathBuf {
+    folder.join(inputs.key()).with_extension(FILE)
+}
+
+fn named_doses(path: &Path, into: &mut Vec<NamedDose>) -> io::Result<()> {
+    let mut records = Records::open(path)?;
+    while let Some(record) = records.next()? {
+        let is_whole = records.is_whole(&record)?;
+        into.push(NamedDose { of: record.header.of, inputs: record.header.inputs, is_whole });
+    }
+    Ok(())
+}
+
+/// Doses of unsaved work.
+impl KeptDoses {
+    /// Writes a dose that is not there yet, in a folder of the user's own. One whose grid a file does not give back to the bit is not
+    /// kept.
     ///
     /// # Errors
     /// Errors of the file system.
-    pub(super) fn write(&self, key: &str, dose: &Dose) -> io::Result<bool> {
-        let path = self.folder.join(key).with_extension(FILE);
-        if path.is_file() {
-            return Ok(true);
-        }
-        let header = Header::of(key, dose);
-        if header.grid().as_ref() != Some(&**dose.gy.grid()) {
-            return Ok(false);
-        }
-        let mut bytes = serde_json::to_vec(&header).map_err(io::Error::from)?;
-        bytes.push(b'\n');
-        bytes.extend(dose.gy.data().iter().flat_map(|gy| gy.to_le_bytes()));
-        let digest = content_digest_of(&mut &bytes[..])?;
-        match fs::create_dir(&self.folder) {
+    pub(super) fn write(&self, kept: &DoseToKeep) -> io::Result<()> {
+        let path = dose_file(self.path(), &kept.inputs);
+        let Some(dose) = kept.dose.as_ref().filter(|_| !path.is_file()) else { return Ok(()) };
+        let Some(record) = record_of(kept.of, &kept.inputs, dose)? else { return Ok(()) };
+        match fs::create_dir(self.path()) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        replace_file::<io::Error>(&path, |out| {
-            writeln!(out, "{digest}")?;
-            out.write_all(&bytes)
-        })?;
-        Ok(true)
+        replace_file(&path, |out| {
+            out.write_all(MAGIC)?;
+            out.write_all(&record)
+        })
     }
 
-    /// Removes all doses but those of these keys.
-    pub(super) fn keep_only(&self, is_kept: impl Fn(&str) -> bool) {
-        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+    /// Removes all doses but those of these inputs.
+    pub(super) fn keep_only(&self, wanted: &[DoseToKeep]) {
+        let wanted: Vec<PathBuf> = wanted.iter().map(|dose| dose_file(self.path(), &dose.inputs)).collect();
+        for entry in fs::read_dir(self.path()).into_iter().flatten().flatten() {
             let path = entry.path();
-            let key = path.file_stem().filter(|_| path.extension().is_some_and(|e| e == FILE));
-            if !key.and_then(|key| key.to_str()).is_some_and(&is_kept) {
+            if !wanted.contains(&path) {
                 let _ = fs::remove_file(path);
             }
         }
@@ -143,67 +208,134 @@ impl KeptDoses {
     /// Removes all of them.
     pub(super) fn remove(&self) {
         // Where that fails they go with the work that they lie beside.
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(self.path());
     }
 
-    /// Moves them beside another session.
-    pub(super) fn move_beside(&self, session: &Path) {
+    /// Moves them beside other unsaved work.
+    pub(super) fn move_beside(&self, work: &Path) {
         // Doses that do not move are computed again.
-        let _ = fs::rename(&self.folder, session.with_extension(FOLDER));
+        let _ = fs::rename(self.path(), work.with_extension(FOLDER));
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_dose_comes_back_whole_or_not_at_all() {
-        let session = std::env::temp_dir().join(format!("beamsight-kept-{}.json", std::process::id()));
-        let kept = KeptDoses::beside(&session);
-        kept.remove();
-        let planes = [0.1, 2.6, 5.300000000000001];
-        let (row, column) = (DVec3::NEG_X, DVec3::NEG_Y);
-        let grid = Grid::new(DVec3::new(0.1, -7.7, 1e-3), row, column, [2.5, 1.1], [3, 2], &planes).unwrap();
-        let values: Vec<f32> = (0..18).map(|n| (n as f32).sqrt() / 7.0).collect();
-        let receipt = Receipt {
-            digest: "d".to_owned(),
-            phases_ms: vec![("transport".to_owned(), 0.1 + 0.2)],
-            ..Receipt::default()
-        };
-        let dose = Dose {
-            gy: Arc::new(Volume::new(Arc::new(grid), values)),
-            status: DoseStatus::Partial,
-            label: "Beam 1\n".to_owned(),
-            frame_of_reference_uid: "1.2".to_owned(),
-            receipt: Some(Arc::new(receipt)),
-            caveats: vec!["wedge not modelled".to_owned()],
-        };
-        assert!(kept.write("10-ab", &dose).unwrap() && kept.write("11-cd", &dose).unwrap());
-        let back = kept.read("10-ab").unwrap();
-        assert_eq!((back.gy.grid(), back.gy.data()), (dose.gy.grid(), dose.gy.data()));
-        assert_eq!((back.status_text(), &back.label), (dose.status_text(), &dose.label));
-        assert_eq!(
-            (&back.receipt, &back.frame_of_reference_uid),
-            (&dose.receipt, &dose.frame_of_reference_uid)
-        );
-        assert!(kept.read("12-ef").is_none());
-
-        // A bit of the values, a byte less, another's name: none is taken.
-        let path = kept.folder.join("10-ab.dose");
-        let whole = fs::read(&path).unwrap();
-        let mut flipped = whole.clone();
-        flipped[whole.len() - 2] ^= 1;
-        let zeroed = [&whole[..whole.len() - 8], &[0; 8]].concat();
-        for damaged in [&flipped[..], &zeroed, &whole[..whole.len() - 1], &[]] {
-            fs::write(&path, damaged).unwrap();
-            assert!(kept.read("10-ab").is_none());
+/// Writes the doses of a session beside it, as many as [`KEPT_DOSES_BYTES`] take. Those that earlier sessions have beside them are copied
+/// as they are, others are packed. Returns the beams whose doses are there then; for none no file is written.
+///
+/// # Errors
+/// Errors of the file system; something else in the place of the file, which stays.
+pub(super) fn write_beside(
+    session: &Path,
+    doses: &[DoseToKeep],
+    earlier: &[PathBuf],
+) -> io::Result<Vec<BeamPlace>> {
+    let file = KeptDoses::of_session(session);
+    is_free_or_own(file.path())?;
+    let (mut there, mut left) = (Vec::new(), KEPT_DOSES_BYTES);
+    let written = replace_file(file.path(), |out| {
+        out.write_all(MAGIC)?;
+        for session in earlier {
+            copy_earlier(session, doses, &mut there, &mut left, out)?;
         }
-        fs::write(&path, fs::read(kept.folder.join("11-cd.dose")).unwrap()).unwrap();
-        assert!(kept.read("10-ab").is_none() && kept.read("11-cd").is_some());
-        kept.keep_only(|key| key == "11-cd");
-        assert!(!path.exists() && kept.read("11-cd").is_some());
-        kept.remove();
-        assert!(!kept.folder.exists());
+        pack_others(doses, &mut there, &mut left, out)?;
+        if there.is_empty() { Err(NotWritten::Nothing) } else { Ok(()) }
+    });
+    match written {
+        Ok(()) => {
+            let is_there = |kept: &&DoseToKeep| there.contains(&&kept.inputs);
+            Ok(doses.iter().filter(is_there).map(|kept| kept.of).collect())
+        }
+        Err(NotWritten::Nothing) => Ok(Vec::new()),
+        Err(NotWritten::Error(error)) => Err(error),
+    }
+}
+
+enum NotWritten {
+    Nothing,
+    Error(io::Error),
+}
+
+impl From<io::Error> for NotWritten {
+    fn from(error: io::Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Copies records that an earlier session has beside it and that are not there yet. One that cannot be read is passed over.
+fn copy_earlier<'a>(
+    session: &Path,
+    doses: &'a [DoseToKeep],
+    there: &mut Vec<&'a InputDigests>,
+    left: &mut u64,
+    out: &mut impl io::Write,
+) -> io::Result<()> {
+    let Ok(mut records) = Records::open(KeptDoses::of_session(session).path()) else { return Ok(()) };
+    while let Ok(Some(record)) = records.next() {
+        let kept = doses.iter().find(|kept| kept.inputs == record.header.inputs);
+        let kept = kept.filter(|kept| !there.contains(&&kept.inputs));
+        let bytes = record.header.unpacked_bytes().filter(|bytes| bytes <= left);
+        let (Some(kept), Some(bytes)) = (kept, bytes) else {
+            if records.skip(&record).is_err() {
+                break;
+            }
+            continue;
+        };
+        if let Ok(Some(whole)) = records.bytes(&record) {
+            out.write_all(&whole)?;
+            *left -= bytes;
+            there.push(&kept.inputs);
+        }
+    }
+    Ok(())
+}
+
+/// Writes records of doses that are not there yet.
+fn pack_others<'a>(
+    doses: &'a [DoseToKeep],
+    there: &mut Vec<&'a InputDigests>,
+    left: &mut u64,
+    out: &mut impl io::Write,
+) -> io::Result<()> {
+    let mut to_pack: Vec<(&DoseToKeep, &Dose)> = Vec::new();
+    for kept in doses {
+        let is_there =
+            there.contains(&&kept.inputs) || to_pack.iter().any(|(other, _)| other.inputs == kept.inputs);
+        let Some(dose) = kept.dose.as_ref().filter(|_| !is_there) else { continue };
+        let bytes = 4 * dose.gy.data().len() as u64;
+        if bytes <= *left {
+            *left -= bytes;
+            to_pack.push((kept, dose));
+        }
+    }
+    // No more records are in memory than are packed at once.
+    for some in to_pack.chunks(rayon::current_num_threads().max(1)) {
+        let record = |(kept, dose): &(&DoseToKeep, &Dose)| record_of(kept.of, &kept.inputs, dose);
+        let records: Vec<io::Result<Option<Vec<u8>>>> = some.par_iter().map(record).collect();
+        for ((kept, _), record) in some.iter().zip(records) {
+            if let Some(record) = record? {
+                out.write_all(&record)?;
+                there.push(&kept.inputs);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes the doses beside a session that has none any more.
+pub(super) fn remove_beside(session: &Path) {
+    let file = KeptDoses::of_session(session);
+    if Records::open(file.path()).is_ok() {
+        // Doses that stay are of use to a session of the same case alone.
+        let _ = fs::remove_file(file.path());
+    }
+}
+
+/// A file of the user's own is not replaced: nobody has asked about it.
+fn is_free_or_own(path: &Path) -> io::Result<()> {
+    match Records::open(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            let words = format!("'{}' is in their place: {error}; move it away", path.display());
+            Err(io::Error::new(error.kind(), words))
+        }
+        _ => Ok(()),
     }
 }

@@ -30,7 +30,7 @@ pub use chosen_machines::{ChosenMachines, ChosenMachinesError};
 pub use csv::csv_cell;
 pub use dose_volume::{DoseVolumeError, read_dose_volume, write_dose_volume};
 pub use goal_template::{GoalTemplate, Matched, TemplateError, TemplateGoal};
-pub use kept_doses::KeptDoses;
+pub use kept_doses::{BeamPlace, DoseToKeep, InputDigests, KeptDoses, NamedDose, Survey};
 pub use layout::{Layout, PeerSettings, ThemeChoice};
 pub use leftovers::{is_own_entry, remove_leftovers};
 pub use lock::Lock;

@@ -1,16 +1,15 @@
 //! Recovery of unsaved work: each window keeps a session file of its own with a lock, which the system
 //! releases with the process. A file whose lock is free is unsaved work of an ended process.
 
-use super::kept_doses::{self, KeptDoses};
+use super::kept_doses::{self, DoseToKeep, KeptDoses};
 use super::session::{self, Session, SessionError};
 use super::state_folder::private_folder;
-use case::Dose;
 use input::KEPT_DOSES_BYTES;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// One window's recovery file. Dropped without [`Self::end`], the file stays, as after a kill.
@@ -83,31 +82,31 @@ impl Keeper {
         if *ended { Ok(()) } else { session::write(&self.path(), session) }
     }
 
-    /// Keeps doses of the work beside it, by key: of `wanted` those that are given and not there yet are written, first come, as
-    /// long as all together fit into [`KEPT_DOSES_BYTES`]; those of other keys go. Without kept work there are none.
+    /// Keeps doses of the work beside it: those that have values and are not there yet are written, first come, as long as all
+    /// together fit into [`KEPT_DOSES_BYTES`]; those of other inputs go. Without kept work there are none.
     ///
     /// # Errors
     /// Errors of the file system.
-    pub fn keep_doses(&self, wanted: &[(String, Option<Arc<Dose>>)]) -> io::Result<()> {
-        let kept = KeptDoses::beside(&self.path());
-        kept.keep_only(|key| wanted.iter().any(|(wanted, _)| wanted == key));
+    pub fn keep_doses(&self, wanted: &[DoseToKeep]) -> io::Result<()> {
+        let kept = KeptDoses::of_unsaved(&self.path());
+        kept.keep_only(wanted);
         let mut bytes = 0;
-        for (key, dose) in wanted {
-            let Some(dose) = dose else { continue };
+        for wanted in wanted {
+            let Some(dose) = &wanted.dose else { continue };
             bytes += 4 * dose.gy.data().len() as u64;
             let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
             if *ended || bytes > KEPT_DOSES_BYTES || !self.path().is_file() {
                 break;
             }
-            kept.write(key, dose)?;
+            kept.write(wanted)?;
         }
         Ok(())
     }
 
     /// The doses beside work that was taken over, which become those of this window's work.
-    pub fn adopt_doses(&self, session: &Path) -> KeptDoses {
-        KeptDoses::beside(session).move_beside(&self.path());
-        KeptDoses::beside(&self.path())
+    pub fn adopt_doses(&self, work: &Path) -> KeptDoses {
+        KeptDoses::of_unsaved(work).move_beside(&self.path());
+        KeptDoses::of_unsaved(&self.path())
     }
 
     /// Removes the work and its doses: nothing is unsaved.
@@ -149,13 +148,13 @@ impl Keeper {
             if unfinished || rest == LOCK {
                 let _ = fs::remove_file(path);
             } else if rest.ends_with(kept_doses::FOLDER) && !path.with_extension(FILE).exists() {
-                KeptDoses::beside(&path).remove();
+                KeptDoses::of_unsaved(&path).remove();
             } else if rest.ends_with(FILE) {
                 let number = self.claimed.fetch_add(1, Ordering::Relaxed);
                 let own = self.folder.join(format!("{}.{number}.{FILE}", self.id));
                 // Two windows may reach this point: the first to move the file gets it.
                 if fs::rename(&path, &own).is_ok() {
-                    KeptDoses::beside(&path).move_beside(&own);
+                    KeptDoses::of_unsaved(&path).move_beside(&own);
                     left.push(Recoverable::of(own));
                 }
             }
@@ -177,7 +176,7 @@ impl Recoverable {
     /// # Errors
     /// Errors of the file system.
     pub fn remove(path: &Path) -> io::Result<()> {
-        KeptDoses::beside(path).remove();
+        KeptDoses::of_unsaved(path).remove();
         fs::remove_file(path)
     }
 }

@@ -1,7 +1,8 @@
 //! A session file (`.json`): the work on a case and the view state. Images are not copied: the file names
 //! their CASE.
 
-use super::replace_file;
+use super::kept_doses::{BeamPlace, DoseToKeep, remove_beside, write_beside};
+use super::{replace_file, together};
 use case::{
     Case, Goal, Plan, PlanFault, Remark, Structure, StructureFault, StructureSet, derived_uid,
     structures_fault,
@@ -68,6 +69,9 @@ pub struct Session {
     /// Clinical goals; left out while the usual ones of the target stand for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goals: Option<Vec<Goal>>,
+    /// Beams whose doses lie beside the file, so that missing ones are noticed. Nothing is taken on its word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doses: Vec<BeamPlace>,
     /// View state: the window's own record, stored unchanged.
     #[serde(default, deserialize_with = "small_value")]
     pub view: serde_json::Value,
@@ -127,6 +131,7 @@ impl Session {
             structures: now.iter().filter(|s| !unchanged(s)).cloned().collect(),
             removed_structures: loaded.structures.iter().filter(|s| gone(s)).map(|s| s.number).collect(),
             goals: case.goals.as_ref().map(|goals| goals.to_vec()),
+            doses: Vec::new(),
             view,
         };
         if new.restored(loaded) != *now {
@@ -213,12 +218,40 @@ pub fn read(path: &Path) -> Result<Session, SessionError> {
 /// # Errors
 /// [`SessionError::Write`].
 pub fn write(path: &Path, session: &Session) -> Result<(), SessionError> {
+    replace(path, session).map_err(|source| SessionError::Write { path: path.to_owned(), source })
+}
+
+fn replace(path: &Path, session: &Session) -> io::Result<()> {
     replace_file(path, |out| {
         // Without indentation: contours are nearly all of it, and that would be most of them.
         serde_json::to_writer(&mut *out, session).map_err(io::Error::from)?;
         out.write_all(b"\n")
     })
-    .map_err(|source| SessionError::Write { path: path.to_owned(), source })
+}
+
+/// Writes a session file with computed doses beside it, both or neither; those that `earlier` sessions have beside them are copied.
+/// Where the doses cannot be written the session is, without any: returns why.
+///
+/// # Errors
+/// [`SessionError::Write`].
+pub fn write_with_doses(
+    path: &Path,
+    mut session: Session,
+    doses: &[DoseToKeep],
+    earlier: &[PathBuf],
+) -> Result<Option<io::Error>, SessionError> {
+    let written = together(|| {
+        session.doses = write_beside(path, doses, earlier)?;
+        replace(path, &session)
+    });
+    if written.is_err() {
+        session.doses.clear();
+        write(path, &session)?;
+    }
+    if session.doses.is_empty() {
+        remove_beside(path);
+    }
+    Ok(written.err())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use dicom::{self, Belonging, Catalogue, Choice, DicomError, Progress, WriteError
 use files::demo::{self, UnknownDemo};
 use files::mha::{self, MhaError, Quantity};
 use files::session::{self, SessionError};
-use files::{Temporary, cache_folder, is_private, make_private};
+use files::{BeamPlace, Temporary, cache_folder, is_private, make_private};
 use geometry::PatientPosition;
 use std::fmt;
 use std::io;
@@ -220,6 +220,8 @@ pub struct OpenedSession {
     pub folder: Option<(Catalogue, Choice)>,
     /// The structures of the case's own files.
     pub structures: Arc<StructureSet>,
+    /// Beams whose doses were kept with the session.
+    pub doses: Vec<BeamPlace>,
     /// The view state.
     pub view: serde_json::Value,
 }
@@ -254,7 +256,14 @@ pub fn open_session(
     let structures = Arc::clone(&case.structures);
     session.restore(&mut case);
     case.source = path.display().to_string();
-    Ok(OpenedSession { case, word: inner.absolute(), folder, structures, view: session.view })
+    Ok(OpenedSession {
+        case,
+        word: inner.absolute(),
+        folder,
+        structures,
+        doses: session.doses,
+        view: session.view,
+    })
 }
 
 /// A relative path of a session is relative to the session's folder.

@@ -8,6 +8,7 @@ use analysis::{Computation, contradiction, dose_of_beam};
 use case::{Beam, Dose, Plan};
 use engine::DeviceChoice;
 use engine::cccs::Quality;
+use physics::{Machine, MachineContents};
 use std::sync::Arc;
 use worker::Lane;
 
@@ -46,6 +47,15 @@ pub struct DoseOfBeam {
 pub struct BeamResult {
     pub dose: Arc<Dose>,
     pub max_gy: f64,
+    /// The state of the machine file that it is of; `None` where the file changed meanwhile, and for a preview.
+    pub machine: Option<MachineContents>,
+}
+
+impl BeamResult {
+    fn of(name: &str, dose: Dose, machine: Option<MachineContents>) -> Self {
+        let dose = Dose { label: name.to_owned(), ..dose };
+        Self { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose), machine }
+    }
 }
 
 impl DoseOfBeam {
@@ -122,16 +132,14 @@ impl Query for DoseOfBeam {
 
     fn answer(&self, inputs: &Access<'_>) -> Result<BeamResult, Failure> {
         let Self { name, inputs: own, densities, plan, on, changed_together } = self;
-        let ready = inputs.get(densities)?;
         let in_plan = plan.beams.iter().find(|b| b.number == own.beam.number);
         if let Some(why) = in_plan.and_then(|beam| contradiction(plan, beam, densities.ct())) {
             return Err(Failure::Here(format!("Not computed: {why}.")));
         }
-        let kept = inputs.kept_doses().filter(|_| inputs.grade() == Grade::Full);
-        if let Some(dose) = kept.and_then(|kept| kept.read(&self.key_of_content()?)) {
-            let dose = Dose { label: name.clone(), ..dose };
-            return Ok(BeamResult { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose) });
+        if let Some((dose, machine)) = inputs.doses_of_opened().and_then(|opened| opened.dose_of(self)) {
+            return Ok(BeamResult::of(name, dose, Some(machine)));
         }
+        let ready = inputs.get(densities)?;
         let how = own.settings.computation();
         let mut how = Computation { device: on.unwrap_or(how.device), ..how };
         if inputs.grade() == Grade::Preview {
@@ -140,11 +148,13 @@ impl Query for DoseOfBeam {
             how = Computation { quality: Quality::Preview, grid_mm, ..how };
         }
         let beam = Beam { name: name.clone(), ..own.beam.clone() };
+        let is_kept = inputs.grade() == Grade::Full;
+        let contents = || is_kept.then(|| Machine::contents(&own.machine));
+        let before = contents();
         let dose = dose_of_beam(&ready, &beam, &own.machine, how, inputs.control());
         inputs.control().check()?;
         let dose = dose.map_err(|e| Failure::Here(format!("Dose of {name}: {e}")))?;
-        let dose = Dose { label: name.clone(), ..dose };
-        Ok(BeamResult { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose) })
+        Ok(BeamResult::of(name, dose, before.filter(|before| contents().as_ref() == Some(before))))
     }
 }
 

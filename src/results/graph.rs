@@ -1,9 +1,9 @@
 //! The graph of results: a query holds all inputs of its result, and each answer is computed once, from the
 //! answers of other queries.
 
+use super::known_again::DosesOfOpened;
 use case::Receipt;
 use engine::{Cancelled, JobControl};
-use files::KeptDoses;
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -93,8 +93,8 @@ pub struct Graph {
     settled: Condvar,
     /// Counts the drops of previews: an answer begun before the last one has outdated inputs.
     drops: AtomicU64,
-    /// Doses that were kept with recovered work.
-    kept_doses: OnceLock<KeptDoses>,
+    /// Doses that were kept with the case.
+    doses_of_opened: OnceLock<Arc<DosesOfOpened>>,
 }
 
 impl Debug for Graph {
@@ -235,9 +235,9 @@ impl Graph {
         }
     }
 
-    /// Doses that were computed for the case before: asked for once, when the case is opened.
-    pub fn set_kept_doses(&self, doses: KeptDoses) {
-        self.kept_doses.get_or_init(|| doses);
+    /// Doses that were kept with the case: set once, when it is opened.
+    pub fn set_doses_of_opened(&self, doses: Arc<DosesOfOpened>) {
+        self.doses_of_opened.get_or_init(|| doses);
     }
 
     /// Removes answers without a use; those being computed stay.
@@ -380,8 +380,8 @@ impl Access<'_> {
         }
     }
 
-    pub fn kept_doses(&self) -> Option<&KeptDoses> {
-        self.graph.kept_doses.get()
+    pub fn doses_of_opened(&self) -> Option<&DosesOfOpened> {
+        self.graph.doses_of_opened.get().map(|doses| &**doses)
     }
 
     pub fn control(&self) -> &JobControl {

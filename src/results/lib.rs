@@ -39,6 +39,7 @@ pub use gamma::{
 pub use graph::{Access, Failure, Grade, Graph, Query};
 pub use imaging_job::{XRay, XRays};
 pub use inputs::{BeamInputs, PatientInputs, Settings, Shown, patient_grid};
+pub use known_again::DosesOfOpened;
 pub use machine::MachineOf;
 pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs};
 pub use node::{Node, Standing};

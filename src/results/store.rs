@@ -1,9 +1,9 @@
 //! The window's results, by kind and place, and their delivery.
 
 use super::graph::{Failure, Grade, Graph, Query};
+use super::known_again::DosesOfOpened;
 use super::node::Node;
 use case::Receipt;
-use files::KeptDoses;
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -121,9 +121,9 @@ impl Debug for Delivery {
 }
 
 impl Results {
-    /// Doses that were computed for the case before.
-    pub fn set_kept_doses(&self, doses: KeptDoses) {
-        self.graph.set_kept_doses(doses);
+    /// Doses that were kept with the case.
+    pub fn set_doses_of_opened(&self, doses: Arc<DosesOfOpened>) {
+        self.graph.set_doses_of_opened(doses);
     }
 
     /// Answers of this case, for jobs that are no query.

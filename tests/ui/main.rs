@@ -17,6 +17,7 @@ mod goals;
 mod harness;
 mod history;
 mod hu;
+mod kept_doses;
 mod keyboard;
 mod leaves;
 mod machine_fit;

@@ -49,6 +49,7 @@ fn window(
         folder: None,
         body: Some(BodyChoice::Everything),
         record: None,
+        doses: Vec::new(),
         session: None,
         recovers: None,
     });

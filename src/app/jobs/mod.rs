@@ -82,8 +82,10 @@ pub enum Answer {
     Exported(PathBuf, Box<Exported>),
     /// Nothing is written: the file already exists, and replacing it is not confirmed.
     IsThere(Target),
-    /// A session is written that holds this work, of the case with this number.
-    SessionSaved(PathBuf, Box<Work>, u64),
+    /// A session is written that holds this work, of the case with this number; and why it has no doses beside it.
+    SessionSaved(PathBuf, Box<Work>, u64, Option<String>),
+    /// Which beams of the case with this number are computed again though their doses were kept, in a sentence.
+    ComputedAgain(Option<String>, u64),
     Remembered(Box<Remembered>),
     /// Unsaved work of windows that have ended since the start.
     Recoverable(Vec<Recoverable>),

@@ -35,6 +35,7 @@ pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) ->
     let mut base = word.clone();
     let mut record = None;
     let mut series = Vec::new();
+    let mut doses = Vec::new();
     let (mut case, folder, structures) = match word {
         CaseWord::Dicom(path) if path.exists() => {
             let (catalogue, progress) = scan_first(path, &progress).map_err(|e| e.to_string())?;
@@ -51,7 +52,9 @@ pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) ->
         }
         CaseWord::Session(path) => {
             let opened = open_session(path, OpenOptions { choice, position: None }, &progress);
-            let OpenedSession { case, word, folder, structures, view } = opened.map_err(|e| e.to_string())?;
+            let opened = opened.map_err(|e| e.to_string())?;
+            let OpenedSession { case, word, folder, structures, view, .. } = opened;
+            doses = opened.doses;
             let folder = folder.map(|(catalogue, choice)| Folder::new(catalogue, choice));
             base = word;
             // An unreadable record is treated as missing.
@@ -89,6 +92,7 @@ pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) ->
         let position = case.ct.as_ref().map(|ct| ct.position).unwrap_or_default();
         let plan = plan_toml::read(path, position).map_err(|e| e.to_string())?;
         case.plans.insert(0, Arc::new(plan));
+        doses.iter_mut().for_each(|beam| beam.plan += 1);
     }
     let session = match word {
         CaseWord::Session(path) => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
@@ -102,6 +106,7 @@ pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) ->
         structures,
         body,
         record,
+        doses,
         session,
         recovers: None,
     })))

@@ -4,6 +4,7 @@ use super::record::Record;
 use analysis::{BodyChoice, Side};
 use case::{Case, PatientInfo, StructureSet};
 use dicom::{Catalogue, Choice, Entry, Tree};
+use files::BeamPlace;
 use open::{CaseWord, DoseFile};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -124,6 +125,8 @@ pub struct Opened {
     pub body: Option<BodyChoice>,
     /// The window's record in a session.
     pub record: Option<Record>,
+    /// Beams whose doses were kept with the session.
+    pub doses: Vec<BeamPlace>,
     /// The session file that was opened.
     pub session: Option<PathBuf>,
     /// The unsaved work of a window, if the case was opened from it.

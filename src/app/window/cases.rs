@@ -63,8 +63,18 @@ impl App {
 
     /// Loads a new case into the state.
     pub(crate) fn show_case(&mut self, opened: Opened) {
-        let Opened { mut case, word, series, folder, structures, mut record, body, mut session, recovers } =
-            opened;
+        let Opened {
+            mut case,
+            word,
+            series,
+            folder,
+            structures,
+            mut record,
+            body,
+            doses,
+            mut session,
+            recovers,
+        } = opened;
         if recovers.is_some() {
             // The autosave file of a closed window is no session of the user's.
             session = record.as_mut().and_then(Record::take_session_file);
@@ -80,6 +90,7 @@ impl App {
         let remembered =
             session.as_ref().map_or_else(|| word.in_utf8(), |path| path.to_str().map(str::to_owned));
         let state = &mut self.state;
+        let session_file = session.clone();
         state.origin = Some(Origin { word, session, number: self.cases, series, folder, structures });
         for remark in case.remarks.iter().filter(|r| r.severity == Severity::Warning) {
             state.notices.add(NoticeKind::Warning, remark.with_files());
@@ -96,9 +107,6 @@ impl App {
         state.results.reset(state.plan).into_iter().for_each(|slot| self.worker.cancel(slot));
         // Jobs of the previous case ran on while this one was read: their densities and images are volumes that are gone.
         self.worker.cache().empty();
-        if let Some(path) = &recovers {
-            state.results.nodes.set_kept_doses(self.memory.doses_of(path));
-        }
         // Structure numbers are meaningless in another case.
         state.results.settings.body = BodyChoice::default();
         state.hidden.clear();
@@ -161,6 +169,7 @@ impl App {
         if let Some(options) = self.start.register.take() {
             self.begin_registration(options);
         }
+        self.take_kept_doses(recovers.as_deref(), session_file.as_deref(), doses);
         self.state.saved = Some(Work::of(&self.state));
         match recovers {
             Some(path) => self.recovered(path),

@@ -110,8 +110,20 @@ impl App {
     }
 
     /// Records a written session as saved, unless another case is loaded by now.
-    pub(super) fn session_saved(&mut self, path: PathBuf, work: Work, of_case: u64) {
+    pub(super) fn session_saved(
+        &mut self,
+        path: PathBuf,
+        work: Work,
+        of_case: u64,
+        without_doses: Option<String>,
+    ) {
         self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
+        if let Some(why) = without_doses {
+            let text = format!(
+                "The session is saved without its doses, which are computed again when it is opened: {why}."
+            );
+            self.state.notices.add(NoticeKind::Warning, text);
+        }
         self.remember_case(path.to_str());
         let Some(origin) = self.state.origin.as_mut().filter(|o| o.number == of_case) else { return };
         origin.session = Some(path);

@@ -8,10 +8,8 @@ use crate::state::record::Record;
 use crate::state::slot::Slot;
 use crate::state::unsaved::Work;
 use ::open::CaseWord;
-use case::Dose;
 use files::{Keeper, KeptDoses, Recoverable, add_recent_case, recent_cases};
 use geometry::VolumeId;
-use results::{DoseOfBeam, Node, Standing};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,7 +66,7 @@ impl Memory {
     pub(super) fn doses_of(&self, recovered: &Path) -> KeptDoses {
         match &self.keeper {
             Some(keeper) => keeper.adopt_doses(recovered),
-            None => KeptDoses::beside(recovered),
+            None => KeptDoses::of_unsaved(recovered),
         }
     }
 }
@@ -135,14 +133,8 @@ impl App {
         if self.memory.kept.is_none() || self.worker.live_jobs() > 0 || !self.state.is_unsaved() {
             return;
         }
-        let nodes = self.state.results.nodes.each::<DoseOfBeam>();
-        let of_node = |(_, node): (_, &Node<DoseOfBeam>)| {
-            let is_full = node.standing() == Some(Standing::Current);
-            let dose = node.current().filter(|_| is_full).map(|result| Arc::clone(&result.dose));
-            Some((node.now()?.clone(), dose))
-        };
-        let all: Vec<(DoseOfBeam, Option<Arc<Dose>>)> = nodes.filter_map(of_node).collect();
-        let doses: Vec<VolumeId> = all.iter().filter_map(|(_, dose)| Some(dose.as_ref()?.gy.id())).collect();
+        let doses: Vec<VolumeId> =
+            self.state.results.full_doses().map(|(_, result)| result.dose.gy.id()).collect();
         if doses.is_empty() || doses == self.memory.doses {
             return;
         }
@@ -151,11 +143,9 @@ impl App {
             return;
         }
         (self.memory.doses, self.memory.doses_since) = (doses, Some(self.memory.now()));
+        let all = self.state.doses_to_keep();
         let task = Task::new("Keeping doses against a crash", move |_| {
-            let keyed =
-                |(query, dose): &(DoseOfBeam, _)| Some((query.key_of_content()?, Option::clone(dose)));
-            let all: Vec<(String, Option<Arc<Dose>>)> = all.iter().filter_map(keyed).collect();
-            if let Err(why) = keeper.keep_doses(&all) {
+            if let Err(why) = keeper.keep_doses(&all.digested()) {
                 // They can be computed again, and the work itself is kept.
                 tracing::warn!("computed doses are not kept against a crash: {why}");
             }

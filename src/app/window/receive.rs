@@ -130,7 +130,10 @@ impl App {
                 }
             }
             Answer::IsThere(target) => self.ask_to_replace(target),
-            Answer::SessionSaved(path, work, of_case) => self.session_saved(path, *work, of_case),
+            Answer::SessionSaved(path, work, of_case, without) => {
+                self.session_saved(path, *work, of_case, without);
+            }
+            Answer::ComputedAgain(said, of_case) => self.take_computed_again(said, of_case),
             Answer::Remembered(remembered) => self.take_remembered(*remembered),
             Answer::Recoverable(found) => self.take_recoverable(found),
             Answer::Recent(words) => self.state.recent = words,

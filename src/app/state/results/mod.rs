@@ -5,6 +5,7 @@
 
 mod compare;
 mod gamma;
+mod kept;
 mod maps;
 mod monte_carlo;
 mod needed;
@@ -15,6 +16,7 @@ mod room;
 mod standing;
 mod stated;
 
+pub use kept::DosesToKeep;
 pub use needed::{DISPLAYED, MAPS, of_side};
 pub use results::{
     Certainty, EndsAt, EngineChoice, GammaByStructure, GammaEstimate, Settings, Shown, Standing,
