@@ -4,6 +4,7 @@ use super::structure::is_same_name;
 use super::{
     Approval, ApprovalError, Beam, Case, Dose, Goal, Plan, PlanFault, Steps, Structure, StructureFault,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -97,6 +98,8 @@ pub enum EditError {
 #[derive(Debug, Default)]
 pub struct History {
     steps: Steps<Step>,
+    /// Plans as they were before the maps that the case was loaded with, by index there.
+    before_load: BTreeMap<usize, Arc<Plan>>,
 }
 
 /// A case, and the name of the edit that led to it.
@@ -108,7 +111,12 @@ struct Step {
 
 impl History {
     pub fn new(case: Case) -> Self {
-        Self { steps: Steps::at(Step { case, name: String::new() }) }
+        Self { steps: Steps::at(Step { case, name: String::new() }), before_load: BTreeMap::new() }
+    }
+
+    /// Plans as they were before the maps that the case was loaded with, by index there.
+    pub fn set_plans_before_load(&mut self, plans: BTreeMap<usize, Arc<Plan>>) {
+        self.before_load = plans;
     }
 
     pub fn case(&self) -> &Case {
@@ -143,7 +151,7 @@ impl History {
                 return Some(&plans[place]);
             }
         }
-        None
+        self.before_load.get(&place).filter(|before| !has_maps_of_now(before))
     }
 
     /// Number of steps that can be undone.

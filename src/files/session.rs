@@ -60,6 +60,9 @@ pub struct Session {
     /// Digests of the plans with a record of review, by their places: a plan that was changed in the file has no record.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     records: BTreeMap<usize, String>,
+    /// Plans as they were before the fluence maps that they have, by their places.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub plans_before_maps: BTreeMap<usize, Plan>,
     /// Structures that are missing or different in the case's own files.
     #[serde(default)]
     pub structures: Vec<Structure>,
@@ -128,6 +131,7 @@ impl Session {
             chosen: ChosenObjects::default(),
             plans: case.plans.iter().map(|p| (**p).clone()).collect(),
             records: records_of(case.plans.iter().map(|plan| &**plan)),
+            plans_before_maps: BTreeMap::new(),
             structures: now.iter().filter(|s| !unchanged(s)).cloned().collect(),
             removed_structures: loaded.structures.iter().filter(|s| gone(s)).map(|s| s.number).collect(),
             goals: case.goals.as_ref().map(|goals| goals.to_vec()),
@@ -204,7 +208,10 @@ pub fn read(path: &Path) -> Result<Session, SessionError> {
     }
     let mut session: Session = serde_json::from_str(&text).map_err(json)?;
     drop_false_records(&mut session);
-    if let Some(fault) = session.plans.iter().find_map(Plan::fault).map(Box::new) {
+    // Nobody has reviewed what is compared with.
+    session.plans_before_maps.values_mut().for_each(|plan| plan.approval = None);
+    let mut plans = session.plans.iter().chain(session.plans_before_maps.values());
+    if let Some(fault) = plans.find_map(Plan::fault).map(Box::new) {
         return Err(SessionError::Plan { path: path.to_owned(), fault });
     }
     match structures_fault(&session.structures).map(Box::new) {
@@ -325,6 +332,13 @@ mod tests {
         };
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(plan_of(&text), *case.plans[0]);
+        let mut session = read(&path).unwrap();
+        session.plans_before_maps = [(0, session.plans[0].clone())].into();
+        write(&path, &session).unwrap();
+        assert_eq!(
+            read(&path).unwrap().plans_before_maps[&0],
+            Plan { approval: None, ..session.plans[0].clone() }
+        );
         for (was, is) in [
             ("\"fractions\":", "\"fractions\":1"),
             ("\"mu\":", "\"mu\":1"),

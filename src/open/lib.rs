@@ -4,13 +4,14 @@ mod dose_file;
 
 pub use dose_file::{DoseFile, DoseFileError, NotOfCase, read_dose};
 
-use case::{Case, Ct, Remark, StructureSet, beyond_16_bits, derived_uid};
+use case::{Case, Ct, Plan, Remark, StructureSet, beyond_16_bits, derived_uid};
 use dicom::{self, Belonging, Catalogue, Choice, DicomError, Progress, WriteError};
 use files::demo::{self, UnknownDemo};
 use files::mha::{self, MhaError, Quantity};
 use files::session::{self, SessionError};
 use files::{BeamPlace, Temporary, cache_folder, is_private, make_private};
 use geometry::PatientPosition;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -220,6 +221,8 @@ pub struct OpenedSession {
     pub folder: Option<(Catalogue, Choice)>,
     /// The structures of the case's own files.
     pub structures: Arc<StructureSet>,
+    /// Plans as they were before the fluence maps that they have, by index.
+    pub plans_before_maps: BTreeMap<usize, Plan>,
     /// Beams whose doses were kept with the session.
     pub doses: Vec<BeamPlace>,
     /// The view state.
@@ -261,6 +264,7 @@ pub fn open_session(
         word: inner.absolute(),
         folder,
         structures,
+        plans_before_maps: session.plans_before_maps,
         doses: session.doses,
         view: session.view,
     })

@@ -1,16 +1,17 @@
 //! Beside an optimisation: the plan before it, objectives that no goal stands for, bounds of the fluence, maps in the report.
 
-use crate::harness::{fill_in, folder, said, until};
+use crate::harness::{fill_in, folder, said, until, window};
 use crate::optimise::{
     at_rest, edit, mean, no_button, optimised, plan, planned, show_goals, slide, status, steps, take,
 };
 use beamsight::analysis::Side;
-use beamsight::app::App;
 use beamsight::app::command::{Command, OptimiseAction};
 use beamsight::app::state::compare::Source;
 use beamsight::app::state::{Selection, ViewKind, Workspace};
+use beamsight::app::{App, Options};
 use beamsight::case::{DoseStatus, Edit, Plan, Structure};
 use beamsight::report::plan::PlanReport;
+use beamsight::sequence::Technique;
 use eframe::egui::vec2;
 use egui_kittest::kittest::Queryable as _;
 
@@ -52,6 +53,26 @@ fn one_click_compares_with_the_plan_before() {
     at_rest(&mut w);
     let state = &w.state().state;
     assert_eq!((state.case().plans.len(), plan(w.state())), (1, optimised));
+}
+
+#[test]
+fn a_session_keeps_the_plan_before_and_the_technique() {
+    let mut w = planned("optimise_session");
+    let forward = plan(w.state());
+    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    at_rest(&mut w);
+    w.state_mut().command(Command::Optimise(OptimiseAction::SetTechnique(Technique::StepAndShoot)));
+    let path = folder("optimise_session").join("kept.json");
+    let _ = std::fs::remove_file(&path);
+    w.state_mut().command(Command::SaveSession(path.clone()));
+    until(&mut w, "saved session", |app| app.state.notices.iter().any(|n| n.text.starts_with("Saved")));
+    let mut again = window(Options { case: Some(path.display().to_string()), ..Options::default() });
+    until(&mut again, "case", |app| app.state.is_loaded() && app.is_settled());
+    assert_eq!(again.state().state.leaves.technique, Technique::StepAndShoot);
+    assert_eq!(again.state().state.plan_before_maps(), Some(&forward));
+    again.state_mut().command(Command::Optimise(OptimiseAction::CompareBefore));
+    let before = again.state().state.case().plans[1].beams.clone();
+    assert_eq!((before, plan(again.state())), (forward.beams, plan(w.state())));
 }
 
 #[test]

@@ -49,6 +49,7 @@ fn window(
         folder: None,
         body: Some(BodyChoice::Everything),
         record: None,
+        plans_before_maps: Default::default(),
         doses: Vec::new(),
         session: None,
         recovers: None,

@@ -4,11 +4,12 @@ use crate::state::opening::{Folder, Opened, Opening, Origin, PatientQuestion, Se
 use crate::state::record::Record;
 use ::open::{CaseWord, OpenOptions, OpenedSession, chosen_objects, open_session, scan_first};
 use analysis::{BodyChoice, BodyWord, body_from_ct, body_of};
-use case::{Case, Ct, Remark, Structure, StructureSet};
+use case::{Case, Ct, Plan, Remark, Structure, StructureSet};
 use dicom::{self, Catalogue, DicomError};
 use engine::JobControl;
 use files::plan_toml;
 use files::session::Session;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Finds the body in a CT.
@@ -36,6 +37,7 @@ pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) ->
     let mut record = None;
     let mut series = Vec::new();
     let mut doses = Vec::new();
+    let mut plans_before_maps = BTreeMap::new();
     let (mut case, folder, structures) = match word {
         CaseWord::Dicom(path) if path.exists() => {
             let (catalogue, progress) = scan_first(path, &progress).map_err(|e| e.to_string())?;
@@ -55,6 +57,7 @@ pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) ->
             let opened = opened.map_err(|e| e.to_string())?;
             let OpenedSession { case, word, folder, structures, view, .. } = opened;
             doses = opened.doses;
+            plans_before_maps = opened.plans_before_maps;
             let folder = folder.map(|(catalogue, choice)| Folder::new(catalogue, choice));
             base = word;
             // An unreadable record is treated as missing.
@@ -93,6 +96,7 @@ pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) ->
         let plan = plan_toml::read(path, position).map_err(|e| e.to_string())?;
         case.plans.insert(0, Arc::new(plan));
         doses.iter_mut().for_each(|beam| beam.plan += 1);
+        plans_before_maps = plans_before_maps.into_iter().map(|(index, plan)| (index + 1, plan)).collect();
     }
     let session = match word {
         CaseWord::Session(path) => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
@@ -106,6 +110,10 @@ pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) ->
         structures,
         body,
         record,
+        plans_before_maps: plans_before_maps
+            .into_iter()
+            .map(|(index, plan)| (index, Arc::new(plan)))
+            .collect(),
         doses,
         session,
         recovers: None,
@@ -123,13 +131,18 @@ fn series_lines(catalogue: &Catalogue) -> Vec<SeriesLine> {
     catalogue.series.iter().enumerate().map(line).collect()
 }
 
-/// The case with its changes since opening, as a session.
-pub fn session_of(case: &Case, origin: &Origin, view: serde_json::Value) -> Result<Session, String> {
+/// The case with its changes since opening, as a session, and its plans as they were before their maps.
+pub fn session_of(
+    case: &Case,
+    before_maps: BTreeMap<usize, Plan>,
+    origin: &Origin,
+    view: serde_json::Value,
+) -> Result<Session, String> {
     let word = origin.word.in_utf8().ok_or_else(|| {
         format!("the name of '{}' is not UTF-8, and a session names its case: rename it", origin.word)
     })?;
     let chosen = origin.folder.as_ref().map(|f| chosen_objects(&f.catalogue, f.choice)).unwrap_or_default();
     let mut session = Session::new(case, &word, &origin.structures, view);
-    session.chosen = chosen;
+    (session.chosen, session.plans_before_maps) = (chosen, before_maps);
     Ok(session)
 }

@@ -65,6 +65,18 @@ pub fn has_arcs(plan: &Plan) -> bool {
 }
 
 impl Leaves {
+    /// The chosen technique, as it is listed.
+    pub fn technique_name(&self) -> &'static str {
+        TECHNIQUES.iter().find(|(of, _)| *of == self.technique).map_or("", |(_, name)| name)
+    }
+
+    /// Chooses a technique by its name; an unknown one changes nothing.
+    pub(crate) fn choose_technique(&mut self, name: Option<&str>) {
+        if let Some((technique, _)) = TECHNIQUES.iter().find(|(_, known)| Some(*known) == name) {
+            self.technique = *technique;
+        }
+    }
+
     pub fn is_cutting(&self) -> bool {
         self.cut.is_some()
     }

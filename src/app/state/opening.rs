@@ -2,10 +2,11 @@
 
 use super::record::Record;
 use analysis::{BodyChoice, Side};
-use case::{Case, PatientInfo, StructureSet};
+use case::{Case, PatientInfo, Plan, StructureSet};
 use dicom::{Catalogue, Choice, Entry, Tree};
 use files::BeamPlace;
 use open::{CaseWord, DoseFile};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -125,6 +126,8 @@ pub struct Opened {
     pub body: Option<BodyChoice>,
     /// The window's record in a session.
     pub record: Option<Record>,
+    /// Plans as they were before the fluence maps that they have, by index.
+    pub plans_before_maps: BTreeMap<usize, Arc<Plan>>,
     /// Beams whose doses were kept with the session.
     pub doses: Vec<BeamPlace>,
     /// The session file that was opened.

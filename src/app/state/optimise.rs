@@ -5,6 +5,7 @@ use super::results::DISPLAYED;
 use analysis::{Dvh, GoalRow, Unanswered, is_computed, scorecard};
 use case::{Beam, Case, DoseStatus, Plan, Structure, StructureKind};
 use results::{BEAMLET_MM, DvhOf, LiveOptimiser, OptimiseQuery, Optimum, OtherShares};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -178,6 +179,15 @@ impl State {
     pub fn plan_before_maps(&self) -> Option<&Plan> {
         let before = self.history.plan_before_maps(self.plan).filter(|_| !self.optimise.is_running());
         before.map(|plan| &**plan)
+    }
+
+    /// The plans of a case that is kept, by index, as they were before their maps; it may have maps that the history does not have yet.
+    pub(crate) fn plans_before_maps(&self, kept: &Case) -> BTreeMap<usize, Plan> {
+        let before = |(index, plan): (usize, &Arc<Plan>)| {
+            let own = self.case().plans.get(index).filter(|own| !Arc::ptr_eq(own, plan));
+            Some((index, Plan::clone(own.or_else(|| self.history.plan_before_maps(index))?)))
+        };
+        kept.plans.iter().enumerate().filter_map(before).collect()
     }
 
     /// The optimiser's dose, where the DVHs and goals show it in place of the dose of the case.

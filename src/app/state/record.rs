@@ -45,6 +45,8 @@ pub struct Record {
     /// Rulers, dose points and the profile, by number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     measures: Vec<(u32, Measured)>,
+    /// The name of the technique that leaves are cut by.
+    technique: Option<String>,
     /// The user deleted the body: none is made in its place.
     without_body: bool,
     /// For unsaved work: the session file last saved.
@@ -71,6 +73,7 @@ impl Record {
             compare: Some(state.compare.clone()),
             register: Some(RegisterRecord::of(&state.register)),
             measures: state.measures.items.clone(),
+            technique: Some(state.leaves.technique_name().to_owned()),
             without_body: body_of(&state.case().structures).is_none(),
             session_file: None,
         }
@@ -116,6 +119,7 @@ impl Record {
         if let Some(mm) = self.crosshair_mm.filter(|mm| mm.is_finite()) {
             state.crosshair_mm = mm;
         }
+        state.leaves.choose_technique(self.technique.as_deref());
         state.measures = Measures::restored(self.measures);
         state.hidden = self.hidden.into_iter().collect();
         for (number, shape) in self.shapes {

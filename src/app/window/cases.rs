@@ -71,6 +71,7 @@ impl App {
             structures,
             mut record,
             body,
+            plans_before_maps,
             doses,
             mut session,
             recovers,
@@ -142,6 +143,7 @@ impl App {
         if let Err(error) = state.history.apply(Edit::Load(Box::new(case)), None) {
             state.notices.add(NoticeKind::Error, error.to_string());
         }
+        state.history.set_plans_before_load(plans_before_maps);
         let register = record.as_mut().and_then(Record::take_register);
         if let Some(trouble) = record.and_then(|r| r.restore(state)) {
             state.notices.add(NoticeKind::Warning, trouble);

@@ -188,11 +188,12 @@ impl App {
         (self.memory.kept, self.memory.since) = (Some(now), Some(time));
         ctx.request_repaint_after(AT_LEAST);
         let case = self.state.case_with_published();
+        let before = self.state.plans_before_maps(&case);
         let record = Record::of_unsaved(&self.state);
         let taken_up = self.memory.taken_up.clone();
         let task = Task::new("Keeping unsaved work against a crash", move |_| {
             let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
-            keeper.write(&open::session_of(&case, &origin, view)?).map_err(|e| e.to_string())?;
+            keeper.write(&open::session_of(&case, before, &origin, view)?).map_err(|e| e.to_string())?;
             if let Some(path) = taken_up {
                 // If the removal fails, the work is offered once too often.
                 let _ = Recoverable::remove(&path);

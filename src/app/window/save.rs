@@ -135,10 +135,11 @@ impl App {
         let state = &self.state;
         let Some(origin) = state.origin.clone() else { return };
         let case = state.case().clone();
+        let before = state.plans_before_maps(&case);
         let (record, work, doses) = (Record::of(state), Work::of(state), state.doses_to_keep());
         self.submit_write(target, move |path| {
             let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
-            let session = open::session_of(&case, &origin, view)?;
+            let session = open::session_of(&case, before, &origin, view)?;
             // The file that is replaced comes first: it is of the case as it was saved last.
             let earlier: Vec<PathBuf> = [path.to_owned()].into_iter().chain(origin.session).collect();
             let written = session::write_with_doses(path, session, &doses.digested(), &earlier);

@@ -143,6 +143,41 @@ fn the_plan_before_its_maps_is_found_through_other_edits() {
     assert_eq!(h.plan_before_maps(7), None);
 }
 
+/// A session has the plan before beside the plan with maps: the history begins with it, wherever the plan is moved to.
+#[test]
+fn the_plan_before_its_maps_comes_back_with_the_case() {
+    let mapped = |value: f32| {
+        let map = crate::FluenceMap {
+            axis: crate::MlcAxis::X,
+            rows_mm: vec![0.0, 5.0],
+            first_mm: 0.0,
+            step_mm: 5.0,
+            columns: 1,
+            values: vec![value],
+        };
+        Plan { beams: vec![Beam { fluence: Some(map), ..beam(0.0) }], ..Plan::new("P", "generic-6mv") }
+    };
+    let other = Plan { beams: vec![beam(9.0)], ..Plan::new("Other", "generic-6mv") };
+    let plans = [other, mapped(0.5)].map(Arc::new).to_vec();
+    let mut h = History::default();
+    h.apply(Edit::Load(Box::new(Case { plans, ..Case::default() })), None).unwrap();
+    assert_eq!(h.plan_before_maps(1), None);
+    let before = Arc::new(Plan { beams: vec![beam(0.0)], ..Plan::new("P", "generic-6mv") });
+    h.set_plans_before_load([(1, Arc::clone(&before))].into());
+    assert_eq!(h.plan_before_maps(0), None);
+    assert_eq!(h.plan_before_maps(1), Some(&before));
+    h.apply(Edit::RemovePlan { plan: 0 }, None).unwrap();
+    assert_eq!(h.plan_before_maps(0), Some(&before));
+    h.apply(Edit::SetFluences { plan: 0, beams: mapped(0.7).beams }, None).unwrap();
+    assert_eq!(h.plan_before_maps(0).map(|plan| &plan.beams), Some(&mapped(0.5).beams));
+    // A plan that has the maps of now is none before.
+    h.set_plans_before_load([(1, Arc::new(mapped(0.5)))].into());
+    h.go_to(1);
+    assert_eq!(h.plan_before_maps(0), None);
+    h.apply(Edit::Load(Box::default()), None).unwrap();
+    assert_eq!(h.plan_before_maps(0), None);
+}
+
 #[test]
 fn a_wrong_edit_changes_nothing() {
     let mut h = History::default();

@@ -80,7 +80,7 @@ fn deliver(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
     if !with_technique {
         return;
     }
-    let now = TECHNIQUES.iter().find(|(of, _)| *of == state.leaves.technique).map_or("", |(_, name)| name);
+    let now = state.leaves.technique_name();
     let choice = ui.menu_button(RichText::new(format!("by {now}")).small(), |ui| {
         for (technique, name) in TECHNIQUES {
             if ui.selectable_label(technique == state.leaves.technique, name).clicked() {
