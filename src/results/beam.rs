@@ -4,8 +4,8 @@ use super::graph::{Access, Failure, Grade, Query};
 use super::inputs::{BeamInputs, Settings};
 use super::patient::Densities;
 use super::shared::Shared;
-use analysis::{Computation, contradiction, dose_of_beam};
-use case::{Beam, Dose, Plan};
+use analysis::{Computation, DEFAULT_GRID_MM, contradiction, dose_of_beam};
+use case::{Beam, Dose, DoseStatus, Plan};
 use engine::DeviceChoice;
 use engine::cccs::Quality;
 use physics::{Machine, MachineContents};
@@ -119,7 +119,19 @@ impl Query for DoseOfBeam {
     const LISTED: bool = true;
 
     fn name(&self) -> String {
-        format!("Dose of {}", self.name)
+        // Many a beam is named "Beam 1".
+        let is_named = self.name.get(..4).is_some_and(|first| first.eq_ignore_ascii_case("beam"));
+        format!("Dose of {}{}", if is_named { "" } else { "beam " }, self.name)
+    }
+
+    fn job_name(&self, grade: Grade) -> String {
+        let how = self.inputs.settings.computation();
+        let on_this_grid = if how.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
+        let status = match grade {
+            Grade::Preview => DoseStatus::Preview,
+            Grade::Full => how.quality.status().worst(on_this_grid),
+        };
+        format!("{}, {}", self.name(), status.word())
     }
 
     fn lane(&self, _: Grade) -> Lane {
@@ -153,7 +165,7 @@ impl Query for DoseOfBeam {
         let before = contents();
         let dose = dose_of_beam(&ready, &beam, &own.machine, how, inputs.control());
         inputs.control().check()?;
-        let dose = dose.map_err(|e| Failure::Here(format!("Dose of {name}: {e}")))?;
+        let dose = dose.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
         Ok(BeamResult::of(name, dose, before.filter(|before| contents().as_ref() == Some(before))))
     }
 }

@@ -51,7 +51,7 @@ impl Query for DvhOf {
     const RUNS_IN_PARALLEL: bool = true;
 
     fn name(&self) -> String {
-        "DVH".to_owned()
+        format!("DVH of {}", self.mask.structure_name())
     }
 
     fn lane(&self, grade: Grade) -> Lane {

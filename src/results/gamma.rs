@@ -96,7 +96,7 @@ impl Query for GammaOfPair {
     const NOTICED: bool = false;
 
     fn name(&self) -> String {
-        "Gamma".to_owned()
+        "Gamma of A and B".to_owned()
     }
 
     fn lane(&self, _: Grade) -> Lane {

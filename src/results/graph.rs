@@ -30,8 +30,16 @@ pub trait Query: Clone + PartialEq + Debug + Send + Sync + 'static {
     /// Whether it publishes partial answers.
     const REFINES: bool = false;
 
-    /// Its job, in words.
+    /// The result, in words.
     fn name(&self) -> String;
+
+    /// Its job of a grade, in words.
+    fn job_name(&self, grade: Grade) -> String {
+        match grade {
+            Grade::Preview => format!("{}, preview", self.name()),
+            Grade::Full => self.name(),
+        }
+    }
 
     /// The lane of its job.
     fn lane(&self, _grade: Grade) -> Lane {

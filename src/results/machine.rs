@@ -19,7 +19,7 @@ impl Query for MachineOf {
     const NOTICED: bool = false;
 
     fn name(&self) -> String {
-        format!("Machine {}", self.name)
+        format!("Reading machine {}", self.name)
     }
 
     fn answer(&self, _: &Access<'_>) -> Result<Arc<Machine>, Failure> {

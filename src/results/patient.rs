@@ -90,6 +90,10 @@ pub struct MaskOf {
 }
 
 impl MaskOf {
+    pub fn structure_name(&self) -> &str {
+        &self.structure.name
+    }
+
     /// `None` where there are no images, or the structure has no contours.
     pub fn of(case: &Case, structure: &Structure) -> Option<Self> {
         let (grid, images) = patient_grid(case)?;
@@ -132,7 +136,7 @@ impl Query for MaskOf {
     const NOTICED: bool = false;
 
     fn name(&self) -> String {
-        format!("Mask of {}", self.structure.name)
+        format!("Volume of {}", self.structure.name)
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Arc<Mask>, Failure> {

@@ -167,7 +167,7 @@ impl Query for DoseOfPlan {
     fn name(&self) -> String {
         match &self.made_of {
             MadeOf::File(dose) => dose.label.clone(),
-            MadeOf::Plan(beams) => format!("Dose of {}", beams.label),
+            MadeOf::Plan(beams) => format!("Sum of the beams of {}", beams.label),
         }
     }
 

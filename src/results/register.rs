@@ -84,7 +84,7 @@ impl Query for MetricOf {
     const NOTICED: bool = false;
 
     fn name(&self) -> String {
-        "Metric".to_owned()
+        "Similarity metric of the X-rays".to_owned()
     }
 
     /// Without a card it has the other thread to itself.

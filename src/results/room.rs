@@ -25,7 +25,7 @@ impl Query for SurfaceOf {
     const NOTICED: bool = false;
 
     fn name(&self) -> String {
-        "Surface of a structure".to_owned()
+        format!("Surface of {}", self.0.structure_name())
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Arc<Mesh>, Failure> {

@@ -133,7 +133,7 @@ impl Query for RunOfPlan {
     const REFINES: bool = true;
 
     fn name(&self) -> String {
-        format!("Monte Carlo of {}", self.plan.name)
+        format!("Monte Carlo of plan {}", self.plan.name)
     }
 
     fn lane(&self, _: Grade) -> Lane {

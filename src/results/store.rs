@@ -53,6 +53,7 @@ trait AnyNode: Any + Debug + Send {
     fn outdate(&mut self);
     fn forget_failure(&mut self);
     fn cancel(&mut self, graph: &Graph);
+    fn is_cancelled(&self) -> bool;
     fn take_superseded(&mut self) -> bool;
     fn evict_unused(&self, results: &Results, are_under_way: bool);
     fn begin_next_state(&mut self, moving: bool);
@@ -81,6 +82,10 @@ impl<Q: Query> AnyNode for Node<Q> {
             graph.cancel_by_user(query);
         }
         Self::cancel(self);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        Self::is_cancelled(self)
     }
 
     fn take_superseded(&mut self) -> bool {
@@ -204,7 +209,7 @@ impl Results {
     ) -> Option<(JobTarget, Task<T>)> {
         let query = self.entry::<Q>(at).request(grade)?;
         let (graph, place) = (Arc::clone(&self.graph), JobTarget::of::<Q>(at, grade));
-        let (name, lane) = (query.name(), query.lane(grade));
+        let (name, lane) = (query.job_name(grade), query.lane(grade));
         let work = move |control: &engine::JobControl, partial: &mut dyn FnMut(T)| {
             let delivery = |answer: Result<(Q::Answer, Grade), Failure>, is_partial| {
                 let query = query.clone();
@@ -272,6 +277,11 @@ impl Results {
             node.cancel(&self.graph);
             self.outdate();
         }
+    }
+
+    /// Whether the user has cancelled a result of the current case.
+    pub fn has_cancelled(&self) -> bool {
+        self.nodes.values().any(|node| node.is_cancelled())
     }
 
     /// Outdates previews: one of their inputs has improved or was removed.

@@ -31,7 +31,7 @@ pub struct Report<S, T> {
 pub enum JobEvent<T> {
     /// The job left the queue.
     Started,
-    /// Share done, 0 to 1; never falls during a job.
+    /// Share done, 0 to 1; falls only to 0, where the job was preempted and begins anew.
     Progress(f32),
     /// One of several improving answers; the full one follows.
     Partial(T),

@@ -227,7 +227,7 @@ fn key_slices_say_that_gaps_are_filled_and_interpolation_is_a_success() {
     press(&mut w, "Interpolate");
     until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("interpolated")));
     let kinds: Vec<NoticeKind> = w.state().state.notices.iter().map(|n| n.kind).collect();
-    assert_eq!(kinds, [NoticeKind::Info], "{}", said(&w));
+    assert_eq!(kinds, [NoticeKind::Success], "{}", said(&w));
     assert!(
         w.query_by_label(&format!("{} slices drawn, none left out between them", planes.len())).is_some()
     );

@@ -25,6 +25,7 @@ mod measure;
 mod monte_carlo;
 mod network;
 mod normalisation;
+mod notices;
 mod open;
 mod optimise;
 mod optimise_guide;

@@ -108,10 +108,10 @@ fn a_run_can_be_stopped_and_kept_and_is_not_final_then() {
     // A cancelled run loses its dose, and the earlier preview is back. The first run's dose stays displayed
     // until the second's first dose: only the job shows that it runs.
     until(&mut w, "the second run", is_running);
-    w.get_by_label("Cancel Monte Carlo of Test").click();
+    w.get_by_label("Cancel Monte Carlo of plan Test").click();
     until(&mut w, "preview", |app| app.is_settled());
     assert_eq!((percent(w.state()), status(w.state())), (None, Some(DoseStatus::Preview)));
-    let said = "cancelled: 'Compute again' of the plan finishes it";
+    let said = "Go on with what was cancelled";
     assert!(w.query_by_label(said).is_some(), "why it stays a preview");
     w.state_mut().command(Command::Engine { plan: 0, choice: EngineChoice::default() });
     until(&mut w, "collapsed cone", is_final);

@@ -52,7 +52,8 @@ fn shown(w: &Window) -> Option<(String, f32, Vec<f32>)> {
 
 /// Jobs finished that computed the dose of a beam.
 fn beam_jobs(w: &Window) -> usize {
-    let beams: Vec<String> = plan(w).beams.iter().map(|b| format!("Dose of {}", b.name)).collect();
+    let beams: Vec<String> =
+        plan(w).beams.iter().map(|b| format!("Dose of beam {}, final", b.name)).collect();
     w.state().state.jobs.finished.iter().filter(|job| beams.iter().any(|name| **name == *job.name)).count()
 }
 

@@ -178,6 +178,7 @@ pub enum Command {
     },
     Cancel(Slot),
     Dismiss(u64),
+    DismissAll,
     /// Shows a notice to the user.
     Notice(NoticeKind, String),
     About(bool),

@@ -120,8 +120,11 @@ impl Requests<'_> {
         if work.is_quick() {
             return self.take_apertures(work.done());
         }
-        let name =
-            format!("{} {}", if work.shields { "Shielding" } else { "Fitting to" }, work.structure.name);
+        let name = format!(
+            "{} {}",
+            if work.shields { "Shielding" } else { "Fitting fields to" },
+            work.structure.name
+        );
         let task = Task::new(name, move |_| Ok::<_, String>(Answer::Apertures(Box::new(work.done()))));
         self.worker.submit(Slot::Apertures, task);
     }

@@ -71,7 +71,7 @@ impl Requests<'_> {
             }
         };
         for (name, (_, made)) in names.iter().zip(&made) {
-            let done = made.done.iter().map(|text| (NoticeKind::Info, text));
+            let done = made.done.iter().map(|text| (NoticeKind::Success, text));
             for (kind, text) in done.chain(made.remarks.iter().map(|text| (NoticeKind::Warning, text))) {
                 state.notices.add(kind, format!("{name}: {text}."));
             }
@@ -84,7 +84,7 @@ impl Requests<'_> {
 
     /// Reads a template of structures and adds those that the case has not.
     pub fn open_structures(&mut self, path: PathBuf) {
-        let task = Task::new("Reading structures", move |_| {
+        let task = Task::new("Reading a template of structures", move |_| {
             let read = StructureTemplate::read(&path);
             read.map(|t| Answer::Structures(Box::new(t))).map_err(|e| e.to_string())
         });
@@ -108,7 +108,7 @@ impl State {
         if !missing.is_empty() {
             self.edit(Edit::AddStructures("structures of a template", missing), None);
         }
-        self.notices.add(NoticeKind::Info, text);
+        self.notices.add(NoticeKind::Success, text);
     }
 }
 

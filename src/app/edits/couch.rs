@@ -13,7 +13,7 @@ impl Requests<'_> {
     pub fn couch_from_ct(&mut self, density: DensityOverride) {
         let Some(ct) = self.state.case().ct.clone() else { return };
         let (set, body) = (self.state.case().structures.clone(), self.state.results.settings.body);
-        let task = Task::new("Couch from CT", move |control| {
+        let task = Task::new("Finding the couch in the CT", move |control| {
             let found = couch_from_ct(&ct, &set, body, control);
             let (contours, cm3) = found.map_err(|e| format!("Couch from CT: {e}"))?;
             Ok::<_, String>(Answer::Couch(contours, cm3, density))

@@ -2,6 +2,7 @@
 
 use crate::jobs::{Answer, Requests, open};
 use crate::state::compare::Source;
+use crate::state::files::file_name;
 use crate::state::opening::StrangeDose;
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, Selection};
@@ -29,7 +30,7 @@ impl Requests<'_> {
 
     /// Reads a dose from a file into the case, for a side of the comparison if one is named.
     pub fn open_dose(&mut self, path: PathBuf, side: Option<Side>) {
-        let task = Task::new(format!("Opening dose {}", path.display()), move |_| {
+        let task = Task::new(format!("Opening dose {}", file_name(&path)), move |_| {
             read_dose(&path).map(|file| Answer::DoseRead(Box::new(file), side))
         });
         self.submit_dose(task);
@@ -41,7 +42,7 @@ impl Requests<'_> {
         // A dose with weight 0 may be missing: the other dose replaces it.
         let (Some(a), Some(b)) = (a.clone().or_else(|| b.clone()), b.or(a)) else { return };
         let label = made_label(self.state.case(), [&a.label, &b.label], weights);
-        let task = Task::new(label.clone(), move |_| {
+        let task = Task::new(format!("Making the dose {label}"), move |_| {
             let made = combined(&label, &a, &b, weights);
             made.map(|dose| Answer::NewDose(Arc::new(dose)))
         });
@@ -98,7 +99,7 @@ impl Requests<'_> {
     pub fn add_body(&mut self) {
         let Some(ct) = self.state.case().ct.clone() else { return };
         let set = self.state.case().structures.clone();
-        let task = Task::new("Body from CT", move |control| {
+        let task = Task::new("Finding the body in the CT", move |control| {
             let (structure, remark) = open::body(&ct, &set, control)?;
             Ok::<_, String>(Answer::Body(structure, remark))
         });

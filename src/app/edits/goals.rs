@@ -84,7 +84,7 @@ impl State {
             }
         }
         let mut text = format!("{}: {} goals added.", template.name, goals.len() - before);
-        let kind = if matched.unmatched.is_empty() { NoticeKind::Info } else { NoticeKind::Warning };
+        let kind = if matched.unmatched.is_empty() { NoticeKind::Success } else { NoticeKind::Warning };
         if !matched.unmatched.is_empty() {
             text += &format!(
                 " The case has no structure for {}: choose one in the goal, or remove it.",
@@ -146,7 +146,7 @@ impl State {
 impl Requests<'_> {
     /// Reads a template of goals and adds its goals.
     pub fn open_goals(&mut self, path: PathBuf) {
-        let task = Task::new("Reading goals", move |_| {
+        let task = Task::new("Reading a template of goals", move |_| {
             GoalTemplate::read(&path).map(|t| Answer::Goals(Box::new(t))).map_err(|e| e.to_string())
         });
         self.worker.submit(Slot::Goals, task);

@@ -3,6 +3,7 @@
 use crate::jobs::{LeavesAnswer, Requests};
 use crate::state::NoticeKind;
 use crate::state::leaves::has_arcs;
+use crate::state::slot::Slot;
 use case::{Beam, Edit, Plan};
 
 impl Requests<'_> {
@@ -19,6 +20,16 @@ impl Requests<'_> {
                 self.state.notices.add(NoticeKind::Error, format!("Not made deliverable: {why}."));
             }
         }
+    }
+
+    /// Ends a cut for the user, or leaves that were to follow.
+    pub(super) fn stop_cut(&mut self) {
+        if let Some(cut) = &self.state.leaves.cut {
+            let how = Slot::Leaves.after_cancel().unwrap_or_default();
+            let text = format!("Cancelled: leaves of {}. {how}", cut.plan.1.name);
+            self.state.notices.add(NoticeKind::Info, text);
+        }
+        self.drop_leaves();
     }
 
     /// Gives a plan its leaves as one step of the history, unless it has changed meanwhile.

@@ -76,7 +76,7 @@ impl Requests<'_> {
                 if let Some(answer) = answer {
                     answer.saved = Some(path);
                 }
-                self.state.notices.add(NoticeKind::Info, text);
+                self.state.notices.add(NoticeKind::Success, text);
                 self.state.look_at_machines_again();
             }
         }

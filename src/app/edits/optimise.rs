@@ -23,14 +23,26 @@ impl Requests<'_> {
             OptimiseAction::TakeBack => _ = self.take_back_run(),
             OptimiseAction::CompareBefore => self.state.compare_with_before(),
             OptimiseAction::MakeDeliverable => self.make_deliverable(),
-            OptimiseAction::KeepMaps => _ = self.drop_leaves(),
+            OptimiseAction::KeepMaps => self.stop_cut(),
             OptimiseAction::ShowStages(shows) => self.state.leaves.shows_stages = shows,
             OptimiseAction::SetTechnique(technique) => self.state.leaves.technique = technique,
         }
     }
 
-    /// Ends the run; the plan gets the maps found so far.
+    /// Ends the run for the user; the plan gets the maps found so far.
     pub fn stop_run(&mut self) {
+        let optimise = &self.state.optimise;
+        let Some(run) = &optimise.run else { return };
+        let has_maps = optimise.latest.as_ref().is_some_and(|(of, _)| *of == run.number);
+        let has = if has_maps { "has the fluences found so far" } else { "is as it was" };
+        let plan = &run.plan.1;
+        let text = format!("Cancelled: optimising {plan}. The plan {has}. Press 'Optimise' to go on.");
+        self.state.notices.add(NoticeKind::Info, text);
+        self.halt_run();
+    }
+
+    /// Ends the run with the maps found so far.
+    pub fn halt_run(&mut self) {
         self.worker.cancel(Slot::Optimise);
         self.end_run(true);
     }

@@ -181,7 +181,7 @@ impl Requests<'_> {
         let shown = |label: &str| register.images().iter().any(|i| i.radiograph.label == label);
         notices.retain(|about| match about {
             About::Xray(label) => shown(label),
-            About::Other | About::XrayRefused => true,
+            _ => true,
         });
     }
 

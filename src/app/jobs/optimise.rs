@@ -59,7 +59,7 @@ impl Requests<'_> {
             Ok(query) => query,
             Err(why) => {
                 self.state.notices.add(NoticeKind::Error, format!("The optimisation ended: {why}."));
-                self.stop_run();
+                self.halt_run();
                 return;
             }
         };

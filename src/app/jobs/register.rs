@@ -3,6 +3,7 @@
 use super::{Answer, OpenedImage, Requests};
 use crate::state::register::{GeometryDraft, Image, Proposal, Search, Trace};
 use crate::state::slot::Slot;
+use crate::state::{NoticeKind, State};
 use case::Pose;
 use registration::{self, Found, Request, Step};
 use std::sync::Arc;
@@ -84,7 +85,15 @@ impl Requests<'_> {
 
     /// The search was cancelled: the best so far waits for an answer.
     pub fn cancelled_search(&mut self) {
-        let register = &mut self.state.register;
+        let State { register, notices, .. } = &mut *self.state;
+        if !matches!(register.search, Search::Running(_)) {
+            return;
+        }
+        let how = match register.best() {
+            Some(_) => "The best pose so far waits for 'Accept' or 'Reject'; 'Find pose' begins anew.",
+            None => "There is no pose yet. Press 'Find pose' to go on.",
+        };
+        notices.add(NoticeKind::Info, format!("Cancelled: finding the pose. {how}"));
         register.search = match register.best() {
             Some(step) => Search::Ended(Box::new(Proposal { pose: step.pose, found: None })),
             None => Search::Idle,

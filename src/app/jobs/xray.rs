@@ -1,6 +1,7 @@
 //! X-rays from files, read on the worker's thread; if a file lacks its geometry, the user is asked for it.
 
 use super::{Answer, RegisterAnswer, Requests, made_up};
+use crate::state::files::file_name;
 use crate::state::register::{GeometryDraft, Image, Region};
 use crate::state::slot::Slot;
 use crate::state::{About, NoticeKind};
@@ -48,8 +49,7 @@ impl Requests<'_> {
             self.state.notices.add_about(About::XrayRefused, NoticeKind::Warning, text);
             return;
         }
-        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let task = Task::new(format!("Opening {name}"), move |_| {
+        let task = Task::new(format!("Opening X-ray {}", file_name(&path)), move |_| {
             let answer = match read(&path, &given)? {
                 Read::Whole(radiograph, remarks) => {
                     let image = Image::new(*radiograph).map_err(|e| e.to_string())?;

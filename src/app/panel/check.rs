@@ -177,9 +177,7 @@ fn buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if ui.button("Cancel").accessible_name("Cancel the check").clicked() {
             commands.push(Command::Cancel(Slot::SecondCheck));
         }
-        let done =
-            state.jobs.live.iter().find(|job| job.slot == Slot::SecondCheck).map_or(0.0, |job| job.done);
-        ui.add(egui::ProgressBar::new(done).desired_width(180.0));
+        super::progress(ui, state.jobs.done_of(Slot::SecondCheck), egui::vec2(180.0, 20.0), "");
         let words = phase.words();
         ui.weak(if words.is_empty() { "waiting" } else { &words });
         return;

@@ -1,5 +1,6 @@
 //! Jobs: the running ones with their progress, the finished ones with their receipts.
 
+use super::progress;
 use crate::command::{Command, Commands};
 use crate::state::{JobEnd, LiveJob, State};
 use crate::theme;
@@ -87,12 +88,8 @@ fn is_listed(job: &LiveJob) -> bool {
 
 fn live_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
     let bar = |ui: &mut Ui| {
-        let bar = egui::ProgressBar::new(job.done)
-            .desired_width(ui.available_width().max(40.0))
-            .desired_height(18.0)
-            .corner_radius(3)
-            .text(egui::RichText::new(&*job.name).small());
-        ui.add(bar);
+        let size = egui::vec2(ui.available_width().max(40.0), 18.0);
+        progress(ui, job.done, size, &job.name).on_hover_text(&*job.name);
     };
     let is_run = job.slot.is_run();
     // Two lines: name and buttons would leave the bar no room.

@@ -1,10 +1,12 @@
-//! The log: every message of this window, and the jobs that failed.
+//! The log: every message of this window with its time, newest first.
 
+use super::notices;
 use crate::command::{Command, Commands};
-use crate::state::{JobEnd, NoticeKind, State};
+use crate::state::{LogLine, NoticeKind, State};
 use crate::theme;
+use chrono::{DateTime, Local};
 use egui::{Label, RichText, ScrollArea, Ui};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 /// The button of the bar with the log under it.
 pub fn menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -14,37 +16,62 @@ pub fn menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.set_width(560.0);
+    let now = SystemTime::now();
     ScrollArea::vertical().max_height(420.0).show(ui, |ui| {
-        let failed = state.jobs.finished.iter().filter_map(|job| match &job.end {
-            JobEnd::Failed(why) => Some(format!("{} failed: {why}", job.name)),
-            JobEnd::Done(_) => None,
-        });
-        for text in failed {
-            ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).error)).wrap());
+        let mut case = None;
+        for line in state.notices.log() {
+            if case.replace(&line.case) != Some(&line.case) {
+                ui.weak(theme::spelled(ui.ctx(), heading(line)));
+            }
+            let text = format!("{}  {}", clock(line.time, now), words(line));
+            let text = RichText::new(theme::spelled(ui.ctx(), &text)).small();
+            ui.add(Label::new(text.color(notices::colour(ui, line.kind))).wrap());
         }
-        if state.notices.log().next().is_none() {
+        if case.is_none() {
             ui.weak("No message yet.");
-        }
-        for (time, kind, text) in state.notices.log() {
-            let (colour, word) = match kind {
-                NoticeKind::Info => (theme::of(ui).text, "note"),
-                NoticeKind::Warning => (theme::of(ui).warning, "warning"),
-                NoticeKind::Error => (theme::of(ui).error, "error"),
-            };
-            let line = format!("{}  {word}: {text}", clock(*time));
-            ui.add(Label::new(RichText::new(line).small().color(colour)).wrap());
         }
     });
     if ui.small_button("Copy the log").clicked() {
-        let lines = state.notices.log().map(|(time, _, text)| format!("{}  {text}", clock(*time)));
-        ui.ctx().copy_text(lines.collect::<Vec<_>>().join("\n"));
-        commands.push(Command::Notice(NoticeKind::Info, "The log is on the clipboard.".to_owned()));
+        let line = |l: &LogLine| format!("{}  {}  {}", clock(l.time, now), heading(l), words(l));
+        ui.ctx().copy_text(state.notices.log().map(line).collect::<Vec<_>>().join("\n"));
+        commands.push(Command::Notice(NoticeKind::Success, "The log is on the clipboard.".to_owned()));
         ui.close();
     }
 }
 
-/// Time of day, UTC.
-fn clock(time: SystemTime) -> String {
-    let s = time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() % 86_400);
-    format!("{:02}:{:02}:{:02} UTC", s / 3600, s / 60 % 60, s % 60)
+/// The case that a message belongs to.
+fn heading(line: &LogLine) -> &str {
+    if line.case.is_empty() { "Before a case" } else { &line.case }
+}
+
+/// `Warning: no such file (3 times)`.
+fn words(line: &LogLine) -> String {
+    let times = if line.times > 1 { format!(" ({} times)", line.times) } else { String::new() };
+    format!("{}: {}{times}", line.kind.name(), line.text)
+}
+
+/// Local time of day, after the date where that is another than `now`'s.
+fn clock(time: SystemTime, now: SystemTime) -> String {
+    let [time, now] = [time, now].map(DateTime::<Local>::from);
+    let format = if time.date_naive() == now.date_naive() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
+    time.format(format).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_line_of_another_day_has_its_date() {
+        let noon = Local::now()
+            .date_naive()
+            .and_hms_opt(12, 3, 4)
+            .and_then(|t| t.and_local_timezone(Local).earliest());
+        let noon = SystemTime::from(noon.expect("a noon"));
+        assert_eq!(clock(noon, noon), "12:03:04");
+        let later = noon + Duration::from_secs(2 * 86_400);
+        let dated = clock(noon, later);
+        assert!(dated.ends_with(" 12:03:04") && dated.len() == 19, "{dated}");
+    }
 }

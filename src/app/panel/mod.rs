@@ -22,6 +22,7 @@ mod outside;
 pub mod patients;
 pub mod plans;
 mod plot;
+mod progress;
 mod recent;
 pub mod references;
 pub mod register;
@@ -36,6 +37,7 @@ mod widget;
 pub use beyond::hu_remarks;
 pub use colour::colour_button;
 pub use plot::plot_line;
+pub use progress::progress;
 pub use recent::recent;
 pub use widget::{
     REFUSED, angle, held, lasting_menu, number, refuses, row, section, small_menu, stated, status_chip,

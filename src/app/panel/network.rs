@@ -218,9 +218,13 @@ fn calling(ui: &mut Ui, network: &Network, actions: &mut Vec<NetworkAction>) {
         if stop.on_hover_text("Aborts the association").clicked() {
             actions.push(NetworkAction::Stop);
         }
-        let share = calling.done as f32 / calling.all.max(1) as f32;
-        let text = format!("{what}: {} of {}", calling.done, calling.all);
-        ui.add(egui::ProgressBar::new(share).text(text).desired_width(240.0));
+        let (share, text) = match calling.all {
+            0 => (None, what.to_owned()),
+            all => {
+                (Some(calling.done as f32 / all as f32), format!("{what}: {} of {all} objects", calling.done))
+            }
+        };
+        super::progress(ui, share, egui::vec2(240.0, 18.0), &text);
     });
 }
 

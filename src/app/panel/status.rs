@@ -1,6 +1,7 @@
 //! The status line: values under the pointer.
 
 use super::status_with_caveats;
+use crate::command::{Command, Commands};
 use crate::state::results::{Certainty, Standing};
 use crate::state::{State, Workspace};
 use analysis::{DifferenceUnit, Side};
@@ -12,7 +13,7 @@ use glam::DVec3;
 const ROOM_FOR_VOXEL: f32 = 1060.0;
 
 /// Shows the line for the position under the pointer, else at the crosshair.
-pub fn show(ui: &mut Ui, state: &State) {
+pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.horizontal(|ui| {
         let case = state.case();
         let (at_mm, whose) = match state.pointer_mm {
@@ -53,6 +54,10 @@ pub fn show(ui: &mut Ui, state: &State) {
         }
         if state.workspace == Workspace::Compare {
             compared(ui, state, at_mm, digits);
+            if state.results.is_any_cancelled() {
+                ui.weak("cancelled");
+                again(ui, commands);
+            }
             return;
         }
         if let Some(dose) = state.results.shown_dose() {
@@ -76,13 +81,25 @@ pub fn show(ui: &mut Ui, state: &State) {
                 chip.on_hover_text(text);
             }
             if state.results.is_shown_cancelled() {
-                ui.weak("cancelled: 'Compute again' of the plan finishes it");
+                ui.weak("cancelled");
+                again(ui, commands);
+            } else if state.results.is_run_kept() && dose.status == DoseStatus::Preview {
+                ui.weak("stopped and kept");
+                again(ui, commands);
             }
             if let Some(certainty) = state.results.certainty() {
                 ui.weak(run_words(certainty, dose.status));
             }
         }
     });
+}
+
+/// The button that goes on with what the user has cancelled.
+fn again(ui: &mut Ui, commands: &mut Commands) {
+    let again = ui.small_button("Compute again").on_hover_text("What was cancelled or ended by hand");
+    if again.accessible_name("Go on with what was cancelled").clicked() {
+        commands.push(Command::Recompute);
+    }
 }
 
 /// `Monte Carlo ± 1.7 % so far, 12.3 million histories`.

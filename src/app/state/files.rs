@@ -2,7 +2,7 @@
 
 use super::machine_fit::TankFile;
 use files::{Inputs, OutputPath};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Purpose of a file dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +132,11 @@ impl FileAction {
     }
 }
 
+/// The name of a file without its folder.
+pub fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
 /// A file to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -143,6 +148,23 @@ pub struct Target {
 }
 
 impl Target {
+    /// The writing of the file, in words.
+    pub fn in_words(&self) -> String {
+        let what = match self.action {
+            FileAction::SavePlan => "Saving the plan as",
+            FileAction::SaveSession => "Saving the session as",
+            FileAction::SaveHuTable => "Saving the HU table as",
+            FileAction::SaveGoals => "Saving the goals as",
+            FileAction::SaveStructures => "Saving the structures as",
+            FileAction::SaveMachine => "Saving the machine as",
+            FileAction::SaveDvhs => "Saving the DVHs as",
+            FileAction::SaveRegistration => "Saving the registration as",
+            FileAction::Export => "Exporting DICOM files to",
+            _ => "Writing the report",
+        };
+        format!("{what} {}", file_name(&self.path))
+    }
+
     /// Whether the file may be written at once; if not, the user must confirm its replacement.
     pub fn is_free(&self, inputs: &Inputs) -> Result<bool, String> {
         let place = OutputPath::of(&self.path).and_then(|place| {

@@ -12,6 +12,7 @@ pub mod files;
 pub mod fits;
 pub mod goals;
 pub mod hu_draft;
+mod jobs;
 pub mod leaves;
 pub mod machine_files;
 pub mod machine_fit;
@@ -29,7 +30,8 @@ pub mod room;
 pub mod slot;
 pub mod unsaved;
 
-pub use notices::{About, FinishedJob, JobEnd, Jobs, LiveJob, Notice, NoticeKind, Notices};
+pub use jobs::{FinishedJob, JobEnd, Jobs, LiveJob};
+pub use notices::{About, LogLine, Notice, NoticeKind, Notices};
 
 use ::files::{Recoverable, ThemeChoice};
 use aperture::Aperture;

@@ -1,5 +1,6 @@
 //! Cases to be opened, and the origin of the current one.
 
+use super::State;
 use super::record::Record;
 use analysis::{BodyChoice, Side};
 use case::{Case, PatientInfo, Plan, StructureSet};
@@ -24,6 +25,24 @@ pub struct Opening {
 impl Opening {
     pub fn of(word: CaseWord) -> Self {
         Self { word, choice: Choice::default(), plan: None, recovers: None }
+    }
+}
+
+impl State {
+    /// The reading of a case, in words: unsaved work by the case it was made of, not by the file that kept it.
+    pub fn opening_in_words(&self, opening: &Opening) -> String {
+        let Some(path) = &opening.recovers else {
+            let kind = match &opening.word {
+                CaseWord::Dicom(path) if path.is_dir() => " (folder)",
+                CaseWord::Session(_) => " (session)",
+                _ => "",
+            };
+            return format!("Opening {}{kind}", opening.word.short());
+        };
+        let of = self.recoverable.iter().find(|left| left.path == *path);
+        let word = of.and_then(|left| left.case.as_ref().ok());
+        let name = word.map(|word| word.parse().map_or_else(|_| word.clone(), |word: CaseWord| word.short()));
+        format!("Recovering unsaved work of {}", name.as_deref().unwrap_or("a closed window"))
     }
 }
 

@@ -54,6 +54,33 @@ impl Slot {
         matches!(self, Self::Result(place) if place.is::<RunOfPlan>())
     }
 
+    /// What is left after the user has cancelled the job, and how to go on, in words; `None` where the canceller itself
+    /// says so, or where nothing is left to do.
+    pub fn after_cancel(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Open => "What was open stays. Open it again to go on.",
+            Self::Result(_) => "What it is needed for is not final. Press 'Compute again' to go on.",
+            Self::Apertures => "The fields are as they were. Fit again to go on.",
+            Self::Body => "No structure is added. Ask for it again to go on.",
+            Self::Contouring => "The structures are as they were. Press 'Change' or 'Create' again to go on.",
+            Self::NewDose(_) => "No dose is added. Open or make it again to go on.",
+            Self::Save(_) => "Nothing is written. Save or export again to go on.",
+            Self::HuTable | Self::Goals => "Nothing is read. Open the file again to go on.",
+            Self::Xray(_) => "No X-ray is added. Open it again to go on.",
+            Self::Leaves => "The plan keeps its fluences. Press 'Make deliverable' to go on.",
+            Self::MachineFit => "The machine is as it was. Press 'Fit' or 'Only compare' to go on.",
+            Self::SecondCheck => "There is no result. Press 'Check' to go on.",
+            Self::Search
+            | Self::Optimise
+            | Self::Autosave
+            | Self::KeptDoses
+            | Self::Memory
+            | Self::Recent
+            | Self::MachineFiles
+            | Self::CheckModels => return None,
+        })
+    }
+
     /// Masks, sums and DVHs are computed by the dozen: they are listed only while they run long, and when they fail.
     pub fn is_listed(self) -> bool {
         match self {

@@ -83,7 +83,7 @@ impl App {
                     state.results.shown = Shown::Plan;
                 }
             }
-            Command::KeepRun => state.results.keep_run(),
+            Command::KeepRun => state.keep_run(),
             Command::ShowDose(shown) => state.results.shown = shown,
             Command::Workspace(workspace) => state.workspace = workspace,
             Command::Compare(compare) => state.compare = compare,
@@ -119,9 +119,11 @@ impl App {
                 if let Slot::Result(place) = slot {
                     state.results.cancelled(place);
                 }
+                state.jobs.cancel(slot);
                 self.worker.cancel(slot);
             }
             Command::Dismiss(id) => state.notices.dismiss(id),
+            Command::DismissAll => state.notices.dismiss_all(),
             Command::Notice(kind, text) => state.notices.add(kind, text),
             Command::About(open) => state.about_open = open,
             Command::AddCouch(below_mm) => state.add_couch(below_mm),

@@ -46,7 +46,8 @@ impl App {
         let body = self.start.body.take();
         self.may_go = Some(Work::of(&self.state));
         let gpu = self.gpu.clone();
-        let task = Task::new(format!("Opening {}", opening.word.short()), move |control| {
+        let name = self.state.opening_in_words(&opening);
+        let task = Task::new(name, move |control| {
             let opened = match open::open(&opening, body.as_ref(), control)? {
                 open::Outcome::Opened(opened) => opened,
                 open::Outcome::Asks(question) => return Ok(Answer::AskPatients(question)),
@@ -92,7 +93,9 @@ impl App {
             session.as_ref().map_or_else(|| word.in_utf8(), |path| path.to_str().map(str::to_owned));
         let state = &mut self.state;
         let session_file = session.clone();
-        state.origin = Some(Origin { word, session, number: self.cases, series, folder, structures });
+        let origin = Origin { word, session, number: self.cases, series, folder, structures };
+        state.notices.begin_case(&origin.name());
+        state.origin = Some(origin);
         for remark in case.remarks.iter().filter(|r| r.severity == Severity::Warning) {
             state.notices.add(NoticeKind::Warning, remark.with_files());
         }

@@ -117,7 +117,7 @@ impl App {
         of_case: u64,
         without_doses: Option<String>,
     ) {
-        self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
+        self.state.notices.add(NoticeKind::Success, format!("Saved {}.", path.display()));
         if let Some(why) = without_doses {
             let text = format!(
                 "The session is saved without its doses, which are computed again when it is opened: {why}."

@@ -28,7 +28,7 @@ impl App {
         let engines: Vec<Engine> = (0..case.plans.len()).map(of_plan).collect();
         let doses = (state.export.doses().unwrap_or_default(), state.results.settings.clone());
         let inputs = self.inputs(&target);
-        let task = Task::new(format!("Exporting to {}", target.path.display()), move |control| {
+        let task = Task::new(target.in_words(), move |control| {
             let prepare = |replaces| NewFolder::prepare(&target.path, &inputs, replaces, "confirm it");
             let folder = match prepare(target.replaces) {
                 Err(NewFolderError::NotEmpty { .. }) => {

@@ -52,7 +52,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    fn now(&self) -> Instant {
+    pub(super) fn now(&self) -> Instant {
         self.clock.as_ref().map_or_else(Instant::now, |clock| clock())
     }
 
@@ -80,10 +80,11 @@ impl App {
     /// Reads, at the start, the leftovers of earlier windows from the state folder.
     pub(super) fn begin_memory(&mut self, folder: PathBuf) {
         self.memory.folder = Some(folder.clone());
-        let task = Task::new("Unsaved work is not kept against a crash", move |_| {
+        let task = Task::new("Looking for unsaved work of earlier windows", move |_| {
             let unsaved = folder.join("unsaved");
             let keeper = Keeper::begin(&unsaved).map_err(|e| {
-                format!("{} refuses: {e}; set BEAMSIGHT_STATE to a folder of yours", unsaved.display())
+                let why = format!("{} refuses: {e}", unsaved.display());
+                format!("unsaved work is not kept against a crash: {why}; set BEAMSIGHT_STATE to a folder of yours")
             })?;
             let recoverable = keeper.claim_recoverable();
             let recent = recent_cases(&folder);
@@ -222,7 +223,7 @@ impl App {
     /// Discards the unsaved work of an earlier window.
     pub(super) fn discard_left_over(&mut self, path: PathBuf) {
         self.state.recoverable.retain(|l| l.path != path);
-        let task = Task::new(format!("Discarding {}", path.display()), move |_| {
+        let task = Task::new("Discarding unsaved work of an earlier window", move |_| {
             Recoverable::remove(&path).map(|()| Answer::Kept)
         });
         self.submit_save(task);

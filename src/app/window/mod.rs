@@ -195,7 +195,7 @@ impl App {
             panel::toolbar::show(ui, state, &mut self.drafts, commands);
         });
         Panel::bottom("status").frame(theme::bar_frame(ui)).exact_size(28.0).show(ui, |ui| {
-            panel::status::show(ui, state);
+            panel::status::show(ui, state, commands);
         });
         if state.workspace == Workspace::Compare && state.is_loaded() {
             panel::compare::show(ui, state, commands);
@@ -245,8 +245,10 @@ impl App {
                 .show(ui, |ui| panel::measure::show(ui, state, commands));
         }
         CentralPanel::default().frame(Frame::new().fill(theme::of(ui).ground)).show(ui, |ui| {
-            panel::unsaved::recoverable(ui, state, commands);
-            panel::notices::show(ui, state, commands);
+            let views = ui.max_rect();
+            if !state.is_loaded() {
+                panel::unsaved::recoverable(ui, state, commands);
+            }
             match state.workspace {
                 Workspace::Plan => workspace::plan::show(ui, state, &self.gpu, &mut self.views, commands),
                 Workspace::Compare => {
@@ -256,6 +258,7 @@ impl App {
                     workspace::register::show(ui, state, &self.gpu, &mut self.radiographs, commands);
                 }
             }
+            panel::notices::show(ui.ctx(), views, state, commands);
         });
         let facts = panel::about::Facts { graphics: self.gpu.device_name() };
         panel::about::show(ui.ctx(), state, &facts, commands);
@@ -291,6 +294,7 @@ impl eframe::App for App {
         self.keep_doses(ctx);
         self.look_for_recoverable(ctx);
         self.show_title(ctx);
+        self.fade_notices(ctx);
     }
 
     fn on_exit(&mut self) {

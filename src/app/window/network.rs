@@ -2,8 +2,8 @@
 //! window, which neither waits for them nor speaks itself.
 
 use super::App;
-use crate::state::NoticeKind;
 use crate::state::network::{Calling, Errand, Found, NetworkAction};
+use crate::state::{About, NoticeKind};
 use crossbeam_channel as channel;
 use dicom::transferables;
 use network::{
@@ -206,7 +206,7 @@ impl App {
                         let refused = delivery.refused > 0;
                         let Some(folder) = delivery.folder else { continue };
                         network.add_arrival(folder);
-                        let kind = if refused { NoticeKind::Warning } else { NoticeKind::Info };
+                        let kind = if refused { NoticeKind::Warning } else { NoticeKind::Success };
                         let more = if refused {
                             format!(", {} were refused", delivery.refused)
                         } else {
@@ -214,7 +214,7 @@ impl App {
                         };
                         let text =
                             format!("{} objects of {} have arrived{more}.", delivery.objects, delivery.from);
-                        self.state.notices.add(kind, text);
+                        self.state.notices.add_about(About::Window, kind, text);
                     }
                 }
                 NetworkEvent::ListenerEnded(ended) => {

@@ -29,6 +29,19 @@ impl App {
         self.idle_frames = if idle { self.idle_frames.saturating_add(1) } else { 0 };
     }
 
+    /// Ends the time of successes, which does not run behind a question, and removes the offer to compute what is computed.
+    pub(super) fn fade_notices(&mut self, ctx: &egui::Context) {
+        if !self.state.results.is_any_cancelled() {
+            self.state.notices.retain(|about| *about != About::CancelledResult);
+        }
+        if ctx.memory(|m| m.top_modal_layer().is_some()) {
+            return;
+        }
+        if let Some(left) = self.state.notices.fade(self.memory.now()) {
+            ctx.request_repaint_after(left);
+        }
+    }
+
     fn take(&mut self, report: Report<Slot, Answer>) {
         let Report { job, slot, name, superseded, event } = report;
         if event.is_last() {
@@ -43,18 +56,23 @@ impl App {
             if slot == Slot::SecondCheck && !superseded {
                 self.state.second_check.running = None;
             }
-            self.state.jobs.live.retain(|j| j.id != job);
+            let live = &mut self.state.jobs.live;
+            let ended = live.iter().position(|j| j.id == job).map(|at| live.remove(at));
+            if matches!(event, JobEvent::Cancelled) && ended.is_some_and(|job| job.is_cancelled) {
+                self.tell_cancelled(slot, &name);
+            }
         }
         let jobs = &mut self.state.jobs;
         match event {
             // A job preempted by a preview starts again.
             JobEvent::Started if jobs.live.iter().any(|j| j.id == job) => {}
             JobEvent::Started => {
-                jobs.live.push(LiveJob { id: job, slot, name, done: 0.0, began: Instant::now() })
+                let began = Instant::now();
+                jobs.live.push(LiveJob { id: job, slot, name, done: None, began, is_cancelled: false });
             }
             JobEvent::Progress(done) => {
                 if let Some(live) = self.state.jobs.live.iter_mut().find(|j| j.id == job) {
-                    live.done = done;
+                    live.done = Some(done);
                 }
             }
             JobEvent::Partial(Answer::Result(delivery)) => self.state.results.nodes.receive(delivery),
@@ -77,6 +95,13 @@ impl App {
                 _ => {}
             },
         }
+    }
+
+    /// Says that work was cancelled by the user, and how to go on.
+    fn tell_cancelled(&mut self, slot: Slot, name: &str) {
+        let Some(how) = slot.after_cancel() else { return };
+        let about = if matches!(slot, Slot::Result(_)) { About::CancelledResult } else { About::Case };
+        self.state.notices.add_about(about, NoticeKind::Info, format!("Cancelled: {name}. {how}"));
     }
 
     /// Receives a result of the case, and reports a failure of its job.
@@ -120,11 +145,11 @@ impl App {
             Answer::Saved(path) if self.start.writes_report.as_ref() == Some(&path) => {}
             Answer::AskPatients(question) => self.state.patients = Some(question),
             Answer::Saved(path) => {
-                self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
+                self.state.notices.add(NoticeKind::Success, format!("Saved {}.", path.display()));
             }
             Answer::Exported(folder, exported) => {
                 let text = format!("Exported {} files to {}.", exported.files.len(), folder.display());
-                self.state.notices.add(NoticeKind::Info, text);
+                self.state.notices.add(NoticeKind::Success, text);
                 for remark in exported.remarks {
                     self.state.notices.add(NoticeKind::Warning, format!("Export: {remark}."));
                 }
@@ -172,7 +197,7 @@ impl App {
             Slot::Leaves => self.state.leaves.cut = None,
             _ => {}
         }
-        let about = if matches!(slot, Slot::Xray(_)) { About::XrayRefused } else { About::Other };
+        let about = if matches!(slot, Slot::Xray(_)) { About::XrayRefused } else { About::Case };
         self.state.notices.add_about(about, NoticeKind::Error, message.clone());
         self.state.jobs.finish(name.clone(), JobEnd::Failed(message));
     }

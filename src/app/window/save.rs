@@ -60,7 +60,7 @@ impl App {
         write: impl FnOnce(&Path) -> Result<Answer, String> + Send + 'static,
     ) {
         let inputs = self.inputs(&target);
-        let task = Task::new(format!("Saving {}", target.path.display()), move |_| {
+        let task = Task::new(target.in_words(), move |_| {
             if target.is_free(&inputs)? { write(&target.path) } else { Ok(Answer::IsThere(target)) }
         });
         self.submit_save(task);

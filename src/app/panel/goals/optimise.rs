@@ -95,13 +95,15 @@ fn deliver(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
 /// How far a run is, or where the last one came to rest, on a line of its own.
 pub fn progress(ui: &mut Ui, state: &State) {
     let Some(words) = state.optimum_words() else { return };
-    let text = RichText::new(&words).small();
     match state.optimise.share_done() {
         Some(done) => {
             let width = ui.available_width().clamp(60.0, 330.0);
-            ui.add(egui::ProgressBar::new(done).desired_width(width).desired_height(14.0).text(text));
+            crate::panel::progress(ui, Some(done), egui::vec2(width, 14.0), &words);
         }
-        None => _ = ui.add(Label::new(text.color(theme::of(ui).weak)).truncate()),
+        None => {
+            let text = RichText::new(words).small().color(theme::of(ui).weak);
+            ui.add(Label::new(text).truncate());
+        }
     }
 }
 

@@ -6,7 +6,7 @@ mod outcome;
 use super::section;
 use crate::command::{Command, Commands};
 use crate::state::State;
-use crate::state::files::FileAction;
+use crate::state::files::{FileAction, file_name};
 use crate::state::machine_fit::{Chosen, MachineFit, MachineFitAction, TankFile};
 use crate::state::results::machine_label;
 use crate::state::slot::Slot;
@@ -128,7 +128,7 @@ fn inputs(ui: &mut Ui, state: &State, chosen: &mut Chosen, commands: &mut Comman
 
 /// A file of the list; whether it is to go.
 fn file_row(ui: &mut Ui, path: &Path) -> bool {
-    let name = name_of(path);
+    let name = file_name(path);
     ui.horizontal(|ui| {
         let gone = ui.add(Button::new("×").small()).accessible_name(format!("Leave out {name}"));
         let label = egui::Label::new(name).truncate();
@@ -175,19 +175,14 @@ fn work(ui: &mut Ui, state: &State, commands: &mut Commands) {
         });
         return;
     };
-    let done = state.jobs.live.iter().find(|job| job.slot == Slot::MachineFit).map_or(0.0, |job| job.done);
+    let done = state.jobs.done_of(Slot::MachineFit);
     let what = if running.fits { "Fitting" } else { "Comparing" };
     ui.horizontal(|ui| {
         if ui.button("Cancel").accessible_name(format!("Cancel {what}")).clicked() {
             commands.push(Command::Cancel(Slot::MachineFit));
         }
-        let bar = egui::ProgressBar::new(done).text(format!("{what}: {:.0} %", 100.0 * done));
-        ui.add(bar.desired_width(ui.available_width()));
+        let text = done.map_or(what.to_owned(), |done| format!("{what}: {:.0} %", 100.0 * done));
+        super::progress(ui, done, egui::vec2(ui.available_width(), 20.0), &text);
     });
     ui.add(egui::Label::new(RichText::new(&running.stage).small().weak()).truncate());
-}
-
-/// The name of a file without its folder.
-fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }

@@ -1,10 +1,10 @@
 //! Outcome of a fit or a comparison: the verdict, curves, output factors, fitted numbers, and the buttons that use
 //! them.
 
-use super::{curves, name_of};
+use super::curves;
 use crate::command::{Command, Commands};
 use crate::state::State;
-use crate::state::files::FileAction;
+use crate::state::files::{FileAction, file_name};
 use crate::state::machine_fit::{Answered, MachineFit, MachineFitAction, Outcome};
 use crate::theme;
 use analysis::machine_fit::{FittedMachine, Report, Standing, Verdict, tolerances};
@@ -202,7 +202,7 @@ fn actions(ui: &mut Ui, state: &State, answer: &Answered, commands: &mut Command
             commands.push(Command::Pick(FileAction::SaveMachineReport));
         }
         if let Some(path) = &answer.saved {
-            ui.weak(format!("saved as {}", name_of(path))).on_hover_text(path.display().to_string());
+            ui.weak(format!("saved as {}", file_name(path))).on_hover_text(path.display().to_string());
         }
     });
 }

@@ -116,16 +116,14 @@ fn hidden(ui: &mut Ui, state: &State) {
 }
 
 fn running(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let done =
-        state.jobs.live.iter().find(|j| j.slot == crate::state::slot::Slot::Search).map_or(0.0, |j| j.done);
+    let done = state.jobs.done_of(crate::state::slot::Slot::Search);
     ui.horizontal(|ui| {
         let text = match state.register.best() {
             Some(step) => format!("{:.0} mm, {} DRRs", step.side_mm, step.drrs),
             None => "begins".to_owned(),
         };
         let width = (ui.available_width() - 60.0).max(60.0);
-        let bar = egui::ProgressBar::new(done).desired_width(width).desired_height(20.0).corner_radius(3);
-        ui.add(bar.text(RichText::new(text).small()));
+        crate::panel::progress(ui, done, egui::vec2(width, 20.0), &text);
         if ui.button("Stop").clicked() {
             commands.push(Command::Register(RegisterAction::Stop));
         }

@@ -294,6 +294,11 @@ impl CaseResults {
         is_cancelled && self.view.standing != Some(Standing::Current)
     }
 
+    /// Whether any result of the case was cancelled or ended by the user.
+    pub fn is_any_cancelled(&self) -> bool {
+        self.nodes.has_cancelled() || self.is_run_kept()
+    }
+
     fn displayed(&self) -> Option<&Node<DoseOfPlan>> {
         self.nodes.node(ONLY)
     }

@@ -2,10 +2,24 @@
 
 use super::CaseResults;
 use super::needed::DISPLAYED;
+use crate::state::{About, NoticeKind, State};
 use case::DoseStatus;
 use results::{Certainty, DvhOf, Node, RunOfPlan};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+impl State {
+    /// Ends the current Monte Carlo run and keeps its dose, which stays a preview.
+    pub fn keep_run(&mut self) {
+        self.results.keep_run();
+        let Some(certainty) = self.results.run_certainty() else { return };
+        let certainty = certainty.percent_words();
+        let text = format!(
+            "Stopped: the Monte Carlo dose of {certainty} is kept as a preview. 'Compute again' begins it anew."
+        );
+        self.notices.add_about(About::CancelledResult, NoticeKind::Info, text);
+    }
+}
 
 impl CaseResults {
     /// Whether the displayed plan is computed by Monte Carlo.
@@ -35,9 +49,15 @@ impl CaseResults {
     }
 
     /// Ends the current run and keeps its dose.
-    pub(crate) fn keep_run(&self) {
+    fn keep_run(&self) {
         let number = self.run().and_then(Node::now).map(RunOfPlan::number);
         self.keep.store(number.unwrap_or_default(), Ordering::Relaxed);
+    }
+
+    /// Whether the user has ended the current run and kept its dose.
+    pub fn is_run_kept(&self) -> bool {
+        let number = self.run().and_then(Node::now).map(RunOfPlan::number);
+        number.is_some_and(|number| number == self.keep.load(Ordering::Relaxed))
     }
 
     /// Status of the Monte Carlo dose; a collapsed-cone dose in its place is a preview.
