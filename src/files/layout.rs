@@ -72,6 +72,8 @@ pub struct Layout {
     pub peers: PeerSettings,
     /// Width or height of panels, by name.
     panels: BTreeMap<String, f32>,
+    /// Last folder of each kind of file.
+    folders: BTreeMap<String, String>,
 }
 
 impl Layout {
@@ -99,6 +101,18 @@ impl Layout {
         self.maximised = maximised;
         if !maximised {
             self.window = Some(size);
+        }
+    }
+
+    /// The last folder of a kind of file.
+    pub fn folder(&self, kind: &str) -> Option<&Path> {
+        self.folders.get(kind).map(Path::new)
+    }
+
+    /// Notes the last folder of a kind of file, where its name is UTF-8.
+    pub fn note_folder(&mut self, kind: &str, folder: &Path) {
+        if let Some(folder) = folder.to_str().filter(|_| folder.is_absolute()) {
+            self.folders.insert(kind.to_owned(), folder.to_owned());
         }
     }
 
@@ -131,8 +145,12 @@ mod tests {
         layout.panels.remove("broken");
         layout.theme = ThemeChoice::System;
         layout.peers.called = "PACS".to_owned();
+        layout.note_folder("plan", Path::new("plans"));
+        assert_eq!(layout.folder("plan"), None, "a relative folder is another in the next run");
+        layout.note_folder("plan", &folder);
         layout.save(&folder).expect("saved");
         let back = Layout::load(&folder);
+        assert_eq!(back.folder("plan"), Some(&*folder));
         assert_eq!((back.window(), back.maximised, &back), (Some([1400.0, 900.0]), true, &layout));
         // A layout of the time before there were themes.
         std::fs::write(folder.join(FILE), r#"{ "window": [1400.0, 900.0] }"#).expect("written");

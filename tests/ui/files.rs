@@ -196,8 +196,8 @@ fn dialogs_answer_and_where_there_is_none_the_window_has_its_own() {
     let answer = out.clone();
     let mut w = window(Options::default());
     w.state_mut().set_dialog(Arc::new(move |ask| {
-        log.lock().expect("a log").push(ask);
-        match ask {
+        log.lock().expect("a log").push(ask.action);
+        match ask.action {
             FileAction::OpenFile => Picked::Path(case.clone().into()),
             FileAction::SavePlan => Picked::Path(answer.clone()),
             FileAction::SaveSession => Picked::Nothing,

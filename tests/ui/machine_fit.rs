@@ -69,7 +69,7 @@ fn opened(name: &str, folder: &Path) -> (Window, Arc<Mutex<PathBuf>>) {
     let fitted = [Parameter::SpectrumSlope, Parameter::FocalX];
     fit.chosen.fixed = Parameter::ALL.into_iter().filter(|p| !fitted.contains(p)).collect();
     let saved = Arc::clone(&out);
-    w.state_mut().set_dialog(Arc::new(move |action| match action {
+    w.state_mut().set_dialog(Arc::new(move |ask| match ask.action {
         FileAction::OpenTank(TankFile::Pdd) => Picked::Path(pdd.clone()),
         FileAction::OpenTank(TankFile::Profiles) => Picked::Path(profile.clone()),
         FileAction::SaveMachine | FileAction::SaveMachineReport => {
@@ -199,6 +199,7 @@ fn a_fit_is_cancelled_and_a_wrong_file_is_named() {
     press(&mut w, "Cancel Fitting");
     until(&mut w, "end", |app| app.state.machine_fit.running.is_none());
     assert!(fit(&w).answer.is_none() && fit(&w).failure.is_none(), "{:?}", fit(&w).failure);
+    assert!(said(&w).contains("Press 'Fit' or 'Only compare' to go on."), "{}", said(&w));
 
     // A depth dose is no profile.
     std::fs::copy(folder.0.join("pdd.csv"), folder.0.join("profile.csv")).expect("a copy");

@@ -30,6 +30,7 @@ mod open;
 mod optimise;
 mod optimise_guide;
 mod plans;
+mod proposals;
 mod references;
 mod refused_plans;
 mod register;

@@ -161,5 +161,6 @@ fn a_silent_archive_is_left() {
     assert!(w.state().state.network.calling.is_some());
     press(&mut w, "Stop finding");
     until(&mut w, "end", |app| app.state.network.calling.is_none());
+    assert!(told(&w).contains("Cancelled: finding. Press 'Find' to go on."), "{}", told(&w));
     assert!(told(&w).contains("stopped") && w.state().state.network.found.is_none(), "{}", told(&w));
 }

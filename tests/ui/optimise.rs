@@ -210,6 +210,7 @@ fn esc_takes_a_run_back_and_stop_keeps_what_it_found() {
     show_goals(&mut w);
     w.get_by_label("Stop optimising").click();
     at_rest(&mut w);
+    assert!(said(&w).contains("has the fluences found so far. Press 'Optimise' to go on."), "{}", said(&w));
     assert_eq!((maps(w.state()), steps(w.state())), (2, done + 1));
 }
 

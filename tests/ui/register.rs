@@ -185,7 +185,10 @@ fn the_search_finds_the_hidden_pose_and_can_be_accepted_rejected_and_stopped() {
         w.state_mut().command(Command::Register(action));
     }
     until(&mut w, "end", |app| !matches!(app.state.register.search(), Search::Running(_)));
-    if matches!(w.state().state.register.search(), Search::Ended(_)) {
+    let has_proposal = matches!(w.state().state.register.search(), Search::Ended(_));
+    let how = if has_proposal { "waits for 'Accept' or 'Reject'" } else { "Press 'Find pose' to go on." };
+    assert!(said(&w).contains(how), "{}", said(&w));
+    if has_proposal {
         w.get_by_label("Reject").click();
         w.run_steps(2);
     }

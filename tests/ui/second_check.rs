@@ -193,4 +193,5 @@ fn a_check_is_cancelled() {
     until(&mut w, "end", |app| app.state.second_check.running.is_none() && !is_live(app));
     assert!(w.state().state.second_check.answer.is_none());
     assert!(w.query_by_label("Run the check").is_some() && w.query_by_label("Answer").is_none());
+    assert!(said(&w).contains("There is no result. Press 'Check' to go on."), "{}", said(&w));
 }

@@ -22,14 +22,14 @@ impl Requests<'_> {
         }
     }
 
-    /// Ends a cut for the user, or leaves that were to follow.
-    pub(super) fn stop_cut(&mut self) {
+    /// Ends a cut for the user, or leaves that were to follow. Whether they were.
+    pub(crate) fn stop_cut(&mut self) -> bool {
         if let Some(cut) = &self.state.leaves.cut {
             let how = Slot::Leaves.after_cancel().unwrap_or_default();
             let text = format!("Cancelled: leaves of {}. {how}", cut.plan.1.name);
             self.state.notices.add(NoticeKind::Info, text);
         }
-        self.drop_leaves();
+        self.drop_leaves()
     }
 
     /// Gives a plan its leaves as one step of the history, unless it has changed meanwhile.

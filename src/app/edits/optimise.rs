@@ -23,7 +23,7 @@ impl Requests<'_> {
             OptimiseAction::TakeBack => _ = self.take_back_run(),
             OptimiseAction::CompareBefore => self.state.compare_with_before(),
             OptimiseAction::MakeDeliverable => self.make_deliverable(),
-            OptimiseAction::KeepMaps => self.stop_cut(),
+            OptimiseAction::KeepMaps => _ = self.stop_cut(),
             OptimiseAction::ShowStages(shows) => self.state.leaves.shows_stages = shows,
             OptimiseAction::SetTechnique(technique) => self.state.leaves.technique = technique,
         }
@@ -52,6 +52,12 @@ impl Requests<'_> {
         let dragged = self.state.drop_goal_drag();
         let Some(run) = self.state.optimise.run.take() else { return dragged };
         self.worker.cancel(Slot::Optimise);
+        if !dragged {
+            let plan = &run.plan.1;
+            let text =
+                format!("Taken back: optimising {plan}. The plan is as it was. Press 'Optimise' to go on.");
+            self.state.notices.add(NoticeKind::Info, text);
+        }
         if !dragged && run.step.is_some_and(|step| self.state.history.gesture() == Some(step)) {
             self.state.undo();
         }

@@ -79,7 +79,7 @@ impl Requests<'_> {
     /// Ends a cut, or leaves that were to follow. Whether the cut was asked for by itself: it is then the last that was done.
     pub fn take_back_cut(&mut self) -> bool {
         let was_cutting = self.state.leaves.is_cutting();
-        !self.drop_leaves() && was_cutting
+        !self.stop_cut() && was_cutting
     }
 
     /// Ends a cut, and leaves that were to follow. Whether they were.

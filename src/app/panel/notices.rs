@@ -16,7 +16,7 @@ const NARROWEST: f32 = 320.0;
 const RIM: f32 = 8.0;
 /// Height of the list as a share of that of the views. Where these stand in two rows, status and caveats of the dose at the lower
 /// right of an upper one stay in sight.
-const SHARE_OF_HEIGHT: f32 = 0.3;
+const SHARE_OF_HEIGHT: f32 = 0.28;
 const LOWEST: f32 = 60.0;
 /// Height of the line below the list.
 const FOOT: f32 = 26.0;

@@ -67,7 +67,7 @@ impl FileAction {
         }
     }
 
-    /// The proposed name of a file to be saved; `None` for a file to be opened.
+    /// The name of a file to be saved, of any patient; `None` for a file to be opened.
     pub fn file_name(self) -> Option<&'static str> {
         match self {
             Self::OpenFolder
@@ -93,6 +93,40 @@ impl FileAction {
             Self::SaveMachine => Some("machine.toml"),
             Self::SaveMachineReport => Some("machine.pdf"),
             Self::Export => Some("export"),
+        }
+    }
+
+    /// The end of the name of a file that belongs to a patient: what it is, where its extension does not say so.
+    pub(super) fn last_word(self) -> Option<&'static str> {
+        Some(match self {
+            Self::SavePlan | Self::SaveSession | Self::SavePlanReport | Self::Export => "",
+            Self::SaveReport => "comparison",
+            Self::SaveCheckReport => "check",
+            Self::SaveDvhs => "dvh",
+            Self::SaveRegistration => "registration",
+            _ => return None,
+        })
+    }
+
+    /// The kind of file, whose last folder the dialogs begin in.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::OpenFolder | Self::OpenFile => "case",
+            Self::OpenHuTable | Self::SaveHuTable => "hu table",
+            Self::OpenGoals | Self::OpenCheckGoals | Self::SaveGoals => "goals",
+            Self::OpenStructures | Self::SaveStructures => "structures",
+            Self::OpenDose => "dose",
+            Self::OpenXray => "x-ray",
+            Self::OpenTank(TankFile::Machine) | Self::OpenCheckModel | Self::SaveMachine => "machine",
+            Self::OpenTank(_) => "measured data",
+            Self::SavePlan => "plan",
+            Self::SaveSession => "session",
+            Self::SaveReport | Self::SavePlanReport | Self::SaveCheckReport | Self::SaveMachineReport => {
+                "report"
+            }
+            Self::SaveDvhs => "dvhs",
+            Self::SaveRegistration => "registration",
+            Self::Export => "export",
         }
     }
 

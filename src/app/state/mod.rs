@@ -22,6 +22,7 @@ mod notices;
 pub mod opening;
 pub mod optimise;
 pub mod plans;
+pub mod proposal;
 pub mod record;
 pub mod register;
 pub mod results;

@@ -20,6 +20,18 @@ pub enum Errand {
     Get,
 }
 
+impl Errand {
+    /// What is left after the user has cancelled it, and how to go on, in words.
+    pub fn after_cancel(self) -> &'static str {
+        match self {
+            Self::Echo => "Cancelled: asking. Press 'Ask whether it is there' to go on.",
+            Self::Send => "Cancelled: sending. What was sent stays there. Press 'Send' to send all of it.",
+            Self::Find => "Cancelled: finding. Press 'Find' to go on.",
+            Self::Get => "Cancelled: retrieving. Series that are whole stay. Press 'Get' to retrieve again.",
+        }
+    }
+}
+
 /// A conversation of ours under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Calling {

@@ -3,6 +3,7 @@
 
 use crate::panel::row;
 use crate::state::files::FileAction;
+use crate::state::proposal::Ask;
 use crate::theme;
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use egui::{Button, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui, vec2};
@@ -29,7 +30,7 @@ type Listing = Result<Vec<Entry>, String>;
 
 /// The browser, open.
 pub struct Browser {
-    pub action: FileAction,
+    action: FileAction,
     folder: PathBuf,
     reading: Option<Receiver<Listing>>,
     listing: Listing,
@@ -51,9 +52,9 @@ pub enum Outcome {
 }
 
 impl Browser {
-    pub fn new(action: FileAction, folder: PathBuf, ctx: &egui::Context) -> Self {
+    pub fn new(ask: Ask, folder: PathBuf, ctx: &egui::Context) -> Self {
         let mut browser = Self {
-            action,
+            action: ask.action,
             folder: PathBuf::new(),
             reading: None,
             listing: Ok(Vec::new()),
@@ -61,11 +62,15 @@ impl Browser {
             at: None,
             path_text: String::new(),
             filter: String::new(),
-            name: action.file_name().unwrap_or_default().to_owned(),
+            name: ask.name.unwrap_or_default(),
             is_new: true,
         };
         browser.go(folder, ctx);
         browser
+    }
+
+    pub fn action(&self) -> FileAction {
+        self.action
     }
 
     pub fn folder(&self) -> &Path {

@@ -2,10 +2,14 @@
 
 use super::App;
 use super::browser::{self, Browser, Outcome};
+use super::folders::Beginnings;
 use crate::state::NoticeKind;
 use crate::state::files::FileAction;
 use crate::state::machine_fit::MachineFitAction;
+use crate::state::proposal::Ask;
+use ::open::paths_of;
 use case::Placement;
+use chrono::Local;
 use crossbeam_channel::{Receiver, Sender};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +26,7 @@ pub enum Picked {
 }
 
 /// Purpose of a dialog, and its answer.
-type Answered = (FileAction, Picked);
+type Answered = (Ask, Picked);
 
 /// File dialogs, each on its own thread.
 pub(super) struct Dialogs {
@@ -45,14 +49,15 @@ impl Default for Dialogs {
 }
 
 /// Opens a dialog for a file or folder. Called on its own thread.
-pub type Dialog = Arc<dyn Fn(FileAction) -> Picked + Send + Sync>;
+pub type Dialog = Arc<dyn Fn(&Ask) -> Picked + Send + Sync>;
 
 /// No user closes a dialog this fast: the desktop has none.
 const NO_DIALOG: Duration = Duration::from_millis(300);
 
 /// The desktop's own dialogs.
 fn desktop_dialog() -> Dialog {
-    Arc::new(|action| {
+    Arc::new(|ask| {
+        let action = ask.action;
         if !has_portal() {
             return Picked::NoDialog;
         }
@@ -61,7 +66,10 @@ fn desktop_dialog() -> Dialog {
         if let Some((kind, endings)) = action.endings() {
             dialog = dialog.add_filter(kind, endings);
         }
-        let path = match (action, action.file_name()) {
+        if let Some(folder) = &ask.folder {
+            dialog = dialog.set_directory(folder);
+        }
+        let path = match (action, &ask.name) {
             (_, Some(name)) => dialog.set_file_name(name).save_file(),
             (FileAction::OpenFolder, None) => dialog.pick_folder(),
             (_, None) => dialog.pick_file(),
@@ -106,23 +114,49 @@ impl App {
     pub(super) fn pick(&mut self, action: FileAction) {
         let sender = self.dialogs.answers.0.clone();
         let (ctx, dialog) = (self.ctx.clone(), Arc::clone(&self.dialogs.dialog));
+        let name = self.state.proposed_name(action, &Local::now().format("%Y-%m-%d").to_string());
+        let ask = Ask { action, name, folder: None };
+        let (beginnings, unanswered) = (self.beginnings(action), ask.clone());
         let wait = move || {
+            let ask = Ask { folder: beginnings.folder(), ..ask };
+            let answer = dialog(&ask);
             // The window may be closed by now.
-            if sender.send((action, dialog(action))).is_ok() {
+            if sender.send((ask, answer)).is_ok() {
                 ctx.request_repaint();
             }
         };
         if std::thread::Builder::new().name("dialog".to_owned()).spawn(wait).is_err() {
-            self.browse(action);
+            self.browse(unanswered);
         }
     }
 
-    /// Opens the window's own file browser in its last folder, else beside the last case.
-    fn browse(&mut self, action: FileAction) {
-        let known = self.dialogs.folder.clone().or_else(|| self.places().into_iter().next());
-        let folder = known.or_else(|| std::env::current_dir().ok()).or_else(browser::home);
-        self.dialogs.browser =
-            Some(Browser::new(action, folder.unwrap_or_else(|| PathBuf::from("/")), &self.ctx));
+    /// Folders that a dialog begins in: the last one of that kind of file, then the user's documents for a file to be saved and
+    /// folders of recent cases for one to be opened.
+    fn beginnings(&self, action: FileAction) -> Beginnings {
+        let last = self.layout.folder(action.kind()).map(Path::to_owned).into_iter();
+        match action.file_name() {
+            None => Beginnings { known: last.chain(self.places()).collect(), ..Beginnings::default() },
+            Some(_) => {
+                let of_case = self.state.origin.as_ref().filter(|origin| origin.folder.is_some());
+                let avoided = of_case.map(|origin| paths_of(&origin.word)).unwrap_or_default();
+                Beginnings { known: last.collect(), avoided, with_documents: true }
+            }
+        }
+    }
+
+    /// Notes the folder of a file that was chosen.
+    pub(super) fn note_folder(&mut self, action: FileAction, path: &Path) {
+        if let Some(folder) = path.parent() {
+            self.layout.note_folder(action.kind(), folder);
+        }
+    }
+
+    /// Opens the window's own file browser; for a file to be opened in its last folder.
+    fn browse(&mut self, ask: Ask) {
+        let last = self.dialogs.folder.clone().filter(|_| ask.name.is_none());
+        let known = last.or_else(|| ask.folder.clone()).or_else(|| std::env::current_dir().ok());
+        let folder = known.or_else(browser::home).unwrap_or_else(|| PathBuf::from("/"));
+        self.dialogs.browser = Some(Browser::new(ask, folder, &self.ctx));
     }
 
     /// The folders of the recent cases.
@@ -140,7 +174,7 @@ impl App {
         let places = if self.dialogs.browser.is_some() { self.places() } else { Vec::new() };
         let Some(browser) = &mut self.dialogs.browser else { return };
         let Some(outcome) = browser.show(ctx, &places) else { return };
-        let (action, folder) = (browser.action, browser.folder().to_owned());
+        let (action, folder) = (browser.action(), browser.folder().to_owned());
         (self.dialogs.folder, self.dialogs.browser) = (Some(folder), None);
         match outcome {
             Outcome::Path(path) => self.take_path(action, path, false),
@@ -151,9 +185,10 @@ impl App {
     /// Receives the dialogs' answers since the last frame.
     pub(super) fn take_picked(&mut self) {
         let picked: Vec<Answered> = self.dialogs.answers.1.try_iter().collect();
-        for (action, answer) in picked {
+        for (ask, answer) in picked {
+            let action = ask.action;
             match answer {
-                Picked::NoDialog => self.browse(action),
+                Picked::NoDialog => self.browse(ask),
                 Picked::Nothing => self.save_ended(),
                 // The desktop's dialog has already confirmed a replacement.
                 Picked::Path(path) => self.take_path(action, path, true),
@@ -163,6 +198,9 @@ impl App {
 
     /// `replaces`: the user has confirmed that an existing file is replaced.
     fn take_path(&mut self, action: FileAction, path: PathBuf, replaces: bool) {
+        if action.file_name().is_none() {
+            self.note_folder(action, &path);
+        }
         match action {
             FileAction::OpenFolder | FileAction::OpenFile => self.open_path(path),
             FileAction::OpenXray => self.requests().open_xray(path, Placement::default(), None),

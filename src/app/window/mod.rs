@@ -11,6 +11,7 @@ mod check;
 mod closing;
 mod dialog;
 mod export;
+mod folders;
 mod kept_doses;
 mod machine_files;
 mod memory;

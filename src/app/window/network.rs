@@ -231,8 +231,11 @@ impl App {
                 NetworkEvent::Found(found) => network.found = Some(*found),
                 NetworkEvent::Arrived(folders) => folders.into_iter().for_each(|f| network.add_arrival(f)),
                 NetworkEvent::CallerEnded { is_failure, lines } => {
-                    network.calling = None;
+                    let cancelled = network.calling.take().filter(|calling| calling.stopping);
                     lines.into_iter().for_each(|line| network.tell(is_failure, line));
+                    if let Some(calling) = cancelled {
+                        network.tell(false, calling.errand.after_cancel());
+                    }
                 }
             }
         }

@@ -23,6 +23,7 @@ impl App {
     /// Writes the requested content into a file; `replaces`: the user has confirmed that an existing file is replaced.
     pub(super) fn write(&mut self, action: FileAction, path: PathBuf, replaces: bool) {
         let whole = action.with_ending(path.clone());
+        self.note_folder(action, &whole);
         // With an added extension the path differs from the confirmed one.
         let replaces = replaces && whole == path;
         let target = Target { action, path: std::path::absolute(&whole).unwrap_or(whole), replaces };
