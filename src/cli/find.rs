@@ -82,7 +82,12 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     let stop = stop_in_order();
     let call = args.titles.call(&args.from);
     let Args { patient, study, modality, .. } = args;
-    let query = Query { patient: patient.clone(), study: study.clone(), modality: modality.clone() };
+    let query = Query {
+        patient: patient.clone(),
+        study: study.clone(),
+        modality: modality.clone(),
+        ..Query::default()
+    };
     let matches = find(&call, &query, stop)?;
     let text = table(&matches, study.is_some());
     let Some(into) = &args.get else {

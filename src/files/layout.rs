@@ -51,13 +51,45 @@ pub struct PeerSettings {
     pub to: String,
     /// Folder or file to send.
     pub what: String,
+    /// Other systems that have answered, the last one first.
+    pub book: Vec<KnownPeer>,
+}
+
+/// Another system, by title, and host and port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownPeer {
+    pub called: String,
+    pub to: String,
+}
+
+/// Most systems that are remembered.
+const MOST_KNOWN: usize = 20;
+
+impl PeerSettings {
+    /// Puts the other system first among those that are known.
+    pub fn remember(&mut self) {
+        let now = KnownPeer { called: self.called.trim().to_owned(), to: self.to.trim().to_owned() };
+        self.book.retain(|known| *known != now);
+        self.book.insert(0, now);
+        self.book.truncate(MOST_KNOWN);
+    }
 }
 
 impl Default for PeerSettings {
     fn default() -> Self {
         let [own_title, bind, port] = ["BEAMSIGHT", "127.0.0.1", "11112"].map(str::to_owned);
         let none = String::new;
-        Self { own_title, bind, port, into: none(), allow: none(), called: none(), to: none(), what: none() }
+        Self {
+            own_title,
+            bind,
+            port,
+            into: none(),
+            allow: none(),
+            called: none(),
+            to: none(),
+            what: none(),
+            book: Vec::new(),
+        }
     }
 }
 

@@ -18,6 +18,10 @@ use std::sync::atomic::AtomicBool;
 pub struct Query {
     /// Patient ID; `*` and `?` stand for any letters and any letter.
     pub patient: Option<String>,
+    /// Patient's name, as [`query_name`] has it.
+    pub name: Option<String>,
+    /// Day of the study or range of days, as [`query_date`] has them.
+    pub date: Option<String>,
     pub study: Option<String>,
     pub modality: Option<String>,
 }
@@ -56,6 +60,42 @@ pub fn query_key(word: &str) -> Result<String, String> {
             Err("it has at most 64 letters, no control characters, no backslash".to_owned())
         }
         word => Ok(word.to_owned()),
+    }
+}
+
+/// The name of a patient to match: `Doe Jane` asks for all names that begin by `Doe^Jane` (PS3.5, section 6.2, PN), one with
+/// `*` or `?` for no others.
+///
+/// # Errors
+/// A word that cannot be matched.
+pub fn query_name(word: &str) -> Result<String, String> {
+    let name = query_key(word)?;
+    let name = match name.contains('^') {
+        true => name,
+        false => name.split([' ', ',']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("^"),
+    };
+    Ok(if name.contains(['*', '?']) { name } else { name + "*" })
+}
+
+/// A day or a range of days to match, `2026-11-27`, `2026-11-01..2026-11-27`, `2026-11-01..` or `..2026-11-27`, as DICOM
+/// writes them (PS3.4, section C.2.2.2.5).
+///
+/// # Errors
+/// A word that is neither.
+pub fn query_date(word: &str) -> Result<String, String> {
+    let day = |text: &str| {
+        let digits = text.trim().replace('-', "");
+        let number = |at: usize| digits.get(at..at + 2).and_then(|two| two.parse().ok()).unwrap_or(0);
+        let is_day = digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_digit());
+        let is_day = is_day && (1..=12).contains(&number(4)) && (1..=31).contains(&number(6));
+        is_day.then_some(digits).ok_or("a day is written 2026-11-27, a range 2026-11-01..2026-11-27")
+    };
+    let end = |text: &str| if text.trim().is_empty() { Ok(String::new()) } else { day(text) };
+    let Some((from, to)) = word.split_once("..") else { return Ok(day(word)?) };
+    match (end(from)?, end(to)?) {
+        (from, to) if from.is_empty() && to.is_empty() => Err("a range has a first or a last day".to_owned()),
+        (from, to) if !to.is_empty() && from > to => Err("the range ends before it begins".to_owned()),
+        (from, to) => Ok(format!("{from}-{to}")),
     }
 }
 
@@ -130,6 +170,12 @@ fn keys_of(query: &Query) -> Keys {
     }
     if let Some(patient) = query.patient.as_ref().filter(|_| !is_series) {
         put(&mut keys, tags::PATIENT_ID, patient);
+    }
+    if let Some(name) = query.name.as_ref().filter(|_| !is_series) {
+        put(&mut keys, tags::PATIENT_NAME, name);
+    }
+    if let Some(date) = query.date.as_ref().filter(|_| !is_series) {
+        put(&mut keys, tags::STUDY_DATE, date);
     }
     if let Some(modality) = &query.modality {
         put(&mut keys, if is_series { tags::MODALITY } else { tags::MODALITIES_IN_STUDY }, modality);
@@ -255,5 +301,60 @@ pub fn step(association: &mut Association, service: Service, message: u16) -> Re
             who: association.who().to_owned(),
             what: "another message came where an object or an answer belongs".to_owned(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_match_by_their_beginning() {
+        for (typed, asked) in [
+            ("Doe", "Doe*"),
+            (" Doe, Jane ", "Doe^Jane*"),
+            ("Doe^Jane^^Dr", "Doe^Jane^^Dr*"),
+            ("*oe", "*oe"),
+            ("Müller", "Müller*"),
+        ] {
+            assert_eq!(query_name(typed).as_deref(), Ok(asked));
+        }
+        assert!(["", "a\\b", &"x".repeat(65)].into_iter().all(|typed| query_name(typed).is_err()));
+    }
+
+    #[test]
+    fn days_and_ranges_are_written_as_dicom_has_them() {
+        for (typed, asked) in [
+            ("2026-11-27", "20261127"),
+            ("20261127", "20261127"),
+            ("2026-11-01..2026-11-27", "20261101-20261127"),
+            ("2026-11-01 ..", "20261101-"),
+            ("..2026-11-27", "-20261127"),
+        ] {
+            assert_eq!(query_date(typed).as_deref(), Ok(asked));
+        }
+        let wrong = [
+            "",
+            "..",
+            "27.11.2026",
+            "2026-13-01",
+            "2026-00-10",
+            "2026-11-32",
+            "2026-11-27..2026-11-01",
+            "2026-1é",
+        ];
+        wrong.into_iter().for_each(|typed| assert!(query_date(typed).is_err(), "{typed}"));
+    }
+
+    #[test]
+    fn a_query_for_studies_asks_by_name_and_day_and_one_for_series_by_the_study_alone() {
+        let (name, date) = (Some("Doe*".to_owned()), Some("20261127".to_owned()));
+        let query = Query { name, date, ..Query::default() };
+        let value = |keys: &Keys, tag: Tag| keys.get(&(tag.0, tag.1)).cloned();
+        let keys = keys_of(&query);
+        assert_eq!(value(&keys, tags::PATIENT_NAME), Some(b"Doe*".to_vec()));
+        assert_eq!(value(&keys, tags::STUDY_DATE), Some(b"20261127".to_vec()));
+        let keys = keys_of(&Query { study: Some("1.2".to_owned()), ..query });
+        assert_eq!((value(&keys, tags::PATIENT_NAME), value(&keys, tags::STUDY_DATE)), (None, None));
     }
 }

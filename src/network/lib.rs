@@ -22,7 +22,7 @@ pub use ae::AeTitle;
 pub use association::{Call, Patience};
 pub use echo::echo;
 pub use error::NetworkError;
-pub use find::{Match, Query, find, query_key, query_uid};
+pub use find::{Match, Query, find, query_date, query_key, query_name, query_uid};
 pub use receive::{Delivery, Event, ReceiveOptions, Receiver, Until, let_in};
 pub use retrieve::{Retrieval, Route, retrieve, retrieve_all};
 pub use store::{Sent, send};

@@ -2,10 +2,12 @@
 
 use crate::dcmtk::archive;
 use crate::harness::{Window, fill_in, folder, until, window};
-use crate::synthetic::{Folder, slice};
-use beamsight::app::Options;
+use crate::synthetic::{Folder, set, slice};
+use beamsight::app::{Options, Picked};
 use beamsight::dicom::transferables;
 use beamsight::network::{Call, Event, Patience, ReceiveOptions, Receiver, Until, send};
+use dicom_core::VR;
+use dicom_dictionary_std::tags;
 use egui_kittest::kittest::Queryable as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -93,23 +95,52 @@ fn a_folder_is_sent_and_the_names_are_remembered() {
     press(&mut w, "Send");
     until(&mut w, "refusal", |app| app.state.network.calling.is_none());
     assert!(told(&w).contains("called AE title") && told(&w).contains("0 of 1"), "{}", told(&w));
+    // A failure is tried again by one click, with what is typed by then.
+    fill_in(&mut w, "Their AE title", "PACS");
+    press(&mut w, "Try again");
+    until(&mut w, "objects", |app| app.state.network.calling.is_none());
+    assert_eq!(told(&w).matches("1 of 1 objects sent to PACS").count(), 2, "{}", told(&w));
+    assert!(w.query_by_label("Try again").is_none());
     stop.store(true, Ordering::Relaxed);
     serving.join().unwrap();
-    assert_eq!(*came.lock().unwrap(), 1);
+    assert_eq!(*came.lock().unwrap(), 2);
+    fill_in(&mut w, "Their AE title", "OTHER");
 
     eframe::App::on_exit(w.state_mut());
     drop(w);
-    let next = window(options());
+    let mut next = window(options());
     let known = &next.state().state.network;
     assert_eq!((known.settings.called.as_str(), &known.settings.to), ("OTHER", &to));
     assert!(!known.is_open && !known.has_listener, "nothing listens at the start");
+    // The one that has answered is chosen from the book, or forgotten.
+    press(&mut next, "Open");
+    press(&mut next, "Receive…");
+    press(&mut next, "Known systems");
+    assert!(next.query_by_label(&format!("OTHER at {to}")).is_none(), "it has not answered");
+    press(&mut next, &format!("PACS at {to}"));
+    assert_eq!(next.state().state.network.settings.called, "PACS");
+    press(&mut next, "Known systems");
+    press(&mut next, &format!("Forget PACS at {to}"));
+    assert!(next.state().state.network.settings.book.is_empty());
+    // Folders are chosen in a dialog.
+    let chosen = study.0.clone();
+    next.state_mut().set_dialog(Arc::new(move |_| Picked::Path(chosen.clone())));
+    press(&mut next, "Choose the folder for arrivals");
+    until(&mut next, "folder", |app| app.state.network.settings.into == study.0.to_str().unwrap());
+    fill_in(&mut next, "Folder or file to send", "");
+    press(&mut next, "Choose the folder to send");
+    until(&mut next, "folder", |app| app.state.network.settings.what == study.0.to_str().unwrap());
 }
 
 #[test]
 fn what_an_archive_has_is_listed_and_fetched() {
     let Some(archive) = archive("ui-archive") else { return };
     let (study, inbox) = (Folder::new("ui-archived"), Folder::new("ui-fetched"));
-    (1..=3).for_each(|n| _ = study.put(&format!("{n}.dcm"), &slice(n, f64::from(n), 0)));
+    for n in 1..=3 {
+        let mut slice = slice(n, f64::from(n), 0);
+        set(&mut slice, tags::STUDY_DATE, VR::DA, "20260102");
+        study.put(&format!("{n}.dcm"), &slice);
+    }
     archive.fill(&study.0);
     let mut w = window(Options::default());
     press(&mut w, "Open");
@@ -120,6 +151,16 @@ fn what_an_archive_has_is_listed_and_fetched() {
     press(&mut w, "Find");
     assert!(told(&w).contains("no backslash") && w.state().state.network.calling.is_none(), "{}", told(&w));
     fill_in(&mut w, "Patient ID", "T*");
+    // The only study is of Test^One and of the second of January.
+    for (field, other, own) in
+        [("Patient name", "Nobody", "Test, O"), ("Study date", "..2025-12-31", "2026-01-02..")]
+    {
+        fill_in(&mut w, field, other);
+        press(&mut w, "Find");
+        until(&mut w, "answer", |app| app.state.network.calling.is_none());
+        assert_eq!(w.state().state.network.found.as_ref().expect("an answer").matches.len(), 0, "{other}");
+        fill_in(&mut w, field, own);
+    }
     press(&mut w, "Find");
     until(&mut w, "answer", |app| app.state.network.calling.is_none());
     assert!(told(&w).contains("1 studies found at PACS"), "{}", told(&w));

@@ -2,6 +2,7 @@
 
 use crate::command::{Command, Commands};
 use crate::state::State;
+use crate::state::files::FileAction;
 use crate::state::network::{Errand, Found, Network, NetworkAction, Search};
 use crate::theme;
 use egui::{Button, RichText, TextEdit, Ui};
@@ -9,6 +10,8 @@ use files::PeerSettings;
 use network::Match;
 
 const WIDTH: f32 = 460.0;
+/// Width of a field that shares its line.
+const NARROW: f32 = 124.0;
 
 /// Shows the box when it is open.
 pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
@@ -29,7 +32,7 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
             let area = area.min_scrolled_height(height).auto_shrink([false, true]);
             area.show(ui, |ui| {
                 receive(ui, network, &mut settings, &mut actions, commands);
-                other(ui, network, &mut settings, &mut actions);
+                other(ui, network, &mut settings, &mut actions, commands);
             });
             calling(ui, network, &mut actions);
             lines(ui, network);
@@ -47,9 +50,35 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
 
 /// A line of a form: its name, its text, what it is for.
 fn field(ui: &mut Ui, enabled: bool, name: &str, text: &mut String, hint: &str) {
+    entry(ui, enabled, name, text, (300.0, hint));
+    ui.end_row();
+}
+
+/// A name and its text, with the width of the text.
+fn entry(ui: &mut Ui, enabled: bool, name: &str, text: &mut String, (width, hint): (f32, &str)) {
     let label = ui.label(name);
-    let edit = TextEdit::singleline(text).desired_width(300.0);
+    let edit = TextEdit::singleline(text).desired_width(width);
     ui.add_enabled(enabled, edit).on_hover_text(hint).labelled_by(label.id);
+}
+
+/// A line of a form for a folder, with the button that chooses one.
+fn folder(
+    ui: &mut Ui,
+    enabled: bool,
+    (name, hint): (&str, &str),
+    text: &mut String,
+    (action, choose): (FileAction, &str),
+    commands: &mut Commands,
+) {
+    let label = ui.label(name);
+    ui.horizontal(|ui| {
+        let edit = TextEdit::singleline(text).desired_width(266.0);
+        ui.add_enabled(enabled, edit).on_hover_text(hint).labelled_by(label.id);
+        let button = ui.add_enabled(enabled, Button::new("…")).accessible_name(choose);
+        if button.clicked() {
+            commands.push(Command::Pick(action));
+        }
+    });
     ui.end_row();
 }
 
@@ -65,13 +94,9 @@ fn receive(
     egui::Grid::new("receive").num_columns(2).show(ui, |ui| {
         let hint = "By which name others call this program";
         field(ui, free && network.calling.is_none(), "Own AE title", &mut settings.own_title, hint);
-        field(
-            ui,
-            free,
-            "Folder for arrivals",
-            &mut settings.into,
-            "Each delivery gets a folder of its own in it",
-        );
+        let hint = "Each delivery gets a folder of its own in it";
+        let pick = (FileAction::ArrivalsFolder, "Choose the folder for arrivals");
+        folder(ui, free, ("Folder for arrivals", hint), &mut settings.into, pick, commands);
         let hint = "127.0.0.1: only this machine; 0.0.0.0: all addresses of this machine";
         field(ui, free, "Listen on address", &mut settings.bind, hint);
         field(ui, free, "Listen on port", &mut settings.port, "0: one that the system chooses");
@@ -105,7 +130,13 @@ fn receive(
 }
 
 /// The other system: whether it is there, what it has, what is sent to it.
-fn other(ui: &mut Ui, network: &Network, settings: &mut PeerSettings, actions: &mut Vec<NetworkAction>) {
+fn other(
+    ui: &mut Ui,
+    network: &Network,
+    settings: &mut PeerSettings,
+    actions: &mut Vec<NetworkAction>,
+    commands: &mut Commands,
+) {
     super::section(ui, "Another system");
     let free = network.calling.is_none();
     egui::Grid::new("other").num_columns(2).show(ui, |ui| {
@@ -117,11 +148,17 @@ fn other(ui: &mut Ui, network: &Network, settings: &mut PeerSettings, actions: &
             actions.push(action);
         }
     };
-    ask(ui, "Ask whether it is there", "C-ECHO", NetworkAction::Echo);
+    ui.horizontal(|ui| {
+        ask(ui, "Ask whether it is there", "C-ECHO", NetworkAction::Echo);
+        if !settings.book.is_empty() {
+            ui.add_enabled_ui(free, |ui| book(ui, settings));
+        }
+    });
     super::section(ui, "Send to it");
     egui::Grid::new("send").num_columns(2).show(ui, |ui| {
         let hint = "The DICOM files in it leave as they are; export the case first to send what is on show";
-        field(ui, free, "Folder or file to send", &mut settings.what, hint);
+        let pick = (FileAction::SentFolder, "Choose the folder to send");
+        folder(ui, free, ("Folder or file to send", hint), &mut settings.what, pick, commands);
     });
     ask(
         ui,
@@ -131,17 +168,20 @@ fn other(ui: &mut Ui, network: &Network, settings: &mut PeerSettings, actions: &
     );
     super::section(ui, "Get from it");
     let mut search = network.search.clone();
-    egui::Grid::new("find").num_columns(2).show(ui, |ui| {
+    egui::Grid::new("find").num_columns(4).show(ui, |ui| {
+        let hint = "Its beginning: Doe, or Doe Jane; * and ? stand for any letters and any letter";
+        entry(ui, free, "Patient name", &mut search.name, (NARROW, hint));
         let hint = "* and ? stand for any letters and any letter; empty: all patients";
-        field(ui, free, "Patient ID", &mut search.patient, hint);
-        field(
-            ui,
-            free,
-            "Study UID",
-            &mut search.study,
-            "Lists the series of this study; empty: lists studies",
-        );
-        field(ui, free, "Modality", &mut search.modality, "CT, RTPLAN, RTDOSE; empty: all");
+        entry(ui, free, "Patient ID", &mut search.patient, (NARROW, hint));
+        ui.end_row();
+        let hint = "2026-11-27, or a range: 2026-11-01..2026-11-27, 2026-11-01.. or ..2026-11-27";
+        entry(ui, free, "Study date", &mut search.date, (NARROW, hint));
+        entry(ui, free, "Modality", &mut search.modality, (NARROW, "CT, RTPLAN, RTDOSE; empty: all"));
+        ui.end_row();
+    });
+    ui.horizontal(|ui| {
+        let hint = "Lists the series of this study; empty: lists studies";
+        entry(ui, free, "Study UID", &mut search.study, (300.0, hint));
     });
     ui.horizontal(|ui| {
         ask(ui, "Find", "C-FIND: what the other system has", NetworkAction::Find);
@@ -156,6 +196,32 @@ fn other(ui: &mut Ui, network: &Network, settings: &mut PeerSettings, actions: &
     found(ui, network, free, actions);
 }
 
+/// The systems that have answered, to be chosen again.
+fn book(ui: &mut Ui, settings: &mut PeerSettings) {
+    ui.menu_button("Known systems", |ui| {
+        let (mut chosen, mut forgotten) = (None, None);
+        for (n, known) in settings.book.iter().enumerate() {
+            let words = format!("{} at {}", known.called, known.to);
+            ui.horizontal(|ui| {
+                let forget = ui.small_button("×").on_hover_text("Forgets this system");
+                if forget.accessible_name(format!("Forget {words}")).clicked() {
+                    forgotten = Some(n);
+                }
+                if ui.button(&words).clicked() {
+                    chosen = Some(known.clone());
+                }
+            });
+        }
+        if let Some(known) = chosen {
+            (settings.called, settings.to) = (known.called, known.to);
+            ui.close();
+        }
+        if let Some(n) = forgotten {
+            settings.book.remove(n);
+        }
+    });
+}
+
 /// The answers to the last query, each with its button.
 fn found(ui: &mut Ui, network: &Network, free: bool, actions: &mut Vec<NetworkAction>) {
     let Some(Found { call, query, matches }) = &network.found else { return };
@@ -164,7 +230,7 @@ fn found(ui: &mut Ui, network: &Network, free: bool, actions: &mut Vec<NetworkAc
     ui.horizontal(|ui| {
         ui.weak(format!("{} {what} of {} at {}", matches.len(), call.called, call.to));
         // All that a system has comes to no folder by one press.
-        let named = is_series || query.patient.is_some();
+        let named = is_series || query.patient.is_some() || query.name.is_some() || query.date.is_some();
         if named && matches.len() > 1 && ui.add_enabled(free, Button::new("Get all").small()).clicked() {
             actions.push(NetworkAction::Get(None));
         }
@@ -183,7 +249,8 @@ fn found(ui: &mut Ui, network: &Network, free: bool, actions: &mut Vec<NetworkAc
                     let series = ui.add_enabled(free, Button::new("Series").small());
                     if series.accessible_name(format!("Series of {uid}")).clicked() {
                         let study = uid.clone();
-                        let search = Search { study, patient: String::new(), ..network.search.clone() };
+                        let Search { modality, by_move, .. } = network.search.clone();
+                        let search = Search { study, modality, by_move, ..Search::default() };
                         actions.extend([NetworkAction::Search(search), NetworkAction::Find]);
                     }
                 }
@@ -206,7 +273,16 @@ fn words(m: &Match, is_series: bool) -> String {
 
 /// How far a conversation of ours is.
 fn calling(ui: &mut Ui, network: &Network, actions: &mut Vec<NetworkAction>) {
-    let Some(calling) = network.calling else { return };
+    let Some(calling) = network.calling else {
+        if let Some(last) = network.last.as_ref().filter(|_| network.has_failed) {
+            let hint =
+                "The same once more, with what is typed now; objects that are there already are not doubled";
+            if ui.button("Try again").on_hover_text(hint).clicked() {
+                actions.push(last.clone());
+            }
+        }
+        return;
+    };
     let (what, stop) = match calling.errand {
         Errand::Echo => ("Asking", "Stop asking"),
         Errand::Send => ("Sending", "Stop sending"),

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 pub enum FileAction {
     OpenFolder,
     OpenFile,
+    /// Folders of the network box: for arrivals, and of objects to send.
+    ArrivalsFolder,
+    SentFolder,
     OpenHuTable,
     OpenGoals,
     OpenStructures,
@@ -41,6 +44,8 @@ impl FileAction {
         match self {
             Self::OpenFolder => "Open a folder in Beamsight",
             Self::OpenFile => "Open a file in Beamsight",
+            Self::ArrivalsFolder => "Folder for arrivals",
+            Self::SentFolder => "Folder to send",
             Self::OpenHuTable => "Open a HU table",
             Self::OpenGoals | Self::OpenCheckGoals => "Open a template of goals",
             Self::OpenCheckModel => "Open a machine model",
@@ -72,6 +77,8 @@ impl FileAction {
         match self {
             Self::OpenFolder
             | Self::OpenFile
+            | Self::ArrivalsFolder
+            | Self::SentFolder
             | Self::OpenHuTable
             | Self::OpenGoals
             | Self::OpenStructures
@@ -112,6 +119,8 @@ impl FileAction {
     pub fn kind(self) -> &'static str {
         match self {
             Self::OpenFolder | Self::OpenFile => "case",
+            Self::ArrivalsFolder => "arrivals",
+            Self::SentFolder => "sent",
             Self::OpenHuTable | Self::SaveHuTable => "hu table",
             Self::OpenGoals | Self::OpenCheckGoals | Self::SaveGoals => "goals",
             Self::OpenStructures | Self::SaveStructures => "structures",
@@ -133,7 +142,13 @@ impl FileAction {
     /// Description of the file type and its extensions; DICOM files often have none.
     pub fn endings(self) -> Option<(&'static str, &'static [&'static str])> {
         match self {
-            Self::OpenFolder | Self::OpenFile | Self::OpenDose | Self::OpenXray | Self::Export => None,
+            Self::OpenFolder
+            | Self::ArrivalsFolder
+            | Self::SentFolder
+            | Self::OpenFile
+            | Self::OpenDose
+            | Self::OpenXray
+            | Self::Export => None,
             Self::OpenTank(TankFile::OutputFactors) => Some(("Output factors", &["csv"])),
             Self::OpenTank(TankFile::Machine) | Self::SaveMachine => Some(("Machine", &["toml"])),
             Self::OpenTank(TankFile::Pdd | TankFile::Profiles) => {
@@ -151,6 +166,11 @@ impl FileAction {
             Self::SavePlanReport | Self::SaveCheckReport => Some(("Report", &["pdf"])),
             Self::SaveRegistration => Some(("DICOM", &["dcm"])),
         }
+    }
+
+    /// Whether a folder is asked for that exists.
+    pub fn is_folder(self) -> bool {
+        matches!(self, Self::OpenFolder | Self::ArrivalsFolder | Self::SentFolder)
     }
 
     /// The path with an extension of its file type; if it has none of them, the first is appended.

@@ -1,7 +1,10 @@
 //! State of the network: names and addresses as typed, the listener, the conversation under way, and events.
 
 use files::PeerSettings;
-use network::{AeTitle, Call, Match, Patience, Query, ReceiveOptions, Route, let_in, query_key, query_uid};
+use network::{
+    AeTitle, Call, Match, Patience, Query, ReceiveOptions, Route, let_in, query_date, query_key, query_name,
+    query_uid,
+};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -46,7 +49,10 @@ pub struct Calling {
 /// A query as it is typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Search {
+    pub name: String,
     pub patient: String,
+    /// Day of the study, or range of days.
+    pub date: String,
     pub study: String,
     pub modality: String,
     /// Objects come by a call back to the listener's address (C-MOVE), not over the association that asks (C-GET).
@@ -70,6 +76,9 @@ pub struct Network {
     /// Address of the listener.
     pub listening: Option<SocketAddr>,
     pub calling: Option<Calling>,
+    /// The last conversation of ours, to be had again where it failed.
+    pub last: Option<NetworkAction>,
+    pub has_failed: bool,
     pub search: Search,
     pub found: Option<Found>,
     /// Events, oldest first, and whether each is a failure.
@@ -143,10 +152,12 @@ impl Network {
         };
         let study = read("study", &typed.study, query_uid)?;
         let patient = read("patient", &typed.patient, query_key)?;
-        if study.is_some() && patient.is_some() {
-            return Err("a study belongs to one patient: leave the patient out".to_owned());
+        let name = read("name", &typed.name, query_name)?;
+        let date = read("date", &typed.date, query_date)?;
+        if study.is_some() && (patient.is_some() || name.is_some() || date.is_some()) {
+            return Err("a study is asked for by its UID alone: leave name, ID and date out".to_owned());
         }
-        Ok(Query { patient, study, modality: read("modality", &typed.modality, query_key)? })
+        Ok(Query { patient, name, date, study, modality: read("modality", &typed.modality, query_key)? })
     }
 
     /// The folder that objects come to, and how.

@@ -289,10 +289,11 @@ impl Browser {
                 if ui.add_enabled(!self.name.trim().is_empty(), Button::new("Save here")).clicked() {
                     outcome = self.save_named();
                 }
-            } else if self.action == FileAction::OpenFolder {
+            } else if self.action.is_folder() {
                 let marked = entry.map_or_else(|| self.folder.clone(), |e| self.folder.join(e.name));
                 let name = marked.file_name().unwrap_or(marked.as_os_str()).to_string_lossy().into_owned();
-                if ui.button(format!("Open folder {name}")).clicked() {
+                let verb = if self.action == FileAction::OpenFolder { "Open" } else { "Use" };
+                if ui.button(format!("{verb} folder {name}")).clicked() {
                     outcome = Some(Outcome::Path(marked));
                 }
             } else if ui.add_enabled(entry.is_some(), Button::new("Open this")).clicked() {
@@ -347,6 +348,6 @@ fn is_asked_for(name: &Path, action: FileAction) -> bool {
         Some((_, endings)) => {
             name.extension().is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known)))
         }
-        None => !matches!(action, FileAction::OpenFolder | FileAction::Export),
+        None => !action.is_folder() && action != FileAction::Export,
     }
 }

@@ -71,7 +71,7 @@ fn desktop_dialog() -> Dialog {
         }
         let path = match (action, &ask.name) {
             (_, Some(name)) => dialog.set_file_name(name).save_file(),
-            (FileAction::OpenFolder, None) => dialog.pick_folder(),
+            (action, None) if action.is_folder() => dialog.pick_folder(),
             (_, None) => dialog.pick_file(),
         };
         match path {
@@ -203,6 +203,7 @@ impl App {
         }
         match action {
             FileAction::OpenFolder | FileAction::OpenFile => self.open_path(path),
+            FileAction::ArrivalsFolder | FileAction::SentFolder => self.take_network_folder(action, &path),
             FileAction::OpenXray => self.requests().open_xray(path, Placement::default(), None),
             FileAction::OpenHuTable => self.requests().open_hu_table(path),
             FileAction::OpenGoals => self.requests().open_goals(path),

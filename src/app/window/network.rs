@@ -2,6 +2,7 @@
 //! window, which neither waits for them nor speaks itself.
 
 use super::App;
+use crate::state::files::FileAction;
 use crate::state::network::{Calling, Errand, Found, NetworkAction};
 use crate::state::{About, NoticeKind};
 use crossbeam_channel as channel;
@@ -86,6 +87,15 @@ impl Reports {
 
 impl App {
     pub(super) fn network(&mut self, action: NetworkAction) {
+        let (was_calling, asked) = (self.state.network.calling.is_some(), action.clone());
+        self.do_network(action);
+        let network = &mut self.state.network;
+        if !was_calling && network.calling.is_some() {
+            (network.last, network.has_failed) = (Some(asked), false);
+        }
+    }
+
+    fn do_network(&mut self, action: NetworkAction) {
         let network = &mut self.state.network;
         match action {
             NetworkAction::Open(open) => network.is_open = open,
@@ -190,6 +200,20 @@ impl App {
         });
     }
 
+    /// Takes a folder that was chosen for arrivals or for objects to send.
+    pub(super) fn take_network_folder(&mut self, action: FileAction, path: &Path) {
+        let Some(folder) = path.to_str().map(str::to_owned) else {
+            let text = format!("The name of {} is not UTF-8: rename the folder.", path.display());
+            self.state.notices.add_about(About::Window, NoticeKind::Error, text);
+            return;
+        };
+        let settings = &mut self.state.network.settings;
+        match action {
+            FileAction::ArrivalsFolder => settings.into = folder,
+            _ => settings.what = folder,
+        }
+    }
+
     /// Takes what the conversations report.
     pub(super) fn drain_network_events(&mut self) {
         while let Ok(event) = self.conversations.hear.try_recv() {
@@ -232,6 +256,10 @@ impl App {
                 NetworkEvent::Arrived(folders) => folders.into_iter().for_each(|f| network.add_arrival(f)),
                 NetworkEvent::CallerEnded { is_failure, lines } => {
                     let cancelled = network.calling.take().filter(|calling| calling.stopping);
+                    network.has_failed = is_failure;
+                    if !is_failure {
+                        network.settings.remember();
+                    }
                     lines.into_iter().for_each(|line| network.tell(is_failure, line));
                     if let Some(calling) = cancelled {
                         network.tell(false, calling.errand.after_cancel());

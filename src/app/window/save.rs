@@ -43,6 +43,8 @@ impl App {
             FileAction::SaveMachineReport => self.save_machine_report(target),
             FileAction::OpenFolder
             | FileAction::OpenFile
+            | FileAction::ArrivalsFolder
+            | FileAction::SentFolder
             | FileAction::OpenHuTable
             | FileAction::OpenGoals
             | FileAction::OpenStructures
