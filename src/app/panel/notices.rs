@@ -96,10 +96,8 @@ fn one(ui: &mut Ui, notice: &Notice, commands: &mut Commands) {
                 if close.accessible_name("Dismiss").clicked() {
                     commands.push(Command::Dismiss(notice.id));
                 }
-                if notice.about == About::CancelledResult {
-                    if ui.small_button("Compute again").clicked() {
-                        commands.push(Command::Recompute);
-                    }
+                if notice.about == About::CancelledResult && ui.small_button("Compute again").clicked() {
+                    commands.push(Command::Recompute);
                 }
                 ui.with_layout(Layout::top_down(Align::Min), |ui| {
                     ui.add(Label::new(theme::spelled(ui.ctx(), &notice.text)).wrap());
