@@ -56,7 +56,7 @@ impl InputDigests {
         content_digest_of(&mut self.all().join("\n").as_bytes()).unwrap_or_default()
     }
 
-    /// What another dose of the beam is of, in words; `None` for the same.
+    /// Words for what another dose of the beam is of; `None` for the same.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         const WORDS: [&str; 6] = [
             "of another build of Beamsight",
@@ -88,7 +88,7 @@ pub struct NamedDose {
     pub is_whole: bool,
 }
 
-/// What lies beside a session.
+/// Doses beside a session, and whether all could be looked at.
 #[derive(Debug)]
 pub struct Survey {
     pub doses: Vec<NamedDose>,
@@ -99,9 +99,9 @@ pub struct Survey {
 /// The doses of a session or of unsaved work.
 #[derive(Clone, Debug)]
 pub enum KeptDoses {
-    /// Of unsaved work, a file for each: they come one after the other.
+    /// Folder beside unsaved work, with a file for each dose: they come one after the other.
     Folder(PathBuf),
-    /// Of a session, all in one file, which is replaced as a whole.
+    /// File beside a session, with all of its doses: it is replaced as a whole.
     File(PathBuf),
 }
 
@@ -133,10 +133,11 @@ impl KeptDoses {
         };
         let mut records = Records::open(path).ok()?;
         while let Some(record) = records.next().ok()? {
-            if record.header.inputs == *inputs {
-                return records.dose(record).ok()?;
+            if record.header.inputs != *inputs {
+                records.skip(&record).ok()?;
+            } else if let Some(dose) = records.dose(record).ok()? {
+                return Some(dose);
             }
-            records.skip(&record).ok()?;
         }
         None
     }
@@ -151,9 +152,16 @@ impl KeptDoses {
         };
         let mut survey = Survey { doses: Vec::new(), is_damaged: false };
         for path in files {
+            let before = survey.doses.len();
             match named_doses(&path, &mut survey.doses) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => survey.is_damaged = true,
                 _ => {}
+            }
+            if let Self::Folder(folder) = self {
+                // A dose under another's name is not found.
+                survey.doses[before..].iter_mut().for_each(|dose| {
+                    dose.is_whole &= dose_file(folder, &dose.inputs) == path;
+                });
             }
         }
         survey

@@ -409,6 +409,7 @@ fn recovered_work_has_its_doses_where_they_answer_it() {
         w
     };
     let again = recover(&state);
+    assert_eq!(said(&again), "The unsaved work is back as it was: save it where you want it.");
     let after = doses(&again);
     assert_eq!(after.len(), before.len());
     for (a, b) in after.iter().zip(&before) {
@@ -424,6 +425,8 @@ fn recovered_work_has_its_doses_where_they_answer_it() {
     let values = old.data().iter().map(|hu| hu + 20.0).collect();
     mha::write(&cube, &Volume::new(Arc::clone(old.grid()), values)).expect("written");
     let other = recover(&state);
+    let why = "1 beam is computed again: the dose kept with the unsaved work is of other images.";
+    assert!(said(&other).contains(why), "{}", said(&other));
     for (a, b) in doses(&other).iter().zip(&before) {
         assert!(a.receipt != b.receipt && a.gy.data() != b.gy.data());
     }

@@ -70,6 +70,9 @@ fn a_dose_of_unsaved_work_comes_back_whole_or_not_at_all() {
     let [path, from] = [&one, &other].map(|kept_dose| dose_file(kept.path(), &kept_dose.inputs));
     fs::copy(from, &path).unwrap();
     assert!(kept.read(&inputs("one")).is_none() && kept.read(&inputs("other")).is_some());
+    let mut found: Vec<bool> = kept.survey().doses.iter().map(|dose| dose.is_whole).collect();
+    found.sort();
+    assert_eq!(found, [false, true], "one that is not found counts as none");
     kept.keep_only(std::slice::from_ref(&other));
     assert!(!path.exists() && kept.read(&inputs("other")).is_some());
     kept.remove();
@@ -190,6 +193,44 @@ fn a_kill_in_the_middle_of_a_save_leaves_whole_files() {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
         fs::remove_file(&session).unwrap();
     }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Records whose digests are right and whose content is not.
+#[test]
+fn a_made_up_record_is_refused_before_it_takes_memory() {
+    let folder = folder("made_up");
+    let kept = KeptDoses::of_session(&folder.join("plan.json"));
+    let record = record_of(BeamPlace { plan: 0, beam: 1 }, &inputs("one"), &dose(0.1)).unwrap().unwrap();
+    let [line, rest] = record.splitn(2, |byte| *byte == b'\n').collect::<Vec<_>>().try_into().unwrap();
+    let lengths = std::str::from_utf8(line).unwrap().split(' ').skip(1);
+    let [header, _] = lengths.map(|n| n.parse().unwrap()).collect::<Vec<usize>>().try_into().unwrap();
+    let (header, values) = rest.split_at(header);
+    let header: serde_json::Value = serde_json::from_slice(header).unwrap();
+    let is_read = |member: &str, value: serde_json::Value, values: &[u8]| {
+        let mut header = header.clone();
+        header[member] = value;
+        let header = serde_json::to_vec(&header).unwrap();
+        let digest = content_digest_of(&mut [&header, values].concat().as_slice()).unwrap();
+        let line = format!("{digest} {} {}\n", header.len(), values.len());
+        fs::write(kept.path(), [MAGIC, line.as_bytes(), &header, values].concat()).unwrap();
+        kept.survey();
+        kept.read(&inputs("one")).is_some()
+    };
+    assert!(is_read("label", "another".into(), values), "such a record is read");
+    for size in [serde_json::json!([1u64 << 40, 1u64 << 40]), [1 << 14, 1 << 14].into(), [6, 4].into()] {
+        assert!(!is_read("size_xy", size, values));
+    }
+    assert!(!is_read("status", "better".into(), values) && !is_read("of", 7.into(), values));
+    assert!(!is_read("label", "".into(), &values[1..]) && !is_read("label", "".into(), &[]));
+    // A thousand times the values of the grid.
+    let [long, mut packed] = [vec![0u8; 360_000], Vec::new()];
+    std::io::Read::read_to_end(
+        &mut flate2::read::ZlibEncoder::new(&long[..], flate2::Compression::fast()),
+        &mut packed,
+    )
+    .unwrap();
+    assert!(!is_read("label", "".into(), &packed));
     fs::remove_dir_all(folder).unwrap();
 }
 
