@@ -16,15 +16,21 @@ fn settled(options: Options) -> Window {
     w
 }
 
-/// The small case with two beams, in a window that has computed them, and a session of it; nothing of it is left from before.
+/// The small case with two beams of a machine.
+fn two_beams(name: &str, machine: &str) -> Options {
+    let options = small_case(name);
+    let plan = options.plan.as_ref().expect("a plan");
+    let text =
+        std::fs::read_to_string(plan).expect("a plan").replace("\"point-6mv\"", &format!("{machine:?}"));
+    let second = "[[beam]]\nname = \"LAT\"\ngantry_deg = 90.0\nmu = 80.0\njaws_mm = { x = [-10.0, 10.0], y = [-10.0, 10.0] }\n";
+    std::fs::write(plan, format!("{text}\n{second}")).expect("a plan");
+    options
+}
+
+/// Two beams in a window that has computed them, and a session of it; nothing of it is left from before.
 fn saved(name: &str) -> (Window, PathBuf) {
     std::fs::remove_dir_all(folder(name)).expect("an empty folder");
-    let options = small_case(name);
-    let plan = options.plan.clone().expect("a plan");
-    let text = std::fs::read_to_string(&plan).expect("a plan");
-    let second = "\n[[beam]]\nname = \"LAT\"\ngantry_deg = 90.0\nmu = 80.0\njaws_mm = { x = [-10.0, 10.0], y = [-10.0, 10.0] }\n";
-    std::fs::write(&plan, text + second).expect("a plan");
-    let mut w = settled(options);
+    let mut w = settled(two_beams(name, "point-6mv"));
     let path = folder(name).join("mine.json");
     save(&mut w, &path);
     assert_eq!(said(&w), format!("Saved {}.", path.display()));
@@ -138,6 +144,29 @@ fn doses_of_another_state_are_computed_again_and_that_is_said() {
     let why = "2 of 2 beams are computed again: the doses kept with the session are of other images.";
     assert_eq!((said(&again), taken(&again, &w)), (why.to_owned(), 0));
     assert!(dose(&again).gy.data() != dose(&w).gy.data());
+}
+
+/// The file of a machine is written anew after the doses were computed with it, and the session saved before anybody has looked.
+#[test]
+fn doses_of_a_machine_file_that_has_changed_are_none_of_the_new_one() {
+    let name = "session_machine";
+    std::fs::remove_dir_all(folder(name)).expect("an empty folder");
+    let machine = folder(name).join("machine.toml");
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/machines/point-6mv.toml");
+    let text = std::fs::read_to_string(shipped).expect("a machine");
+    std::fs::write(&machine, &text).expect("a machine");
+    let mut w = settled(two_beams(name, machine.to_str().expect("UTF-8")));
+    let leaky = text.replace("transmission = 0.0", "transmission = 0.3");
+    assert_ne!(leaky, text);
+    std::fs::write(&machine, leaky).expect("a machine");
+    let (before, path) = (dose(&w), folder(name).join("mine.json"));
+    save(&mut w, &path);
+    let again = reopened(&path);
+    let why = "2 of 2 beams are computed again: the doses kept with the session are of another machine file.";
+    assert_eq!(said(&again), why);
+    assert!(dose(&again).gy.data() != before.gy.data());
+    std::fs::remove_file(doses_of(&path)).expect("doses");
+    assert_same_dose(&dose(&again), &dose(&reopened(&path)));
 }
 
 #[test]
