@@ -6,6 +6,7 @@ use crate::state::drawing::Tool;
 use crate::state::files::FileAction;
 use crate::state::measure::Tool as MeasureTool;
 use crate::state::register::{STEPS, seen_axes, shifted, turned};
+use crate::state::tour::TourAction;
 use crate::state::{State, Workspace};
 use crate::view::{page_mm, stepped};
 use egui::{Id, Key, KeyboardShortcut, Modifiers, Popup};
@@ -128,11 +129,12 @@ const SHORTCUTS: [Shortcut; 13] = [
     Shortcut {
         keys: &[plain(Key::Escape)],
         word: "Esc",
-        what: "take back the optimisation that runs or the leaves that are cut, else put the measuring tool down",
+        what: "take back the optimisation that runs or the leaves that are cut, else put the measuring tool down, else leave the tour",
         command: |s| match s.optimise.is_running() || s.optimise.drag().is_some() {
             true => Some(Command::Optimise(OptimiseAction::TakeBack)),
             false if s.leaves.is_cutting() => Some(Command::Optimise(OptimiseAction::KeepMaps)),
-            false => s.measures.tool.map(|_| Command::Measure(MeasureAction::Tool(None))),
+            false if s.measures.tool.is_some() => Some(Command::Measure(MeasureAction::Tool(None))),
+            false => s.tour_stop().map(|_| Command::Tour(TourAction::Leave)),
         },
         over_menus: false,
     },

@@ -101,6 +101,11 @@ pub fn of(ui: &Ui) -> &'static Palette {
     of_visuals(ui.visuals())
 }
 
+/// The colours for what is drawn over panels.
+pub fn of_ctx(ctx: &egui::Context) -> &'static Palette {
+    of_visuals(&ctx.global_style().visuals)
+}
+
 fn of_visuals(visuals: &Visuals) -> &'static Palette {
     if visuals.dark_mode { &DARK } else { &LIGHT }
 }

@@ -37,7 +37,7 @@ pub use lock::Lock;
 pub use new_folder::{NewFolder, NewFolderError};
 pub use place::{Inputs, Obstacle, OutputPath, is_taken};
 pub use private::{is_private, make_private};
-pub use recent::{add_recent_case, recent_cases};
+pub use recent::{CasePicture, RecentCase, RecentChange, change_recent_cases, recent_cases};
 pub use recovery::{Keeper, Recoverable};
 pub use replace::{Temporary, end_now, remove_temporaries_on_signals, replace_file, stop_in_order, together};
 pub use state_folder::state_folder;

@@ -12,7 +12,7 @@ pub mod plan;
 pub mod room;
 
 pub use facts::{Curve, DoseFacts, PROGRAM, patient_name, written_now};
-pub use picture::Pictures;
+pub use picture::{Pictures, Subject};
 
 use files::replace_file;
 use std::io::Write as _;

@@ -12,6 +12,7 @@ mod dose;
 mod drawing;
 mod export;
 mod files;
+mod first_page;
 mod fluence;
 mod goals;
 mod harness;

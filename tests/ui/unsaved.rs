@@ -6,7 +6,7 @@ use beamsight::app::state::unsaved::Reply;
 use beamsight::app::{App, Options, Picked};
 use beamsight::case::{Case, Contour, Dose, Edit};
 use beamsight::dicom::Choice;
-use beamsight::files::{mha, session};
+use beamsight::files::{RecentCase, mha, session};
 use beamsight::geometry::Volume;
 use eframe::egui::{DroppedFile, Key, Modifiers, ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::kittest::Queryable as _;
@@ -186,7 +186,12 @@ fn another_case_is_not_opened_over_unsaved_work_without_a_word() {
     let mut w = opened(small_case("asked"));
     turn(&mut w, 10.0);
     type Way<'a> = Box<dyn Fn(&mut Window) + 'a>;
-    w.state_mut().state.recent = vec![other.clone()];
+    w.state_mut().state.recent = vec![RecentCase {
+        word: other.clone(),
+        patient: String::new(),
+        opened: String::new(),
+        picture: None,
+    }];
     let ways: [(&str, Way<'_>); 5] = [
         ("path", Box::new(|w| w.state_mut().command(Command::Open(other.clone())))),
         (
@@ -498,7 +503,7 @@ fn recent_cases_are_on_the_first_page() {
     drop(w);
     let mut again = window(Options { state_folder: Some(state), ..Options::default() });
     until(&mut again, "recent cases", |app| !app.state.recent.is_empty());
-    again.get_by_label_contains("cube.mha").click();
+    again.get_by_label_contains("Open cube.mha").click();
     until(&mut again, "case", |app| app.state.is_loaded());
 }
 

@@ -29,6 +29,7 @@ use crate::state::opening::PatientReply;
 use crate::state::roi::Shape;
 use crate::state::room::Room;
 use crate::state::slot::Slot;
+use crate::state::tour::TourAction;
 use crate::state::unsaved::Reply;
 use crate::state::{DvhDisplay, NoticeKind, Selection, ViewKind, Workspace};
 use case::{DensityOverride, Edit};
@@ -61,6 +62,10 @@ pub enum Command {
     Recover(PathBuf),
     DiscardLeftOver(PathBuf),
     DismissRecoverable,
+    /// Forgets a recent case by its word, or (`None`) all.
+    ForgetRecent(Option<String>),
+    /// Begins, pages or leaves the tour.
+    Tour(TourAction),
     SavePlan(PathBuf),
     SaveSession(PathBuf),
     /// Sets what an export writes.

@@ -5,7 +5,9 @@ mod comparison;
 mod dvhs;
 mod pictures;
 mod plan;
+mod recent;
 
 pub use comparison::comparison;
 pub use dvhs::dvh_table;
 pub use plan::{plan, with_room};
+pub use recent::{drawn_recent, of_recent};

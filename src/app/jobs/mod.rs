@@ -36,7 +36,7 @@ use analysis::contouring::MadeContours;
 use analysis::second_check::MachineUse;
 use case::{Contours, DensityOverride, Dose, Remark, Structure};
 use dicom::Exported;
-use files::{GoalTemplate, Keeper, Recoverable, StructureTemplate};
+use files::{GoalTemplate, Keeper, RecentCase, Recoverable, StructureTemplate};
 use physics::{HuTable, MachineContents};
 use results::Delivery;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ pub struct Requests<'a> {
 pub struct Remembered {
     pub keeper: Keeper,
     pub recoverable: Vec<Recoverable>,
-    pub recent: Vec<String>,
+    pub recent: Vec<RecentCase>,
 }
 
 /// Contours that were calculated, and of what.
@@ -89,7 +89,7 @@ pub enum Answer {
     Remembered(Box<Remembered>),
     /// Unsaved work of windows that have ended since the start.
     Recoverable(Vec<Recoverable>),
-    Recent(Vec<String>),
+    Recent(Vec<RecentCase>),
     /// Unsaved work is kept, or no longer needs to be.
     Kept,
     HuTable(Arc<HuTable>),

@@ -61,7 +61,7 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
 }
 
 /// Text with `code` in it.
-fn inline(ui: &Ui, text: &str) -> LayoutJob {
+pub(super) fn inline(ui: &Ui, text: &str) -> LayoutJob {
     let mut job = LayoutJob::default();
     for (n, part) in text.split('`').enumerate() {
         let (font_id, color) = if n % 2 == 1 {

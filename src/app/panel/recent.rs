@@ -3,10 +3,11 @@
 use crate::command::{Command, Commands};
 use crate::state::State;
 use egui::Ui;
+use files::RecentCase;
 
 /// The cases opened last, one per line: name and folder.
 pub fn recent(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    for word in &state.recent {
+    for RecentCase { word, patient, .. } in &state.recent {
         let path = std::path::Path::new(word);
         let name = path.file_name().map_or_else(|| word.clone(), |n| n.to_string_lossy().into_owned());
         let folder = path.parent().map(|p| p.display().to_string()).unwrap_or_default();
@@ -16,7 +17,8 @@ pub fn recent(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let folder = if letters > FOLDER_LETTERS { format!("…{end}") } else { end };
         let button = egui::Button::new(name).right_text(egui::RichText::new(folder).weak());
         let size = egui::vec2(ui.available_width(), 0.0);
-        if ui.add(button.min_size(size).truncate()).on_hover_text(word).clicked() {
+        let hint = if patient.is_empty() { word.clone() } else { format!("{patient}\n{word}") };
+        if ui.add(button.min_size(size).truncate()).on_hover_text(hint).clicked() {
             commands.push(Command::Open(word.clone()));
             ui.close();
         }

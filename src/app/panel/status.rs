@@ -9,8 +9,9 @@ use case::DoseStatus;
 use egui::{RichText, Ui};
 use glam::DVec3;
 
-/// Width in points that A, B, their difference and gamma need beside the voxel and its density.
-const ROOM_FOR_VOXEL: f32 = 1060.0;
+/// Width in points that A, B, their difference and gamma need beside the voxel and its density, and that one dose with its status
+/// needs.
+const ROOM_FOR_VOXEL: [f32; 2] = [1060.0, 740.0];
 
 /// Shows the line for the position under the pointer, else at the crosshair.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -33,7 +34,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             }
             ui.weak("mm");
         }
-        let roomy = state.workspace != Workspace::Compare || ui.available_width() > ROOM_FOR_VOXEL;
+        let [of_pair, of_dose] = ROOM_FOR_VOXEL;
+        let needed = if state.workspace == Workspace::Compare { of_pair } else { of_dose };
+        let roomy = ui.available_width() > needed;
         if let Some(ct) = case.ct.as_ref().filter(|_| roomy) {
             ui.separator();
             match ct.hu.grid().voxel_at(at_mm) {

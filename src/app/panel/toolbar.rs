@@ -7,6 +7,7 @@ use crate::state::display::{WINDOW_PRESETS, WindowLevel};
 use crate::state::files::FileAction;
 use crate::state::machine_fit::MachineFitAction;
 use crate::state::network::NetworkAction;
+use crate::state::tour::Stop;
 use crate::state::{State, Workspace};
 use crate::theme;
 use dicom::ExportPart;
@@ -29,6 +30,8 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
     let who = state.who();
     let shown = egui::RichText::new(theme::spelled(ui.ctx(), &who)).strong();
     let mut has_room = true;
+    let is_narrow = ui.available_width() < ROOM_FOR_TOOLS;
+    let has_tools = state.workspace != Workspace::Register && state.is_loaded();
     ui.horizontal(|ui| {
         open_menu(ui, state, drafts, commands);
         save_menu(ui, state, drafts, commands);
@@ -41,10 +44,9 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
                 commands.push(Command::Workspace(workspace));
             }
         }
-        if state.workspace != Workspace::Register {
+        if has_tools && !is_narrow {
             ui.separator();
-            super::measure::menu(ui, state, commands);
-            window_level(ui, state, commands);
+            tools(ui, state, commands);
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if ui.button("About").clicked() {
@@ -57,15 +59,32 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
             let font = egui::TextStyle::Body.resolve(ui.style());
             let galley = ui.painter().layout_no_wrap(shown.text().to_owned(), font, Color32::PLACEHOLDER);
             has_room = galley.size().x + ROOM_AROUND_IDENTITY <= ui.available_width();
-            if has_room {
+            if has_room && !who.is_empty() {
                 ui.separator();
                 ui.add(egui::Label::new(shown.clone()).truncate()).on_hover_text(&who);
             }
         });
     });
-    if !has_room && !who.is_empty() {
-        ui.add(egui::Label::new(shown).wrap()).on_hover_text(&who);
+    let has_tools = has_tools && is_narrow;
+    let names = !has_room && !who.is_empty();
+    if has_tools || names {
+        ui.horizontal_wrapped(|ui| {
+            if has_tools {
+                tools(ui, state, commands);
+            }
+            if names {
+                ui.add(egui::Label::new(shown).wrap()).on_hover_text(&who);
+            }
+        });
     }
+}
+
+/// Width in points from which on the tools stand in the row of the workspaces.
+const ROOM_FOR_TOOLS: f32 = 980.0;
+
+fn tools(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    super::measure::menu(ui, state, commands);
+    window_level(ui, state, commands);
 }
 
 /// Points that the separator before the patient's name takes.
@@ -143,7 +162,7 @@ fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
 
 fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     let opens = !drafts.save_shown;
-    let (_, shown) = super::lasting_menu(ui, Button::new("Save"), |ui| {
+    let (button, shown) = super::lasting_menu(ui, Button::new("Save"), |ui| {
         ui.set_min_width(300.0);
         ui.weak("Path, or empty to browse");
         let field = egui::TextEdit::singleline(&mut drafts.save).desired_width(280.0).hint_text("plan.toml");
@@ -178,6 +197,7 @@ fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
             ui.close();
         }
     });
+    super::tour::mark(ui, Stop::Save, button.rect);
     drafts.save_shown = shown.is_some();
 }
 

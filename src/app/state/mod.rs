@@ -29,12 +29,13 @@ pub mod results;
 pub mod roi;
 pub mod room;
 pub mod slot;
+pub mod tour;
 pub mod unsaved;
 
 pub use jobs::{FinishedJob, JobEnd, Jobs, LiveJob};
 pub use notices::{About, LogLine, Notice, NoticeKind, Notices};
 
-use ::files::{Recoverable, ThemeChoice};
+use ::files::{RecentCase, Recoverable, ThemeChoice};
 use aperture::Aperture;
 use case::{Beam, Case, History, Plan, Structure};
 use check::SecondCheckBox;
@@ -62,6 +63,7 @@ use room::Room;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tour::Tour;
 use unsaved::{Question, Work};
 
 /// The state that all panels read. They change it only through `Command`s.
@@ -86,8 +88,10 @@ pub struct State {
     pub export: ExportChoice,
     /// Unsaved work of closed windows.
     pub recoverable: Vec<Recoverable>,
-    /// CASE words, newest first.
-    pub recent: Vec<String>,
+    /// Cases opened before, newest first.
+    pub recent: Vec<RecentCase>,
+    /// The tour, while it is taken.
+    pub tour: Option<Tour>,
     /// The displayed plan, by index.
     pub plan: usize,
     pub selection: Selection,
@@ -149,6 +153,7 @@ impl Default for State {
             export: ExportChoice::default(),
             recoverable: Vec::new(),
             recent: Vec::new(),
+            tour: None,
             plan: 0,
             selection: Selection::Nothing,
             plan_tools: PlanTools::default(),

@@ -13,6 +13,8 @@ use egui::{Color32, Painter, PointerButton, Pos2, Rect, Response, Stroke, Ui, po
 use geometry::BeamFrame;
 use glam::DVec3;
 
+/// Letters of a beam's name that are worth a place beside the view's.
+const LEAST_NAME: f32 = 4.0;
 const JAWS: Color32 = Color32::from_rgb(240, 244, 248);
 const LEAVES: Color32 = Color32::from_rgb(255, 205, 110);
 const GRATICULE: Color32 = Color32::from_rgb(190, 200, 212);
@@ -100,9 +102,12 @@ pub(super) fn show(
     overlay::letters(&painter, plane.rect, frame.axes[0], -frame.axes[1], None, 22.0);
     // The switch between this view and the room begins at two fifths of the width.
     let room_for_name = (0.4 * plane.rect.width() - 84.0) / 6.5;
-    overlay::name(&painter, plane.rect, state.kind, &overlay::elided(&beam.name, room_for_name as usize));
+    let beside = overlay::elided(&beam.name, room_for_name as usize);
+    let has_room = room_for_name >= LEAST_NAME;
+    overlay::name(&painter, plane.rect, state.kind, if has_room { &beside } else { "" });
     let [g, c, t] = [beam.gantry_deg, beam.collimator_deg, beam.couch_deg];
     let angles = format!("G {g:.1}°   C {c:.1}°   T {t:.1}°");
+    let angles = if has_room { angles } else { format!("{}   {angles}", overlay::elided(&beam.name, 12)) };
     text(&painter, plane.rect.left_top() + vec2(8.0, 32.0), Anchor::Left, &angles, 11.0, theme::IMAGE.text);
     overlay::scale_bar(&painter, plane.rect, plane.mm_per_point);
 }

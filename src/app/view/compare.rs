@@ -7,7 +7,7 @@ use analysis::{
     gamma_colour, signed_gamma_colour,
 };
 
-use super::overlay::{Anchor, MARGIN, SMALL, display_rgb, text};
+use super::overlay::{Anchor, MARGIN, SMALL, display_rgb, text, text_until};
 use super::shape::Lens;
 use super::{Scene, ViewEvent, ViewPlane, ViewState, drag, measure, navigate, slice, structure};
 use crate::render::{Blend, CompareLook, DifferenceLook, GammaLook, Isolines};
@@ -126,7 +126,7 @@ pub fn show_pane(
             picture(&painter, &plane, compare, pane, &response);
         } else {
             overlay::message(&painter, rect, why);
-            title(&painter, &plane, state, compare, pane);
+            title(&painter, &plane, plane.rect.right() - MARGIN, state, compare, pane);
             return (response, None);
         }
     } else {
@@ -241,7 +241,9 @@ fn writing(
     }
     overlay::letters(painter, rect, plane.right, plane.down, taken, 0.0);
     overlay::scale_bar(painter, rect, plane.mm_per_point);
-    title(painter, plane, state, compare, pane);
+    // Scale or legend stand at the right of the title.
+    let right = taken.map_or(rect.right(), |taken| taken.left()) - MARGIN;
+    title(painter, plane, right, state, compare, pane);
     let line = Stroke::new(1.5, theme::IMAGE.text);
     match pane {
         Pane::Swipe => {
@@ -278,7 +280,14 @@ fn squares(painter: &Painter, rect: Rect, taken: Option<Rect>) {
 }
 
 /// The title of the pane and, line by line, the status of its doses.
-fn title(painter: &Painter, plane: &ViewPlane, state: &ViewState, compare: &CompareScene, pane: Pane) {
+fn title(
+    painter: &Painter,
+    plane: &ViewPlane,
+    right: f32,
+    state: &ViewState,
+    compare: &CompareScene,
+    pane: Pane,
+) {
     let rect = plane.rect;
     let has = pane.has();
     let word = match pane {
@@ -298,26 +307,26 @@ fn title(painter: &Painter, plane: &ViewPlane, state: &ViewState, compare: &Comp
     // The orientation letter stands at the centre of the upper rim.
     let narrow = rect.width() < NARROW;
     let beside = if narrow { pos2(at.x, at.y + 18.0) } else { pos2(name.max.x + 10.0, at.y) };
-    text(painter, beside, Anchor::Left, &place, SMALL, theme::IMAGE.text);
+    text_until(painter, beside, right, &place, SMALL, theme::IMAGE.text);
     let mut y = at.y + if narrow { 34.0 } else { 19.0 };
-    let mut line = |what: &str, colour: Color32| {
-        text(painter, pos2(at.x, y), Anchor::Left, what, SMALL, colour);
+    let mut line = |what: &str, rest: &str, colour: Color32| {
+        let shown = text_until(painter, pos2(at.x, y), right, what, SMALL, colour);
+        text_until(painter, pos2(shown.right(), y), right, rest, SMALL, colour);
         y += 15.0;
     };
     for (side, dose, _) in &lines {
         match dose {
             Some(dose) => {
-                let most = (rect.width() / 8.0) as usize;
-                let (label, status_text) =
-                    (overlay::elided(&dose.label, most), overlay::elided(&dose.status_text(), most));
-                line(&format!("{side}: {label}, {status_text}"), theme::IMAGE.status(dose.status));
+                // The status goes first: the label is what may be cut.
+                let status = format!("{side}: {}", dose.status_text());
+                line(&status, &format!(", {}", dose.label), theme::IMAGE.status(dose.status));
             }
-            None => line(&format!("{side}: no dose"), theme::IMAGE.warning),
+            None => line(&format!("{side}: no dose"), "", theme::IMAGE.warning),
         }
     }
     if let (Pane::Gamma, Some(note)) = (pane, &compare.gamma_note) {
-        // Keeps clear of the scale; the full note stands beside the pass rate.
-        line(&overlay::elided(note, ((rect.width() - 110.0) / 6.0) as usize), theme::IMAGE.warning);
+        // The full note stands beside the pass rate.
+        line(note, "", theme::IMAGE.warning);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::state::display::{DoseDisplay, Isodose, UNCERTAINTY_LEVELS};
 use crate::theme;
 use analysis::LEAST_SPREAD_DOSE;
 use case::Rgb;
+use egui::text::{LayoutJob, TextWrapping};
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Stroke, pos2, vec2};
 use glam::DVec3;
 
@@ -135,6 +136,29 @@ fn direction_letters(direction: DVec3) -> String {
     parts.iter().filter(|(v, _)| v.abs() > 0.1).map(|(_, c)| *c).collect()
 }
 
+/// A line of text from `at` that ends at `right`, its rest elided. Returns the covered rectangle; nothing is written where there is
+/// no room for a few letters.
+pub(super) fn text_until(
+    painter: &Painter,
+    at: Pos2,
+    right: f32,
+    what: &str,
+    size: f32,
+    colour: Color32,
+) -> Rect {
+    let width = right - at.x;
+    if what.is_empty() || width < 2.0 * size {
+        return Rect::from_min_size(at, vec2(0.0, 0.0));
+    }
+    let mut job = LayoutJob::simple_singleline(what.to_owned(), FontId::proportional(size), colour);
+    job.wrap = TextWrapping::truncate_at_width(width);
+    let galley = painter.layout_job(job);
+    let rect = Align2::LEFT_CENTER.anchor_size(at, galley.size());
+    painter.rect_filled(rect.expand2(vec2(3.0, 0.0)), 2.0, Color32::from_black_alpha(150));
+    painter.galley(rect.min, galley, colour);
+    rect
+}
+
 /// View name and position: the coordinate along the normal, and the number of the plane.
 fn title(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
     name(painter, plane.rect, kind, &place_of(kind, scene));
@@ -188,6 +212,9 @@ fn round_length_mm(most: f64) -> f64 {
 /// Most caveats of a dose that a view lists.
 const MOST_LIMITS: usize = 2;
 
+/// Width of a view from which on 100 % is named, points.
+const ROOM_FOR_REFERENCE: f32 = 200.0;
+
 /// Status of the displayed dose, and the definition of 100 % or a note that the colours are no dose. In every view that
 /// shows dose; above the texts of the lower left `corner` where the view is too narrow for both.
 fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer, corner: Rect) {
@@ -195,6 +222,7 @@ fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer, corner: Rect) {
     let colour = theme::IMAGE.status(status);
     let reference = match (layer.uncertainty(), layer.reference) {
         (Some(_), _) => "Colours: uncertainty, not dose".to_owned(),
+        (None, Some((gy, _))) if rect.width() < ROOM_FOR_REFERENCE => format!("100 % = {gy:.2} Gy"),
         (None, Some((gy, name))) => format!("100 % = {gy:.2} Gy ({name})"),
         (None, None) => "no reference dose".to_owned(),
     };

@@ -154,6 +154,8 @@ impl App {
             Command::Replace(sure) => self.replace(sure),
             Command::Recover(path) => self.recover(path),
             Command::DiscardLeftOver(path) => self.discard_left_over(path),
+            Command::ForgetRecent(word) => self.forget_recent(word),
+            Command::Tour(action) => self.tour(action),
             Command::DismissRecoverable => state.recoverable.clear(),
             Command::SavePlan(path) => self.write(FileAction::SavePlan, path, false),
             Command::SaveSession(path) => self.write(FileAction::SaveSession, path, false),

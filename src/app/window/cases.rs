@@ -89,8 +89,7 @@ impl App {
         self.state.strange_doses.clear();
         self.state.report_waits = None;
         self.close_check();
-        let remembered =
-            session.as_ref().map_or_else(|| word.in_utf8(), |path| path.to_str().map(str::to_owned));
+        self.picture_left_case();
         let state = &mut self.state;
         let session_file = session.clone();
         let origin = Origin { word, session, number: self.cases, series, folder, structures };
@@ -178,8 +177,9 @@ impl App {
         self.state.saved = Some(Work::of(&self.state));
         match recovers {
             Some(path) => self.recovered(path),
-            None => self.remember_case(remembered.as_deref()),
+            None => self.remember_case(),
         }
+        self.follow_tour();
     }
 }
 

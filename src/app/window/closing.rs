@@ -80,7 +80,10 @@ impl App {
     /// Applies the user's answer about unsaved work.
     pub(super) fn reply(&mut self, reply: Reply) {
         match reply {
-            Reply::Cancel => self.state.question = None,
+            Reply::Cancel => {
+                self.state.question = None;
+                self.state.tour = self.state.tour.filter(|_| self.state.is_tour_case());
+            }
             Reply::Discard => self.go_on(),
             Reply::Save => {
                 if let Some(question) = &mut self.state.question {
@@ -124,9 +127,9 @@ impl App {
             );
             self.state.notices.add(NoticeKind::Warning, text);
         }
-        self.remember_case(path.to_str());
         let Some(origin) = self.state.origin.as_mut().filter(|o| o.number == of_case) else { return };
         origin.session = Some(path);
+        self.remember_case();
         self.state.saved = Some(work);
         if self.state.question.as_ref().is_some_and(|q| q.saving) {
             if self.state.is_unsaved() {

@@ -162,7 +162,7 @@ impl App {
     /// The folders of the recent cases.
     fn places(&self) -> Vec<PathBuf> {
         let mut places: Vec<PathBuf> = Vec::new();
-        for folder in self.state.recent.iter().filter_map(|word| Path::new(word).parent()) {
+        for folder in self.state.recent.iter().filter_map(|case| Path::new(&case.word).parent()) {
             if !places.iter().any(|p| p == folder) {
                 places.push(folder.to_owned());
             }

@@ -1,6 +1,7 @@
-//! Autosave of unsaved work against a crash, and its recovery at the next start. Recent cases, too.
+//! Autosave of unsaved work against a crash, and its recovery at the next start.
 
 use super::App;
+use super::recent::RecentChanges;
 use crate::jobs::{Answer, Remembered, open};
 use crate::state::NoticeKind;
 use crate::state::opening::Opening;
@@ -8,7 +9,7 @@ use crate::state::record::Record;
 use crate::state::slot::Slot;
 use crate::state::unsaved::Work;
 use ::open::CaseWord;
-use files::{Keeper, KeptDoses, Recoverable, add_recent_case, recent_cases};
+use files::{Keeper, KeptDoses, Recoverable, recent_cases};
 use geometry::VolumeId;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,6 +46,8 @@ pub(super) struct Memory {
     /// The last look for work of other windows; one is under way.
     looked: Option<Instant>,
     is_looking: bool,
+    /// Changes of the recent cases that wait.
+    pub(super) recent: RecentChanges,
     /// Replaces the system clock.
     pub(super) clock: Option<Clock>,
     /// Autosave of a killed window that this window has recovered: deleted after this window's first own autosave.
@@ -229,20 +232,9 @@ impl App {
         self.submit_save(task);
     }
 
-    /// Puts a case first among the recent ones; demos have their own buttons.
-    pub(super) fn remember_case(&mut self, word: Option<&str>) {
-        let (Some(folder), Some(word)) = (self.memory.folder.clone(), word.map(str::to_owned)) else {
-            return;
-        };
-        if word.starts_with("demo:") {
-            return;
-        }
-        let task = Task::new("Recent cases", move |_| add_recent_case(&folder, &word).map(Answer::Recent));
-        self.worker.submit(Slot::Recent, task);
-    }
-
     /// Deletes the autosave at closing if the work is saved or discarded; undecided work stays.
     pub(super) fn end_memory(&mut self) {
+        self.end_recent();
         self.layout.theme = self.state.theme;
         self.layout.peers = self.state.network.settings.clone();
         if let Some(folder) = &self.memory.folder

@@ -18,7 +18,9 @@ mod memory;
 mod network;
 mod options;
 mod receive;
+mod recent;
 mod save;
+mod tour;
 mod wheel;
 
 pub use dialog::{Dialog, Picked};
@@ -204,11 +206,14 @@ impl App {
         if state.workspace == Workspace::Register {
             panel::register::show(ui, state, commands);
         }
-        if state.workspace == Workspace::Plan {
+        if state.workspace == Workspace::Plan && state.is_loaded() {
+            // The side panels leave the views two fifths of a narrow window.
+            let width = ui.ctx().content_rect().width();
+            let most = |share: f32, range: [f32; 2]| range[0]..=range[1].min(share * width).max(range[0]);
             let tree = Panel::left("tree")
                 .frame(theme::panel_frame(ui))
                 .default_size(layout.panel("tree", 252.0))
-                .size_range(180.0..=420.0)
+                .size_range(most(0.26, [180.0, 420.0]))
                 .show(ui, |ui| {
                     panel::held(ui, |ui| panel::tree::show(ui, state, commands));
                 });
@@ -216,7 +221,7 @@ impl App {
             let inspector = Panel::right("inspector")
                 .frame(theme::panel_frame(ui))
                 .default_size(layout.panel("inspector", 320.0))
-                .size_range(260.0..=480.0)
+                .size_range(most(0.34, [260.0, 480.0]))
                 .show(ui, |ui| {
                     // Jobs are below the inspector, beside the DVH, whose curves get the full width.
                     let height = panel::jobs::height(ui, state);
@@ -231,7 +236,7 @@ impl App {
             let figures = Panel::bottom("figures")
                 .frame(theme::panel_frame(ui))
                 .default_size(layout.panel("figures", height))
-                .size_range(90.0..=600.0)
+                .size_range(90.0..=(0.45 * ui.ctx().content_rect().height()).clamp(150.0, 600.0))
                 .show(ui, |ui| {
                     panel::dvh::show(ui, state, commands);
                     ui.take_available_space();
@@ -271,6 +276,7 @@ impl App {
         panel::removal::show(ui.ctx(), state, commands);
         panel::unsaved::question(ui.ctx(), state, commands);
         panel::replace::show(ui.ctx(), state, commands);
+        panel::tour::show(ui.ctx(), state, commands);
     }
 }
 

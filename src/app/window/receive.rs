@@ -161,7 +161,7 @@ impl App {
             Answer::ComputedAgain(said, of_case) => self.take_computed_again(said, of_case),
             Answer::Remembered(remembered) => self.take_remembered(*remembered),
             Answer::Recoverable(found) => self.take_recoverable(found),
-            Answer::Recent(words) => self.state.recent = words,
+            Answer::Recent(cases) => self.state.recent = cases,
             Answer::Kept => {}
             Answer::DoseRead(file, side) => self.requests().take_dose_file(*file, side),
             Answer::NewDose(dose) => self.requests().take_dose(dose, None),

@@ -2,6 +2,7 @@
 
 use super::plan;
 use crate::command::{Command, Commands, MeasureAction};
+use crate::panel;
 use crate::render::Gpu;
 use crate::state::compare::{Compare, Layout};
 use crate::state::display::WindowLevel;
@@ -23,7 +24,7 @@ const FLICKER: Key = Key::Space;
 /// Shows the choice of layout and the views.
 pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], commands: &mut Commands) {
     if !state.is_loaded() {
-        plan::empty(ui, state, commands);
+        panel::first_page::show(ui, state, commands);
         return;
     }
     egui::Panel::top("layouts").frame(theme::bar_frame(ui)).show(ui, |ui| bar(ui, state, commands));
@@ -77,11 +78,13 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
 fn bar(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let mut next = state.compare.clone();
     ui.horizontal_wrapped(|ui| {
-        for layout in Layout::ALL {
-            let button = Button::selectable(next.layout == layout, layout.name());
-            if ui.add(button).on_hover_text(layout.hint()).clicked() {
-                next.layout = layout;
-            }
+        // In a narrow window the layouts are in a menu: the views have the place.
+        if ui.available_width() < ROOM_FOR_LAYOUTS {
+            ui.menu_button(next.layout.name(), |ui| layouts(ui, &mut next))
+                .response
+                .accessible_name("Layouts");
+        } else {
+            layouts(ui, &mut next);
         }
         ui.separator();
         for plane in PLANES {
@@ -97,6 +100,18 @@ fn bar(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak(hint);
     });
     set(commands, state, next);
+}
+
+/// Width in points from which on the layouts stand beside the planes.
+const ROOM_FOR_LAYOUTS: f32 = 520.0;
+
+fn layouts(ui: &mut Ui, next: &mut Compare) {
+    for layout in Layout::ALL {
+        let button = Button::selectable(next.layout == layout, layout.name());
+        if ui.add(button).on_hover_text(layout.hint()).clicked() {
+            next.layout = layout;
+        }
+    }
 }
 
 /// Pushes the settings if they changed.

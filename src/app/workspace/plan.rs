@@ -3,11 +3,10 @@
 use crate::command::{ApertureAction, Command, Commands, MeasureAction, PlanAction};
 use crate::render::Gpu;
 use crate::state::display::WindowLevel;
-use crate::state::files::FileAction;
 use crate::state::{Selection, State, Workspace};
 use crate::view::{BeamLayer, DoseLayer, DrawingLayer, Scene, StructureLook, ViewEvent, ViewState};
 use crate::{panel, theme};
-use egui::{Align, Layout, Rect, Ui, UiBuilder, pos2, vec2};
+use egui::{Rect, Ui, UiBuilder, pos2, vec2};
 
 /// Points between two views.
 const GAP: f32 = 2.0;
@@ -15,7 +14,7 @@ const GAP: f32 = 2.0;
 pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], commands: &mut Commands) {
     let all = ui.available_rect_before_wrap();
     if !state.is_loaded() {
-        empty(ui, state, commands);
+        panel::first_page::show(ui, state, commands);
         return;
     }
     theme::dark_style(ui);
@@ -170,26 +169,4 @@ fn drawing(state: &State) -> Option<DrawingLayer> {
         outline: state.drawing.outline.clone(),
         pointer_mm: state.pointer_mm,
     })
-}
-
-/// The start page: cases to open.
-pub(super) fn empty(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    ui.vertical_centered(|ui| {
-        ui.add_space(0.3 * ui.available_height());
-        ui.heading("Open a case");
-        ui.weak("A folder of DICOM files, one file, a .mha volume in HU, a session, or a demo.");
-        ui.add_space(10.0);
-        if ui.button("Open folder…").clicked() {
-            commands.push(Command::Pick(FileAction::OpenFolder));
-        }
-        if ui.button("Open the thorax demo").clicked() {
-            commands.push(Command::Open("demo:thorax".to_owned()));
-        }
-        if !state.recent.is_empty() {
-            ui.add_space(14.0);
-            ui.weak("Recent");
-            let lines = |ui: &mut Ui| panel::recent(ui, state, commands);
-            ui.allocate_ui_with_layout(vec2(420.0, 0.0), Layout::top_down(Align::Min), lines);
-        }
-    });
 }

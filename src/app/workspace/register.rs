@@ -1,9 +1,11 @@
 //! The Register workspace: one or two X-rays, the DRR over each of them, one pose for both.
 
 use crate::command::{Command, Commands, RegisterAction};
+use crate::panel;
 use crate::render::Gpu;
 use crate::state::files::FileAction;
 use crate::state::register::{Display, MOST_IMAGES, Register, shifted, turned};
+use crate::state::tour::Stop;
 use crate::state::{NoticeKind, State};
 use crate::theme;
 use crate::view::{self, RadiographEvent, RadiographScene, RadiographState};
@@ -179,7 +181,9 @@ fn empty(ui: &mut Ui, state: &State, commands: &mut Commands) {
         }
         let hint =
             "Two X-rays computed from this CT, the patient moved and turned by an amount that is not shown";
-        if ui.button("Make up a pair to try it").on_hover_text(hint).clicked() {
+        let make_up = ui.button("Make up a pair to try it").on_hover_text(hint);
+        panel::tour::mark(ui, Stop::Register, make_up.rect);
+        if make_up.clicked() {
             commands.push(Command::Register(RegisterAction::MakeUp));
         }
     });

@@ -1,10 +1,11 @@
 //! The choice of A and B, their status, and new doses made of them.
 
 use crate::command::{Command, Commands};
-use crate::panel::{number, section, status_with_caveats};
+use crate::panel::{number, section, status_with_caveats, tour};
 use crate::state::State;
 use crate::state::compare::Compare;
 use crate::state::files::FileAction;
+use crate::state::tour::Stop;
 use crate::theme;
 use analysis::Side;
 use case::{Dose, DoseStatus};
@@ -15,6 +16,7 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Comma
     for side in Side::BOTH {
         choice(ui, state, side, next);
     }
+    tour::mark(ui, Stop::Compare, ui.min_rect());
     ui.horizontal_wrapped(|ui| {
         if ui.small_button("Swap A and B").clicked() {
             next.sides.swap(0, 1);

@@ -24,7 +24,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     Panel::left("compare settings")
         .frame(theme::panel_frame(ui))
         .default_size(if small { 232.0 } else { 292.0 })
-        .size_range(230.0..=420.0)
+        .size_range(230.0..=(0.29 * window.width()).clamp(232.0, 420.0))
         .show(ui, |ui| {
             held(ui, |ui| {
                 ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
@@ -43,7 +43,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     Panel::right("compare answer")
         .frame(theme::panel_frame(ui))
         .default_size(if small { 244.0 } else { 316.0 })
-        .size_range(240.0..=460.0)
+        .size_range(240.0..=(0.31 * window.width()).clamp(244.0, 460.0))
         .show(ui, |ui| {
             held(ui, |ui| {
                 ScrollArea::vertical().auto_shrink(false).show(ui, |ui| answer::show(ui, state, commands));
@@ -57,7 +57,7 @@ fn figures(ui: &mut Ui, state: &State, small: bool, commands: &mut Commands) {
     Panel::bottom("compare figures")
         .frame(theme::panel_frame(ui))
         .default_size(if small { 150.0 } else { 250.0 })
-        .size_range(90.0..=600.0)
+        .size_range(90.0..=(0.38 * ui.ctx().content_rect().height()).clamp(150.0, 600.0))
         .show(ui, |ui| {
             dvh::show(ui, state, commands);
             ui.take_available_space();

@@ -7,6 +7,7 @@ use super::{goals, held, plot_line, status_chip};
 use crate::command::{Command, Commands};
 use crate::state::files::FileAction;
 use crate::state::optimise::OPTIMISERS_DOSE;
+use crate::state::tour::Stop;
 use crate::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State, Workspace};
 use crate::theme;
 use analysis::{Dvh, Metric, value_at};
@@ -16,8 +17,9 @@ use egui_plot::{AxisHints, HPlacement, LineStyle, Plot, PlotBounds, PlotPoint, P
 
 /// Shows the DVHs of the visible structures, with the goals beside them.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    super::tour::mark(ui, Stop::Goals, ui.available_rect_before_wrap());
     let wide = ui.available_width() >= goals::WIDE;
-    let goals_instead = goals::beside(ui, state, commands);
+    let Some(goals_instead) = goals::beside(ui, state, commands) else { return };
     let curves = curves(state);
     header(ui, state, wide, commands);
     if curves.is_empty() {
@@ -61,16 +63,17 @@ pub(super) struct Curve<'a> {
     pub dashed: bool,
 }
 
-/// Title, status and the choice of axes.
+/// Title, status and the choice of axes, in as many rows as they take.
 fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
-    ui.horizontal(|ui| {
+    let is_tight = ui.available_width() < ROOM_FOR_LABEL;
+    ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new("DVH").strong().size(12.0).color(theme::of(ui).weak));
         if state.optimisers_dose().is_some() {
             ui.label(RichText::new(OPTIMISERS_DOSE).small().color(theme::of(ui).warning)).on_hover_text(
                 "Columns times fluence at sampled voxels, with the last difference to the true dose: the dose of the maps follows when \
                  the optimisation rests",
             );
-        } else if let Some(dose) = state.results.shown_dose() {
+        } else if let Some(dose) = state.results.shown_dose().filter(|_| !is_tight) {
             // A long name leaves the row to the buttons.
             ui.scope(|ui| {
                 ui.set_max_width(0.25 * ui.available_width());
@@ -92,7 +95,7 @@ fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
                 commands.push(Command::Pick(FileAction::SaveDvhs));
             }
         }
-        if let Some(gy) = crosshair_gy(state) {
+        if let Some(gy) = crosshair_gy(state).filter(|_| wide) {
             let text = RichText::new(format!("crosshair {gy:.2} Gy")).small().color(theme::of(ui).crosshair);
             let label = egui::Label::new(text).truncate();
             ui.add(label).on_hover_text("Dose at the crosshair: the dashed line");
@@ -105,33 +108,40 @@ fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
     });
 }
 
-/// The choice of axes, at the right edge if there is room.
+/// Widths from which on the name of the dose stands beside the status, and the choice of axes in the row.
+const ROOM_FOR_LABEL: f32 = 480.0;
+const ROOM_FOR_AXES: f32 = 410.0;
+
+/// The choice of axes, at the right edge if there is room, else in a menu.
 pub(super) fn axes_choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let mut next = state.dvh_display;
-    if ui.available_width() >= 410.0 {
-        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            let mut choice = |ui: &mut Ui, on: bool, word: &str, to: DvhDisplay| {
-                if ui.add(Button::selectable(on, RichText::new(word).small())).clicked() {
-                    next = to;
-                }
-            };
-            let now = state.dvh_display;
-            for (differential, word) in [(true, "Differential"), (false, "Cumulative")] {
-                choice(ui, now.differential == differential, word, DvhDisplay { differential, ..now });
-            }
-            ui.separator();
-            for (volume, word) in [(DvhVolume::Cm3, "cm³"), (DvhVolume::Percent, "% volume")] {
-                choice(ui, now.volume == volume, word, DvhDisplay { volume, ..now });
-            }
-            ui.separator();
-            for (dose, word) in [(DvhDose::Percent, "% dose"), (DvhDose::CentiGy, "cGy"), (DvhDose::Gy, "Gy")]
-            {
-                choice(ui, now.dose == dose, word, DvhDisplay { dose, ..now });
-            }
-        });
+    if ui.available_size_before_wrap().x >= ROOM_FOR_AXES {
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| axes_buttons(ui, &mut next));
+    } else {
+        ui.menu_button(RichText::new("Axes").small(), |ui| axes_buttons(ui, &mut next));
     }
     if next != state.dvh_display {
         commands.push(Command::DvhDisplay(next));
+    }
+}
+
+fn axes_buttons(ui: &mut Ui, next: &mut DvhDisplay) {
+    let now = *next;
+    let mut choice = |ui: &mut Ui, on: bool, word: &str, to: DvhDisplay| {
+        if ui.add(Button::selectable(on, RichText::new(word).small())).clicked() {
+            *next = to;
+        }
+    };
+    for (differential, word) in [(true, "Differential"), (false, "Cumulative")] {
+        choice(ui, now.differential == differential, word, DvhDisplay { differential, ..now });
+    }
+    ui.separator();
+    for (volume, word) in [(DvhVolume::Cm3, "cm³"), (DvhVolume::Percent, "% volume")] {
+        choice(ui, now.volume == volume, word, DvhDisplay { volume, ..now });
+    }
+    ui.separator();
+    for (dose, word) in [(DvhDose::Percent, "% dose"), (DvhDose::CentiGy, "cGy"), (DvhDose::Gy, "Gy")] {
+        choice(ui, now.dose == dose, word, DvhDisplay { dose, ..now });
     }
 }
 

@@ -28,12 +28,20 @@ pub const WIDE: f32 = 1000.0;
 /// Height of a row.
 const ROW: f32 = 18.0;
 
-/// The scorecard at the right of the figures; returns whether it takes the place of the table of metrics.
-pub fn beside(ui: &mut Ui, state: &State, commands: &mut Commands) -> bool {
+/// Width of the figures from which on curves have room beside the scorecard that is in place of the metrics.
+const ROOM_FOR_CURVES: f32 = 420.0;
+
+/// The scorecard at the right of the figures; returns whether it takes the place of the table of metrics, or `None` where it takes
+/// that of the curves, too.
+pub fn beside(ui: &mut Ui, state: &State, commands: &mut Commands) -> Option<bool> {
     let width = ui.available_width();
     let instead = width < WIDE;
     if instead && !state.goal_editor.in_place_of_metrics {
-        return false;
+        return Some(false);
+    }
+    if instead && width < ROOM_FOR_CURVES {
+        show(ui, state, instead, commands);
+        return None;
     }
     let own = if instead {
         (0.62 * width).clamp(300.0, 460.0).min(width)
@@ -44,7 +52,7 @@ pub fn beside(ui: &mut Ui, state: &State, commands: &mut Commands) -> bool {
     egui::Panel::right("scorecard").frame(frame).resizable(false).exact_size(own).show(ui, |ui| {
         show(ui, state, instead, commands);
     });
-    instead
+    Some(instead)
 }
 
 /// The button that shows the scorecard where there is no room for it beside the table of metrics.

@@ -1,8 +1,10 @@
 //! The optimisation beside the goals: its button, how far it is, and the weight of each goal.
 
 use crate::command::{Command, Commands, GoalAction, OptimiseAction, gesture};
+use crate::panel::tour;
 use crate::state::State;
 use crate::state::leaves::{TECHNIQUES, has_arcs};
+use crate::state::tour::Stop;
 use crate::theme;
 use analysis::GoalRow;
 use case::Goal;
@@ -24,6 +26,7 @@ fn buttons(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
         let by_arcs = || Err("arcs have no maps of their own: Make deliverable optimises them".to_owned());
         let query = if arcs { by_arcs() } else { state.optimise_query().map(drop) };
         let start = ui.add_enabled(query.is_ok(), Button::new(RichText::new("Optimise").small().strong()));
+        tour::mark(ui, Stop::Optimise, start.rect);
         let start = start.on_hover_text("Finds fluence maps of the beams whose dose meets the goals best");
         let why = query.err().map(|why| format!("Not yet: {why}")).unwrap_or_default();
         if start.on_disabled_hover_text(why).clicked() {

@@ -3,9 +3,10 @@
 use super::dial::dial;
 use super::{arrange, field, fields, isocentre, title};
 use crate::command::{Command, Commands, gesture};
-use crate::panel::{angle, number, section, stated, status_chip};
+use crate::panel::{angle, number, section, stated, status_chip, tour};
 use crate::state::State;
 use crate::state::results::{Stated, machine_label};
+use crate::state::tour::Stop;
 use crate::theme;
 use analysis::{MOST_MU, REACH_MM as JAW_LIMIT_MM, beam_remarks, isocentre_remark};
 use case::{Beam, ControlPoint, Edit, Plan};
@@ -89,7 +90,7 @@ impl Form<'_> {
 }
 
 fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         ui.weak("Dose");
         match state.results.beam_status(beam.number) {
             Some(status) => {
@@ -115,13 +116,18 @@ fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
 }
 
 /// `shown`: the control point on show, whose gantry angle the dial and its field have.
+/// Width of the angles beside the dial, points.
+const BESIDE_DIAL: f32 = 172.0;
+
 fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, shown: usize) {
     section(ui, "Angles (IEC 61217)");
     let enabled = form.beam.read_only.is_none();
     ui.horizontal(|ui| {
         let gantry_deg = form.beam.control_points[shown].gantry_deg;
         let mut turned = gantry_deg;
-        let response = dial(ui, "Gantry", &mut turned, 128.0, enabled).on_hover_text(DIAL_HINT);
+        let diameter = (ui.available_width() - BESIDE_DIAL).clamp(64.0, 128.0);
+        let response = dial(ui, "Gantry", &mut turned, diameter, enabled).on_hover_text(DIAL_HINT);
+        tour::mark(ui, Stop::Gantry, response.rect);
         form.turn_gantry(&response, turned);
         ui.vertical(|ui| {
             fields(ui, "angles", |ui| {
