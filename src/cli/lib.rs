@@ -73,6 +73,10 @@ struct Cli {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
+    /// Write the accessibility tree of each frame into a file (.json): for scripts that drive the window by mouse and keys
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "For developers")]
+    access_tree: Option<PathBuf>,
+
     #[command(flatten)]
     output: outputs::OutputArgs,
 
@@ -275,7 +279,7 @@ fn carry_out(cli: Cli) -> Result<Option<VerbOutput>, Failure> {
         Some(Verb::Bench(args)) => bench::run(&args, common.device),
         Some(Verb::Completions(args)) => completions::run(&args),
         Some(Verb::Manual(args)) => manual::run(&args),
-        None => return window::run(cli.case, cli.out, cli.output, common.device),
+        None => return window::run(cli.case, cli.out, cli.access_tree, cli.output, common.device),
     }
     .map(Some)
 }

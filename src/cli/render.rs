@@ -380,6 +380,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         device,
         register: register(args)?,
         state_folder: None,
+        access_tree: None,
         theme: Some(args.theme),
     };
     let size_px = args.size.map(|points| (f64::from(points) * args.scale).round() as u32);

@@ -31,6 +31,7 @@ const SIZE: [u32; 2] = [1600, 1000];
 pub fn run(
     case: Option<String>,
     out: Option<PathBuf>,
+    access_tree: Option<PathBuf>,
     output: OutputArgs,
     device: DeviceChoice,
 ) -> Result<Option<VerbOutput>, Failure> {
@@ -46,7 +47,7 @@ pub fn run(
         // Users with recent cases are shown those.
         let known = state_folder.as_deref().is_some_and(|folder| !recent_cases(folder).is_empty());
         let case = (named || !known).then(|| case.to_string());
-        let options = Options { case, device, state_folder, ..Options::default() };
+        let options = Options { case, device, state_folder, access_tree, ..Options::default() };
         match app::run(options) {
             Ok(()) => return Ok(None),
             Err(RunError::NoDisplay) => {}

@@ -4,6 +4,7 @@
 //! (panels and views push [`Command`]s; `apply` applies them, and the changed results are requested in the same frame).
 //! Neither computes or waits.
 
+mod access_tree;
 mod apply;
 mod browser;
 mod cases;
@@ -34,6 +35,7 @@ use super::state::unsaved::Work;
 use super::state::{State, ViewKind, Workspace};
 use super::view::{RadiographState, ViewState};
 use super::{keys, panel, render, theme, workspace};
+use access_tree::AccessTree;
 use dialog::Dialogs;
 use egui::{CentralPanel, Frame, Panel, Ui};
 use files::Layout;
@@ -133,6 +135,9 @@ impl App {
             app.layout = Layout::load(&folder);
             app.state.network.settings = app.layout.peers.clone();
             app.begin_memory(folder);
+        }
+        if let Some(path) = options.access_tree {
+            app.ctx.add_plugin(AccessTree::new(path));
         }
         app.state.theme = options.theme.unwrap_or(app.layout.theme);
         theme::choose(&app.ctx, app.state.theme);
@@ -302,6 +307,7 @@ impl eframe::App for App {
         self.look_for_recoverable(ctx);
         self.show_title(ctx);
         self.fade_notices(ctx);
+        ctx.with_plugin(|tree: &mut AccessTree| tree.settled = self.is_settled());
     }
 
     fn on_exit(&mut self) {

@@ -42,6 +42,8 @@ pub struct Options {
     pub plan_report: Option<PathBuf>,
     /// Folder for unsaved work and recent cases; `None`: nothing is stored.
     pub state_folder: Option<PathBuf>,
+    /// File for the accessibility tree of each frame.
+    pub access_tree: Option<PathBuf>,
     /// Theme of the panels; `None`: the one of the last run.
     pub theme: Option<ThemeChoice>,
 }

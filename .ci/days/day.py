@@ -1,0 +1,84 @@
+"""A day: steps with a picture each, and verbs of the program that read back what the window wrote."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import time
+import traceback
+
+from window import COMPUTES_S, Failure, Window, own_environment
+
+
+class Day:
+    """What all days share: the screen, the program, a folder for all that is written, and the window of the moment."""
+
+    root = pathlib.Path(__file__).resolve().parents[2]
+
+    def __init__(self, screen, program, folder):
+        self.screen, self.program, self.folder = screen, program, folder
+        self.window = None
+        self.steps = []
+        self.begun = time.monotonic()
+
+    def open(self, case=None):
+        """Starts the program, as a user does, with the folders of this day."""
+        self.window = Window(self.screen, self.program, self.folder, case)
+        return self.window
+
+    def step(self, name):
+        """Ends a step: its picture, and what it took."""
+        now = time.monotonic()
+        self.screen.picture(self.folder / f"{len(self.steps) + 1:02}-{name}.png")
+        self.steps.append(name)
+        print(f"  {now - self.begun:7.1f} s  {name}", flush=True)
+        self.begun = time.monotonic()
+
+    def verb(self, *words):
+        """What a verb of the command line says in JSON, and its exit code."""
+        words = [str(self.program), *map(str, words), "--json"]
+        environment = own_environment(self.folder, self.screen)
+        done = subprocess.run(words, env=environment, cwd=self.folder, capture_output=True, text=True)
+        try:
+            return json.loads(done.stdout), done.returncode
+        except json.JSONDecodeError:
+            raise Failure(f"{' '.join(words)} ended with {done.returncode}: {done.stderr.strip()}") from None
+
+    def read(self, name):
+        return json.loads((self.folder / name).read_text())
+
+    def session(self, name):
+        """Saves the session by the menu, and waits until it is written."""
+        self.window.save_as(self.folder / name, "Save session")
+        self.wait_for_file(self.folder / name)
+        self.window.settle()
+
+    def wait_for_file(self, path):
+        self.window.wait(f"the file {path.name}", lambda: path.exists() and path.stat().st_size > 0, COMPUTES_S)
+        return path
+
+    def run(self):
+        """All of it; `True` where it came to its end."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        print(f"{type(self).__name__.lower()}: {self.folder}", flush=True)
+        try:
+            self.steps_of_the_day()
+            return True
+        except Exception as error:
+            if not isinstance(error, Failure):
+                traceback.print_exc()
+            self.screen.picture(self.folder / "failed.png")
+            print(f"  FAILED after '{self.steps[-1] if self.steps else 'the start'}': {error}")
+            if self.window and self.window.process.poll() is None:
+                print("  the window says: " + " | ".join(self.window.texts()[-60:]))
+            return False
+        finally:
+            if self.window:
+                self.window.close()
+
+
+def hold(claim, words):
+    """A claim about what was written."""
+    if not claim:
+        raise Failure(words)
