@@ -324,8 +324,11 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
             (Ok(value), _) => post(JobEvent::Done(value, Arc::new(receipt))),
             (Err(_), Some(step)) if control.is_cancelled() => {
                 // The work begins anew.
-                *job_ref.progress.lock().unwrap_or_else(PoisonError::into_inner) = 0.0;
-                post(JobEvent::Progress(0.0));
+                let mut last = job_ref.progress.lock().unwrap_or_else(PoisonError::into_inner);
+                if std::mem::take(&mut *last) > 0.0 {
+                    post(JobEvent::Progress(0.0));
+                }
+                drop(last);
                 state.waiting[lane].push_front(Entry { job_ref: job_ref.clone(), step, started: true });
             }
             (Err(message), _) => post(JobEvent::Failed { message }),
