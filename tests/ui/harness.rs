@@ -18,6 +18,11 @@ pub fn window(options: Options) -> Window {
     begun(builder(), options)
 }
 
+/// As [`window`], on a display of this many pixels a point.
+pub fn window_at(options: Options, pixels_per_point: f32) -> Window {
+    begun(builder().with_pixels_per_point(pixels_per_point), options)
+}
+
 /// As [`window`], for names with letters that no font has.
 pub fn window_of_any_letters(options: Options) -> Window {
     begun(builder().allow_missing_glyphs(), options)
