@@ -494,7 +494,7 @@ fn where_nothing_can_be_kept_the_window_says_so() {
     let file = fresh("no_state").join("file");
     std::fs::write(&file, "no folder").expect("a file");
     let w = opened(Options { state_folder: Some(file), ..small_case("no_state_case") });
-    assert!(said(&w).contains("Unsaved work is not kept"), "{}", said(&w));
+    assert!(said(&w).contains("unsaved work is not kept against a crash"), "{}", said(&w));
 }
 
 #[test]

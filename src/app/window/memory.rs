@@ -83,7 +83,7 @@ impl App {
     /// Reads, at the start, the leftovers of earlier windows from the state folder.
     pub(super) fn begin_memory(&mut self, folder: PathBuf) {
         self.memory.folder = Some(folder.clone());
-        let task = Task::new("Looking for unsaved work of earlier windows", move |_| {
+        let task = Task::new("Looking for unsaved work", move |_| {
             let unsaved = folder.join("unsaved");
             let keeper = Keeper::begin(&unsaved).map_err(|e| {
                 let why = format!("{} refuses: {e}", unsaved.display());

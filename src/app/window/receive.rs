@@ -197,7 +197,11 @@ impl App {
             Slot::Leaves => self.state.leaves.cut = None,
             _ => {}
         }
-        let about = if matches!(slot, Slot::Xray(_)) { About::XrayRefused } else { About::Case };
+        let about = match slot {
+            Slot::Xray(_) => About::XrayRefused,
+            Slot::Memory | Slot::Recent => About::Window,
+            _ => About::Case,
+        };
         self.state.notices.add_about(about, NoticeKind::Error, message.clone());
         self.state.jobs.finish(name.clone(), JobEnd::Failed(message));
     }
