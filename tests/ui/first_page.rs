@@ -99,11 +99,12 @@ const STOPS: [(&str, &str, Workspace); 6] = [
     ("6 of 6: Save, report, export", "Save", Workspace::Plan),
 ];
 
+/// The tour at its first stop, all computed: no widget moves any more.
 fn on_tour() -> Window {
-    let mut w = window(Options::default());
+    let mut w = window(Options { grid_mm: Some(6.0), ..Options::default() });
     w.run_steps(3);
     w.get_by_label("One-minute tour").click();
-    until(&mut w, "the demo", |app| app.state.is_loaded());
+    until(&mut w, "the demo", |app| app.state.is_loaded() && app.is_settled());
     w.run_steps(4);
     w
 }

@@ -33,6 +33,8 @@ type Faults = Vec<String>;
 fn look(name: &str, mut w: Window, ready: fn(&App) -> bool, check: fn(&mut Window, Rect) -> Faults) {
     let mut results = SnapshotResults::new();
     let mut faults = Faults::new();
+    // Panels begin as they do in the smallest window.
+    w.set_size(Vec2::from(DISPLAYS[0].0));
     until(&mut w, "results", ready);
     for (pixels, scale, theme) in DISPLAYS {
         let [width, height] = pixels;
@@ -140,6 +142,19 @@ fn the_plan_workspace_fits_every_display() {
     });
 }
 
+/// What of the panel at the left, which scrolls, reaches under the figures beside it.
+fn beyond_left_panel(w: &Window) -> Faults {
+    let edge = named(w, Role::Label, |name| name == "DVH").first().map_or(0.0, |(_, rect)| rect.left());
+    let mut parts = named(w, Role::Label, |name| name.starts_with("Dose status"));
+    for role in [Role::ComboBox, Role::Slider, Role::SpinButton] {
+        parts.extend(named(w, role, |_| true));
+    }
+    // The bar lies above the panel.
+    let reaches =
+        |(_, rect): &&(String, Rect)| rect.top() > 60.0 && rect.left() < edge && rect.right() > edge;
+    parts.iter().filter(reaches).map(|(name, rect)| format!("{name} {rect:?} beyond {edge}")).collect()
+}
+
 #[test]
 fn the_compare_workspace_fits_every_display() {
     let sides = [Some(DoseWord::Plan(0)), Some(DoseWord::Plan(0))];
@@ -150,7 +165,7 @@ fn the_compare_workspace_fits_every_display() {
         let sliders = named(w, Role::Slider, |name| !name.is_empty());
         let parts = [names, sliders.into_iter().take(4).collect()].concat();
         let always = [apart(window, 10, &bar(w)), apart(window, 4, &patient_and_status(w))].concat();
-        [always, apart(window, 6, &parts)].concat()
+        [always, apart(window, 6, &parts), beyond_left_panel(w)].concat()
     });
 }
 

@@ -7,9 +7,12 @@ use crate::theme;
 use egui::{Button, ComboBox, Slider, Ui};
 use std::ops::RangeInclusive;
 
+/// Width of a slider's name and number, points.
+const BESIDE_SLIDER: f32 = 140.0;
+
 pub fn show(ui: &mut Ui, state: &State, next: &mut Compare) {
     section(ui, "Gamma criteria");
-    ui.spacing_mut().slider_width = 118.0;
+    ui.spacing_mut().slider_width = (ui.available_width() - BESIDE_SLIDER).clamp(40.0, 118.0);
     let may_be_measured = next.may_be_measured();
     let g = &mut next.gamma;
     egui::Grid::new("gamma criteria").num_columns(2).min_col_width(64.0).spacing([8.0, 3.0]).show(ui, |ui| {
@@ -18,7 +21,7 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare) {
         slider(ui, "Threshold", &mut g.threshold_percent, 0.0..=90.0, " %", 1.0);
         slider(ui, "Maximum", &mut g.max_gamma, 1.5..=5.0, "", 0.1);
     });
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         for (local, word, hint) in [
             (false, "Global", "Percent of the normalisation, the same everywhere"),
             (true, "Local", "Percent of the reference dose at each point"),

@@ -47,21 +47,26 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
     ui.horizontal(|ui| {
         ui.label(RichText::new(side.name()).strong().size(16.0));
         let style = if side == Side::A { "solid" } else { "dashed" };
-        let width = (ui.available_width() - 82.0).max(90.0);
+        let width = (ui.available_width() - 104.0).max(70.0);
         let combo =
             ComboBox::from_id_salt(("side", side.index())).selected_text(label).width(width).truncate();
-        let response = combo.show_ui(ui, |ui| {
-            for (source, label, status) in &sources {
-                let status = status.map_or("not computed", DoseStatus::word);
-                let text = format!("{label}  ({status})");
-                if ui.selectable_label(now == Some(*source), text).clicked() {
-                    next.sides[side.index()] = Some(*source);
+        // The combo box is as wide as its text, up to what is there: the status keeps its place.
+        let choose = |ui: &mut Ui| {
+            ui.set_max_width(width + 22.0);
+            combo.show_ui(ui, |ui| {
+                for (source, label, status) in &sources {
+                    let status = status.map_or("not computed", DoseStatus::word);
+                    let text = format!("{label}  ({status})");
+                    if ui.selectable_label(now == Some(*source), text).clicked() {
+                        next.sides[side.index()] = Some(*source);
+                    }
                 }
-            }
-            if sources.is_empty() {
-                ui.weak("The case has no dose and no plan.");
-            }
-        });
+                if sources.is_empty() {
+                    ui.weak("The case has no dose and no plan.");
+                }
+            })
+        };
+        let response = ui.scope(choose).inner;
         response.response.accessible_name(format!("Dose {}", side.name()));
         if let Some(dose) = state.results.side(side) {
             status_with_caveats(ui, dose.status, &dose.caveats).on_hover_text(format!("{} lines", style));

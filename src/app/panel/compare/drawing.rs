@@ -41,7 +41,7 @@ fn doses(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands
         ui.add_enabled(display.wash, slider).accessible_name("Colourwash opacity");
         display.wash_opacity = percent / 100.0;
     });
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         ui.weak("100 % is");
         let resolved = state.compare_reference();
         let name = |r: DoseReference| match r {
@@ -88,7 +88,7 @@ fn difference(ui: &mut Ui, state: &State, next: &mut Compare) {
     });
     let symbol = format!(" {}", d.unit.symbol());
     let speed = if d.unit == DifferenceUnit::Gy { 0.02 } else { 0.1 };
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         ui.weak("nothing up to");
         let most = d.end;
         number("Dead band", &mut d.dead_band, &symbol).speed(speed).decimals(2).range(0.0..=most).show(ui);

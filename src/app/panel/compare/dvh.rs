@@ -30,7 +30,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let axes = Axes::new(state.dvh_display, state.compare_reference());
-    let width = 780.0_f32.min(0.71 * ui.available_width());
+    let width = 780.0_f32.min(0.76 * ui.available_width());
     let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
     egui::Panel::right("compare table").frame(frame).resizable(false).exact_size(width).show(ui, |ui| {
         ScrollArea::both().auto_shrink(false).id_salt("compare table").show(ui, |ui| {

@@ -56,7 +56,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn figures(ui: &mut Ui, state: &State, small: bool, commands: &mut Commands) {
     Panel::bottom("compare figures")
         .frame(theme::panel_frame(ui))
-        .default_size(if small { 150.0 } else { 250.0 })
+        .default_size(if small { 190.0 } else { 250.0 })
         .size_range(90.0..=(0.38 * ui.ctx().content_rect().height()).clamp(150.0, 600.0))
         .show(ui, |ui| {
             dvh::show(ui, state, commands);
