@@ -95,7 +95,7 @@ fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
                 commands.push(Command::Pick(FileAction::SaveDvhs));
             }
         }
-        if let Some(gy) = crosshair_gy(state).filter(|_| wide) {
+        if let Some(gy) = crosshair_gy(state).filter(|_| !is_tight) {
             let text = RichText::new(format!("crosshair {gy:.2} Gy")).small().color(theme::of(ui).crosshair);
             let label = egui::Label::new(text).truncate();
             ui.add(label).on_hover_text("Dose at the crosshair: the dashed line");

@@ -90,7 +90,9 @@ impl Form<'_> {
 }
 
 fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
-    ui.horizontal_wrapped(|ui| {
+    ui.horizontal(|ui| {
+        // One row, whatever it says: the dial below stands still in a drag.
+        ui.style_mut().wrap_mode = Some(egui::TextWrapMode::Truncate);
         ui.weak("Dose");
         match state.results.beam_status(beam.number) {
             Some(status) => {
