@@ -26,7 +26,7 @@ const DISPLAYS: [([f32; 2], f32, ThemeChoice); 7] = [
 /// Width of a golden picture, pixels.
 const WIDTH: u32 = 320;
 
-/// What is wrong on a display, a sentence each.
+/// Faults of a display, a sentence each.
 type Faults = Vec<String>;
 
 /// Shows a window on each display, once it is ready; `check` gets the window's rectangle in points and finds faults.
@@ -113,7 +113,7 @@ fn is_there(app: &App) -> bool {
     app.state.is_loaded() && app.is_settled()
 }
 
-/// What of the DVHs is on screen: header, and the first structures of the table.
+/// Faults of the DVHs on screen: of the header, and of the first structures of the table.
 fn dvh(w: &Window, window: Rect) -> Faults {
     let mut header = named(w, Role::Label, |name| name == "DVH" || name.starts_with("Goals"));
     header
@@ -142,7 +142,7 @@ fn the_plan_workspace_fits_every_display() {
     });
 }
 
-/// What of the panel at the left, which scrolls, reaches under the figures beside it.
+/// Controls of the panel at the left, which scrolls, that reach under the figures beside it.
 fn beyond_left_panel(w: &Window) -> Faults {
     let edge = named(w, Role::Label, |name| name == "DVH").first().map_or(0.0, |(_, rect)| rect.left());
     let mut parts = named(w, Role::Label, |name| name.starts_with("Dose status"));

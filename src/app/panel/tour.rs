@@ -22,7 +22,7 @@ pub fn mark(ui: &Ui, stop: Stop, rect: Rect) {
     ui.data_mut(|d| d.insert_temp(id(stop), now));
 }
 
-/// Where the widget of a stop is in this frame.
+/// Rectangle of the widget of a stop in this frame.
 fn marked(ctx: &Context, stop: Stop) -> Option<Rect> {
     let noted: Option<(u64, Rect)> = ctx.data(|d| d.get_temp(id(stop)));
     noted.filter(|(pass, rect)| *pass == ctx.cumulative_pass_nr() && rect.is_positive()).map(|(_, rect)| rect)
@@ -72,7 +72,7 @@ fn content(ui: &mut Ui, stop: Stop, commands: &mut Commands) {
     });
 }
 
-/// Where a box has room beside a widget without covering it; in the window's lower middle without a widget.
+/// Place of a box beside a widget, which it does not cover; in the lower middle of the window without a widget.
 fn beside(widget: Option<Rect>, size: Vec2, window: Rect) -> Rect {
     let kept_inside = |min: egui::Pos2| {
         let most = (window.max - size).max(window.min);

@@ -1,4 +1,4 @@
-//! What is new: the newest release of the changelog.
+//! News: the newest release of the changelog.
 
 use crate::panel::{guide, section};
 use egui::{Label, RichText, Ui};
