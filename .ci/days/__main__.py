@@ -6,6 +6,7 @@ the window wrote is read back by the program's verbs. Nothing is installed: what
 
 import argparse
 import pathlib
+import signal
 import sys
 
 sys.dont_write_bytecode = True
@@ -34,6 +35,8 @@ def main():
     if not words.program.is_file():
         print(f"{words.program} is not there: cargo build --release, or --program FILE")
         return 2
+    # Ended from outside, the window and its display end too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     Inverse.case = words.case and words.case.resolve()
     failed = 0
     for name in words.days or DAYS:

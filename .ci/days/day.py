@@ -29,6 +29,9 @@ class Day:
     def step(self, name):
         """Ends a step: its picture, and what it took."""
         now = time.monotonic()
+        # The tree of a frame is written before the frame is on the screen.
+        self.window.stand()
+        time.sleep(1.0)
         self.screen.picture(self.folder / f"{len(self.steps) + 1:02}-{name}.png")
         self.steps.append(name)
         print(f"  {now - self.begun:7.1f} s  {name}", flush=True)

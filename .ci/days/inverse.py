@@ -111,7 +111,7 @@ class Inverse(Day):
 
     def save_and_be_killed(self):
         w = self.window
-        w.click(self.beam, role="Button")
+        w.click(self.last_plan("turned.json")["beams"][0]["name"], role="Button")
         w.key("Right")
         self.rest()
         unsaved = self.folder / "state" / "beamsight" / "unsaved"

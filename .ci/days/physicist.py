@@ -108,7 +108,6 @@ class Physicist(Day):
 
     def commission(self):
         w = self.window
-        w.click("Plan", role="Button")
         w.click("Open")
         w.click("Machine…")
         for button, path in zip(("Add depth doses", "Add profiles"), self.tank):
@@ -135,6 +134,7 @@ class Physicist(Day):
     def report(self):
         w = self.window
         plan = self.read("imported.json")["plans"][0]["name"]
+        w.click("Plan", role="Button")
         w.click(plan, role="Button")
         w.settle()
         w.click("Report…")

@@ -90,6 +90,11 @@ class Window:
     def events(self):
         return self.tree()["events"]
 
+    def stand(self, limit_s=5.0):
+        begin = time.monotonic()
+        while not self.tree()["stands"] and time.monotonic() - begin < limit_s:
+            time.sleep(0.02)
+
     def drawn(self, events, limit_s=10.0):
         """Until the window has had so many events of mouse and keys, and has drawn what they change."""
         begin = time.monotonic()
@@ -124,6 +129,8 @@ class Window:
     def in_sight(self, name, nth=0, scroll_at=None, **how):
         self.wait(f"'{name}'", lambda: self.has(name, **how), 20.0)
         for _ in range(60):
+            # Boxes and menus find their place in a frame or two.
+            self.stand()
             widget = self.only(name, nth, **how)
             if "rect" in widget:
                 return widget
