@@ -116,10 +116,12 @@ class Physicist(Day):
             w.wait(f"the file {path.name}", lambda: w.has(f"Leave out {path.name}"))
         w.choose("Quality of the comparison", "fast")
         w.click("Fitted: all that the data determine")
-        kept = [box["name"] for box in w.tree()["widgets"] if box["role"] == "CheckBox" and re.fullmatch("[a-z]+(-[a-z0-9]+)+", box["name"])]
-        for parameter in kept:
-            if parameter not in FITTED:
-                w.click(parameter, role="CheckBox", scroll_at=middle(w.only("Fit the machine")))
+        boxes = [box["name"] for box in w.tree()["widgets"] if box["role"] == "CheckBox"]
+        x, y = middle(w.only("Fit the machine"))
+        for parameter in boxes:
+            # Words such as focal-x; the boxes of the tree have other names.
+            if re.fullmatch("[a-z]+(-[a-z0-9]+)*", parameter) and parameter not in FITTED:
+                w.click(parameter, role="CheckBox", scroll_at=(x, y - 150))
         w.click("Fit the machine")
         w.wait("a fit", lambda: w.has("Save machine…"), COMPUTES_S)
         self.step("machine")

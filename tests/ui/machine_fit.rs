@@ -23,7 +23,7 @@ const SSD_MM: f64 = 900.0;
 
 const COARSE: Sampling =
     Sampling { along_mm: 5.0, depth_mm: 5.0, across_mm: 10.0, margin_mm: 40.0, quality: Quality::Fast };
-const SETTINGS: FitSettings = FitSettings {
+pub const SETTINGS: FitSettings = FitSettings {
     rough: Sampling { quality: Quality::Preview, ..COARSE },
     fine: COARSE,
     last: COARSE,
@@ -36,7 +36,7 @@ fn altered() -> Machine {
 }
 
 /// A depth dose and a profile of the altered machine, as tables.
-fn measured(into: &Path) -> [PathBuf; 2] {
+pub fn measured(into: &Path) -> [PathBuf; 2] {
     let curve = |scan, points| MeasuredCurve { scan, field_mm: [SIDE_MM; 2], ssd_mm: SSD_MM, points };
     let at = |places: Vec<f64>| places.into_iter().map(|at| [at, 1.0]).collect::<Vec<_>>();
     let depths = at((0..30).map(|n| 2.5 + 5.0 * f64::from(n)).collect());

@@ -1,5 +1,6 @@
 //! The window, driven by accessible names without a display.
 
+mod access_tree;
 mod aperture;
 mod beside;
 mod browser;
@@ -8,6 +9,7 @@ mod common;
 mod compare;
 mod contouring;
 mod day;
+mod day_physicist;
 mod dose;
 mod drawing;
 mod export;

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// An asymmetric body with bones, at 4 mm; HU.
-fn body() -> Volume<f32> {
+pub fn body() -> Volume<f32> {
     let size = [56, 44, 50];
     let origin = DVec3::new(-110.0, -86.0, -98.0);
     let grid = Grid::axis_aligned(origin, DVec3::splat(4.0), size).expect("a grid");
