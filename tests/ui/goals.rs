@@ -412,3 +412,12 @@ fn a_template_adds_to_the_goals_of_the_target() {
     w.state_mut().command(Command::Undo);
     assert!(w.state().state.goals_are_usual(), "one step");
 }
+
+#[test]
+fn rows_without_a_value_stand_below_each_other() {
+    let mut w = planned("goals_rows");
+    let goals = ["Nowhere: Dmax <= 10 Gy", "Nowhere: Dmean <= 5 Gy", "Nobody: V20Gy <= 30 %"];
+    set(&mut w, &goals);
+    let rows = goals.map(|goal| w.get_by_label(&format!("Goal {goal}")).rect());
+    assert!(rows.windows(2).all(|two| two[1].top() >= two[0].bottom()), "{rows:?}");
+}

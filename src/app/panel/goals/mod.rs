@@ -281,6 +281,8 @@ fn score(
         let text = RichText::new(text).small().strong().color(colour);
         ui.add(Label::new(text).truncate().selectable(false));
     });
+    // A cell with nothing in it would end the row at its middle.
+    let distance = if is_told_whole { [distance[0], 0.0] } else { distance };
     cell(ui, rect, distance, |ui| {
         if state.is_turned_by_drag(row) {
             let text = RichText::new("unmet by this drag").small().strong().color(theme::of(ui).error);
@@ -289,9 +291,6 @@ fn score(
         }
         if is_optimised {
             optimise::weight(ui, state, row, commands);
-            return;
-        }
-        if is_told_whole {
             return;
         }
         let text = match answer {
