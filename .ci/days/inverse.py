@@ -37,7 +37,7 @@ class Inverse(Day):
         w = self.window
         w.click("New plan")
         w.settle()
-        w.fill("Dose grid", "6")
+        w.fill("Dose grid", "6", role="SpinButton")
         w.choose("Add beams", "5 equispaced beams")
         w.settle()
         if w.has("Count it as scanned"):
