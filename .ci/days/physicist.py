@@ -104,7 +104,7 @@ class Physicist(Day):
         w.fill("Path of the registration", str(out), enter=False)
         w.click("Save registration")
         self.wait_for_file(out)
-        w.settle()
+        hold(out.read_bytes()[128:132] == b"DICM", "the registration is no DICOM file")
 
     def commission(self):
         w = self.window
