@@ -242,9 +242,9 @@ fn from_an_import_to_a_report() {
     w.set_size(vec2(1600.0, 1000.0));
     w.run_steps(4);
     let picks = [&check_pdf, &machine, &points, &plan_pdf].map(PathBuf::clone);
-    w.state_mut().set_dialog(Arc::new(move |action| {
+    w.state_mut().set_dialog(Arc::new(move |ask| {
         let [check_pdf, machine, points, plan_pdf] = &picks;
-        let path = match action {
+        let path = match ask.action {
             FileAction::OpenTank(TankFile::Pdd) => &pdd,
             FileAction::OpenTank(TankFile::Profiles) => &profile,
             FileAction::SaveCheckReport => check_pdf,
