@@ -137,6 +137,8 @@ fn shrinking_in_place_and_cropping_keep_the_structure() {
     w.run_steps(20);
     w.get_by_label("Keep outside").click();
     w.run_steps(3);
+    w.get_by_label("Create GTV_crop").scroll_to_me();
+    w.run_steps(4);
     w.get_by_label("Create GTV_crop").click();
     until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("nothing of")));
     assert!(said(&w).contains("Crop: nothing of 'GTV' is left"), "it lies in the body: {}", said(&w));

@@ -65,7 +65,7 @@ fn dose(w: &Window) -> Arc<Dose> {
 /// The receipt of each beam: one that is computed again has other times.
 fn receipts(w: &Window) -> Vec<(String, Receipt)> {
     let finished = w.state().state.jobs.finished.iter().filter_map(|job| match &job.end {
-        JobEnd::Done(receipt) if ["Dose of AP", "Dose of LAT"].contains(&&*job.name) => {
+        JobEnd::Done(receipt) if job.name.starts_with("Dose of beam ") && !job.name.ends_with("preview") => {
             Some((job.name.to_string(), Receipt::clone(receipt)))
         }
         _ => None,

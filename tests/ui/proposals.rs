@@ -1,4 +1,4 @@
-//! What file dialogs begin with: names of patient, plan and day, and folders.
+//! Names of patient, plan and day, and folders, with which file dialogs begin.
 
 use crate::harness::{Window, folder, said, small_case, until, window};
 use crate::synthetic::{Folder, fixed, plan, set, slice};
@@ -29,7 +29,7 @@ impl Dialogs {
         own
     }
 
-    /// What the window asks for an action; it is answered by a path, or cancelled.
+    /// The window's question for an action, which is answered by a path, or cancelled.
     fn asked(&self, w: &mut Window, action: FileAction, answer: Option<PathBuf>) -> Ask {
         let before = self.0.lock().expect("the dialogs").0.len();
         self.0.lock().expect("the dialogs").1 = answer;

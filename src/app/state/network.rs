@@ -24,7 +24,7 @@ pub enum Errand {
 }
 
 impl Errand {
-    /// What is left after the user has cancelled it, and how to go on, in words.
+    /// Words on what is left after the user has cancelled it, and how to go on.
     pub fn after_cancel(self) -> &'static str {
         match self {
             Self::Echo => "Cancelled: asking. Press 'Ask whether it is there' to go on.",

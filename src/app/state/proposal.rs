@@ -1,4 +1,4 @@
-//! What a file dialog begins with: the name that it proposes, and the folder that it opens in.
+//! The name that a file dialog proposes, and the folder that it opens in.
 
 use super::State;
 use super::files::FileAction;

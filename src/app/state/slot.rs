@@ -54,7 +54,7 @@ impl Slot {
         matches!(self, Self::Result(place) if place.is::<RunOfPlan>())
     }
 
-    /// What is left after the user has cancelled the job, and how to go on, in words; `None` where the canceller itself
+    /// Words on what is left after the user has cancelled the job, and how to go on; `None` where the canceller itself
     /// says so, or where nothing is left to do.
     pub fn after_cancel(self) -> Option<&'static str> {
         Some(match self {
