@@ -365,8 +365,10 @@ fn a_lock_keeps_a_goal_and_weights_are_kept_with_the_goals() {
     show_goals(&mut w);
     until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
     let cord = |app: &App| mean(app, "Cord");
+    let done = steps(w.state());
     w.get_by_label("Lock Cord: Dmean <= 0.5 Gy").click();
     at_rest(&mut w);
+    assert_eq!(steps(w.state()), done + 1, "a lock and its maps are one step");
     let kept = w.state().state.goals()[1].kept().expect("a kept value");
     // The target asks for more; the locked organ does not get it.
     let mut goals = w.state().state.goals();

@@ -141,7 +141,9 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
         None => "May not get worse than it is now".to_owned(),
     });
     if lock.clicked() {
-        set(goal.clone().with_kept(if is_kept { None } else { value }), None);
+        // A gesture of its own: the maps that answer the lock join its step.
+        let gesture = lock.id.with(ui.ctx().cumulative_frame_nr()).value();
+        set(goal.clone().with_kept(if is_kept { None } else { value }), Some(gesture));
     }
     if let Some(Ok(share)) = share {
         share_bar(ui, row, *share);
