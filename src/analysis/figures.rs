@@ -119,21 +119,13 @@ impl fmt::Display for StructureFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use case::{Contour, Normalisation, Rgb};
+    use case::{Contour, Normalisation};
     use glam::DVec3;
 
     fn structure(name: &str, kind: StructureKind, drawn: bool) -> Structure {
         let contour = Contour { points_mm: vec![DVec3::ZERO; 3], image_uid: None };
         let contours = if drawn { vec![contour] } else { Vec::new() }.into();
-        Structure {
-            name: name.into(),
-            number: 1,
-            kind,
-            colour: Rgb([0; 3]),
-            contours,
-            points_mm: Vec::new(),
-            density: None,
-        }
+        Structure { contours, ..Structure::new(name, 1, kind) }
     }
 
     #[test]

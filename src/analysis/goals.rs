@@ -227,7 +227,7 @@ fn what_is_missing(goal: &Goal, dvh: &Dvh) -> String {
 mod tests {
     use super::super::metric::tests::{half_of_a_ramp, ramp, ramp_beyond_the_ct};
     use super::*;
-    use case::{Rgb, StructureKind};
+    use case::StructureKind;
 
     #[test]
     fn goals_are_met_or_not_on_the_right_side_of_their_limit() {
@@ -276,17 +276,12 @@ mod tests {
     fn what_has_no_structure_contours_or_dose_is_never_met_and_priorities_order() {
         let dvh = ramp();
         let structure = |number: u32, drawn: bool| Structure {
-            name: format!("S{number}"),
-            number,
-            kind: StructureKind::Other,
-            colour: Rgb([0; 3]),
             contours: if drawn {
                 vec![case::Contour { points_mm: vec![glam::DVec3::ZERO; 3], image_uid: None }].into()
             } else {
                 case::Contours::default()
             },
-            points_mm: Vec::new(),
-            density: None,
+            ..Structure::new(format!("S{number}"), number, StructureKind::Other)
         };
         let set = StructureSet {
             structures: vec![structure(1, true), structure(2, false), structure(3, true)],

@@ -207,16 +207,8 @@ mod tests {
     fn undo_shares_the_planes_that_strokes_left_alone_and_returns_to_the_bit() {
         let plane = |k: i32| DVec3::Z * (f64::from(k % 31) * 2.0 - 30.0);
         let whole = (0..31).fold(Contours::default(), |c, k| dab(&c, 25.0, plane(k), false));
-        let kind = StructureKind::Other;
-        let structure = |contours: Contours| Structure {
-            name: "S".to_owned(),
-            number: 1,
-            kind,
-            colour: kind.default_colour(),
-            contours,
-            density: None,
-            points_mm: Vec::new(),
-        };
+        let structure =
+            |contours: Contours| Structure { contours, ..Structure::new("S", 1, StructureKind::Other) };
         let set = StructureSet { structures: vec![structure(whole.clone())], ..StructureSet::default() };
         let mut history = History::new(Case { structures: Arc::new(set), ..Case::default() });
         let points = |c: &Contours| c.iter().map(|c| Contour::clone(c)).collect::<Vec<_>>();

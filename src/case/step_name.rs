@@ -177,15 +177,8 @@ mod tests {
     fn square(name: &str, at: f64, side: f64) -> Structure {
         let corner = |x: f64, y: f64| DVec3::new(at + x * side, y * side, 0.0);
         let points_mm = vec![corner(0.0, 0.0), corner(1.0, 0.0), corner(1.0, 1.0), corner(0.0, 1.0)];
-        Structure {
-            name: name.to_owned(),
-            number: 1,
-            kind: StructureKind::Other,
-            colour: Rgb([0; 3]),
-            contours: vec![Contour { points_mm, image_uid: None }].into(),
-            points_mm: Vec::new(),
-            density: None,
-        }
+        let contours = vec![Contour { points_mm, image_uid: None }].into();
+        Structure { contours, ..Structure::new(name, 1, StructureKind::Other) }
     }
 
     #[test]

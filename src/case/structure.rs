@@ -291,17 +291,9 @@ mod tests {
     use super::*;
 
     fn set(names: &[&str]) -> StructureSet {
-        let structure = |(n, name): (usize, &&str)| Structure {
-            name: (*name).to_owned(),
-            number: n as u32 + 1,
-            kind: StructureKind::Other,
-            colour: StructureKind::Other.default_colour(),
-            contours: Contours::default(),
-            points_mm: Vec::new(),
-            density: None,
-        };
-        let structures = names.iter().enumerate().map(structure).collect();
-        StructureSet { structures, ..StructureSet::default() }
+        let structures =
+            names.iter().zip(1..).map(|(name, n)| Structure::new(*name, n, StructureKind::Other));
+        StructureSet { structures: structures.collect(), ..StructureSet::default() }
     }
 
     #[test]

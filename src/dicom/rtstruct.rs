@@ -57,15 +57,8 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
             reader.properties(observed, &name);
         }
         let kind = StructureKind::from_code_and_name(code.as_deref().unwrap_or_default(), &name);
-        let mut structure = Structure {
-            name: if name.is_empty() { format!("ROI {number}") } else { name },
-            number,
-            kind,
-            colour: kind.default_colour(),
-            contours: Contours::default(),
-            points_mm: Vec::new(),
-            density: None,
-        };
+        let name = if name.is_empty() { format!("ROI {number}") } else { name };
+        let mut structure = Structure::new(name, number, kind);
         match drawn.get(&number).map(Vec::as_slice) {
             None | Some([]) => {}
             Some([drawn]) => {

@@ -1,5 +1,5 @@
 use super::*;
-use case::{Rgb, StructureKind};
+use case::StructureKind;
 use geometry::{Mask, PatientPosition, Volume, box_contours, sphere_contours};
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -23,16 +23,11 @@ fn ct() -> Ct {
 }
 
 fn set(solids: Vec<Vec<Vec<DVec3>>>) -> StructureSet {
-    let structure = |(n, contours): (usize, Vec<Vec<DVec3>>)| Structure {
-        name: format!("S{}", n + 1),
-        number: n as u32 + 1,
-        kind: StructureKind::Other,
-        colour: Rgb([0; 3]),
+    let structure = |(contours, n): (Vec<Vec<DVec3>>, u32)| Structure {
         contours: contours.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect(),
-        points_mm: Vec::new(),
-        density: None,
+        ..Structure::new(format!("S{n}"), n, StructureKind::Other)
     };
-    StructureSet { structures: solids.into_iter().enumerate().map(structure).collect(), ..Default::default() }
+    StructureSet { structures: solids.into_iter().zip(1..).map(structure).collect(), ..Default::default() }
 }
 
 fn made(ct: &Ct, set: &StructureSet, operation: Operation) -> Result<MadeContours, ContouringError> {

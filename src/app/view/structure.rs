@@ -159,7 +159,7 @@ fn points(structure: &Structure, look: &StructureLook, plane: &ViewPlane, slab: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use case::{Rgb, StructureKind};
+    use case::StructureKind;
 
     fn square(x_mm: f64, z: f64) -> Contour {
         let points_mm = [[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]]
@@ -174,15 +174,7 @@ mod tests {
             let before = planes[..n].iter().filter(|other| *other == z).count();
             square(20.0 * before as f64, *z)
         });
-        Structure {
-            name: "S".into(),
-            number: 1,
-            kind: StructureKind::Other,
-            colour: Rgb([255, 0, 0]),
-            contours: squares.collect(),
-            points_mm: Vec::new(),
-            density: None,
-        }
+        Structure { contours: squares.collect(), ..Structure::new("S", 1, StructureKind::Other) }
     }
 
     fn axial(z: f64) -> ViewPlane {

@@ -103,23 +103,26 @@ fn goals_follow_their_structure_and_no_other_takes_its_place() {
     assert_eq!(h.case().goals, None);
 }
 
-#[test]
-fn the_plan_before_its_maps_is_found_through_other_edits() {
-    let map = |value: f32| crate::FluenceMap {
+fn one_beamlet(value: f32) -> crate::FluenceMap {
+    crate::FluenceMap {
         axis: crate::MlcAxis::X,
         rows_mm: vec![0.0, 5.0],
         first_mm: 0.0,
         step_mm: 5.0,
         columns: 1,
         values: vec![value],
-    };
+    }
+}
+
+#[test]
+fn the_plan_before_its_maps_is_found_through_other_edits() {
     let mut h = History::default();
     let other = Plan { beams: vec![beam(9.0)], ..Plan::new("Other", "generic-6mv") };
     let forward = Plan { beams: vec![beam(0.0)], ..Plan::new("P", "generic-6mv") };
     h.apply(Edit::AddPlan(other), None).unwrap();
     h.apply(Edit::AddPlan(forward.clone()), None).unwrap();
     assert_eq!(h.plan_before_maps(1), None, "it has no maps");
-    let optimised = |value: f32| vec![Beam { fluence: Some(map(value)), ..beam(0.0) }];
+    let optimised = |value: f32| vec![Beam { fluence: Some(one_beamlet(value)), ..beam(0.0) }];
     h.apply(Edit::SetFluences { plan: 1, beams: optimised(0.5) }, None).unwrap();
     let renamed = Plan { name: "Q".to_owned(), ..(*h.case().plans[1]).clone() };
     h.apply(Edit::SetPlan { plan: 1, value: renamed.clone() }, None).unwrap();
@@ -131,7 +134,7 @@ fn the_plan_before_its_maps_is_found_through_other_edits() {
     assert_eq!((&*before.name, &before.beams[0]), ("Q", &renamed.beams[0]));
     // Leaves that are cut from the maps change none of them.
     let maps = h.case().plans[0].beams[0].clone();
-    let from = crate::CutFrom { map: map(0.7), mu: maps.mu, limits: Vec::new() };
+    let from = crate::CutFrom { map: one_beamlet(0.7), mu: maps.mu, limits: Vec::new() };
     let leaves = Beam { fluence: None, cut_from: Some(Box::new(from)), ..maps.clone() };
     h.apply(Edit::SetLeaves { plan: 0, beams: vec![leaves] }, None).unwrap();
     assert_eq!(h.names().last(), Some(&"Make plan Q deliverable"));
@@ -147,15 +150,8 @@ fn the_plan_before_its_maps_is_found_through_other_edits() {
 #[test]
 fn the_plan_before_its_maps_comes_back_with_the_case() {
     let mapped = |value: f32| {
-        let map = crate::FluenceMap {
-            axis: crate::MlcAxis::X,
-            rows_mm: vec![0.0, 5.0],
-            first_mm: 0.0,
-            step_mm: 5.0,
-            columns: 1,
-            values: vec![value],
-        };
-        Plan { beams: vec![Beam { fluence: Some(map), ..beam(0.0) }], ..Plan::new("P", "generic-6mv") }
+        let fluence = Some(one_beamlet(value));
+        Plan { beams: vec![Beam { fluence, ..beam(0.0) }], ..Plan::new("P", "generic-6mv") }
     };
     let other = Plan { beams: vec![beam(9.0)], ..Plan::new("Other", "generic-6mv") };
     let plans = [other, mapped(0.5)].map(Arc::new).to_vec();

@@ -114,13 +114,9 @@ impl Phantom {
             .par_iter()
             .enumerate()
             .map(|(n, roi)| Structure {
-                name: roi.name.to_owned(),
-                number: n as u32 + 1,
-                kind: roi.kind,
                 colour: Rgb(roi.colour),
                 contours: contours(roi, &grid, &plane_uids).into(),
-                points_mm: Vec::new(),
-                density: None,
+                ..Structure::new(roi.name, n as u32 + 1, roi.kind)
             })
             .collect();
         let ct = Ct {
