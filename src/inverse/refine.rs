@@ -28,8 +28,8 @@ pub struct Extent {
 
 /// All that is worth its time on a device: the first passes gain the most, and on the CPU each takes seconds, of an arc half a minute.
 impl Extent {
-    fn of(device: &Compute, [on_card, else_]: [usize; 2], from_fields: bool) -> Self {
-        Self { passes: if matches!(device, Compute::Cuda(_)) { on_card } else { else_ }, from_fields }
+    fn of(device: &Compute, [on_card, elsewhere]: [usize; 2], from_fields: bool) -> Self {
+        Self { passes: if matches!(device, Compute::Cuda(_)) { on_card } else { elsewhere }, from_fields }
     }
 
     pub fn whole(device: &Compute) -> Self {

@@ -84,7 +84,7 @@ pub enum Answer {
     IsThere(Target),
     /// A session is written that holds this work, of the case with this number; and why it has no doses beside it.
     SessionSaved(PathBuf, Box<Work>, u64, Option<String>),
-    /// Which beams of the case with this number are computed again though their doses were kept, in a sentence.
+    /// Beams of the case with this number that are computed again though their doses were kept, in a sentence.
     ComputedAgain(Option<String>, u64),
     Remembered(Box<Remembered>),
     /// Unsaved work of windows that have ended since the start.

@@ -108,17 +108,15 @@ impl State {
             return Err("the optimisation runs: stop it first".to_owned());
         }
         let plan = self.plan().ok_or("the case has no plan")?;
-        let has_maps = plan.has_maps();
-        if !has_maps || has_arcs(plan) {
+        let from_goals = !plan.has_maps() || has_arcs(plan);
+        if from_goals {
             self.optimise_query()?;
         }
-        let is_asked =
-            |beam: &&Beam| is_computed(beam) && (!has_maps || has_arcs(plan) || beam.map().is_some());
-        let beams = plan.beams.iter().filter(is_asked);
+        let is_asked = |beam: &&Beam| is_computed(beam) && (from_goals || beam.map().is_some());
+        let mut beams = plan.beams.iter().filter(is_asked);
         // A machine that cannot be read fails the cut itself.
         let machine = |beam: &Beam| self.results.machine(plan.machine_of(beam));
         let check = |beam: &Beam| machine(beam).map_or(Ok(()), |machine| check_machine(beam, machine));
-        let mut beams = beams;
         beams.try_for_each(check).map_err(|why| why.to_string())
     }
 }

@@ -12,7 +12,7 @@ use analysis::{is_computed, no_beams};
 use case::{Beam, Case, Plan};
 use engine::JobControl;
 use inverse::Progress;
-use sequence::{SequencedPlan, Technique, check_machines, sequence_plan_while};
+use sequence::{Technique, check_machines, sequence_plan_while};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Request for the leaves of a plan of a case.
@@ -60,11 +60,9 @@ pub fn cut_into_leaves(
     let refined = live.as_ref().and_then(|live| live.refined(&plan, &cut.plan, control)).transpose()?;
     control.check()?;
     let are_refined = refined.is_some();
-    let cut = match refined {
-        Some(leaves) => SequencedPlan::of(&plan, leaves.plan).map_err(Failure::here)?,
-        None => cut,
-    };
-    Ok(Leaves { beams: cut.beams.into_iter().map(|cut| cut.beam).collect(), are_refined })
+    let delivered = refined.map_or(cut.plan, |leaves| leaves.plan);
+    let of_map = delivered.beams.into_iter().zip(&plan.beams).filter(|(_, map)| map.fluence.is_some());
+    Ok(Leaves { beams: of_map.map(|(leaves, _)| leaves).collect(), are_refined })
 }
 
 /// Leaves of a plan with arcs, from its goals to the refined leaves in one go: maps of arcs are those of their sectors, which no plan has.

@@ -117,10 +117,10 @@ fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
     }
 }
 
-/// `shown`: the control point on show, whose gantry angle the dial and its field have.
 /// Width of the angles beside the dial, points.
 const BESIDE_DIAL: f32 = 172.0;
 
+/// `shown`: the control point on show, whose gantry angle the dial and its field have.
 fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, shown: usize) {
     section(ui, "Angles (IEC 61217)");
     let enabled = form.beam.read_only.is_none();
