@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Commands};
 use crate::state::State;
-use crate::state::files::FileAction;
+use crate::state::files::{FileAction, file_name};
 use crate::state::network::{Errand, Found, Network, NetworkAction, Search};
 use crate::theme;
 use egui::{Button, RichText, TextEdit, Ui};
@@ -121,7 +121,7 @@ fn receive(
         }
     });
     for folder in &network.arrived {
-        let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
+        let name = file_name(folder);
         let hint = folder.display().to_string();
         if ui.add(Button::new(format!("Open {name}")).truncate()).on_hover_text(hint).clicked() {
             commands.push(Command::Open(folder.display().to_string()));

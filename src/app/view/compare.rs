@@ -335,16 +335,12 @@ fn reference(painter: &Painter, rect: Rect, compare: &CompareScene, pane: Pane) 
     let what = match (pane, compare.reference) {
         (Pane::Gamma, _) => return,
         (Pane::Difference, _) if compare.difference.unit == DifferenceUnit::Gy => return,
-        (_, Some((gy, _))) if rect.width() < NARROWEST => format!("100 % = {gy:.2} Gy"),
-        (_, Some((gy, name))) => format!("100 % = {gy:.2} Gy ({name})"),
+        (_, Some(reference)) => overlay::reference_words(reference, rect),
         (_, None) => "no reference dose: no percent".to_owned(),
     };
     let low = rect.right_bottom() - vec2(MARGIN, if rect.width() < NARROW { 30.0 } else { 12.0 });
     text(painter, low, Anchor::Right, &what, SMALL, theme::IMAGE.text);
 }
-
-/// Width of a pane from which on 100 % is named, points.
-const NARROWEST: f32 = 200.0;
 
 const BAR: egui::Vec2 = vec2(14.0, 150.0);
 

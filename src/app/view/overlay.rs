@@ -215,6 +215,12 @@ const MOST_LIMITS: usize = 2;
 /// Width of a view from which on 100 % is named, points.
 const ROOM_FOR_REFERENCE: f32 = 200.0;
 
+/// The definition of 100 %, with its name where a view has room for that.
+pub(super) fn reference_words((gy, name): (f64, &str), rect: Rect) -> String {
+    let named = if rect.width() < ROOM_FOR_REFERENCE { String::new() } else { format!(" ({name})") };
+    format!("100 % = {gy:.2} Gy{named}")
+}
+
 /// Status of the displayed dose, and the definition of 100 % or a note that the colours are no dose. In every view that
 /// shows dose; above the texts of the lower left `corner` where the view is too narrow for both.
 fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer, corner: Rect) {
@@ -222,8 +228,7 @@ fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer, corner: Rect) {
     let colour = theme::IMAGE.status(status);
     let reference = match (layer.uncertainty(), layer.reference) {
         (Some(_), _) => "Colours: uncertainty, not dose".to_owned(),
-        (None, Some((gy, _))) if rect.width() < ROOM_FOR_REFERENCE => format!("100 % = {gy:.2} Gy"),
-        (None, Some((gy, name))) => format!("100 % = {gy:.2} Gy ({name})"),
+        (None, Some(reference)) => reference_words(reference, rect),
         (None, None) => "no reference dose".to_owned(),
     };
     let word = match &layer.certainty {

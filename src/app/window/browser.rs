@@ -2,7 +2,7 @@
 //! unresponsive file system does not block the window.
 
 use crate::panel::row;
-use crate::state::files::FileAction;
+use crate::state::files::{FileAction, file_name};
 use crate::state::proposal::Ask;
 use crate::theme;
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
@@ -197,7 +197,7 @@ impl Browser {
             ui.weak("Recent");
         }
         for path in places {
-            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+            let name = file_name(path);
             place(ui, &name, path);
         }
     }
@@ -291,7 +291,7 @@ impl Browser {
                 }
             } else if self.action.is_folder() {
                 let marked = entry.map_or_else(|| self.folder.clone(), |e| self.folder.join(e.name));
-                let name = marked.file_name().unwrap_or(marked.as_os_str()).to_string_lossy().into_owned();
+                let name = file_name(&marked);
                 let verb = if self.action == FileAction::OpenFolder { "Open" } else { "Use" };
                 if ui.button(format!("{verb} folder {name}")).clicked() {
                     outcome = Some(Outcome::Path(marked));
