@@ -60,6 +60,29 @@ class Day:
         self.window.wait(f"the file {path.name}", lambda: path.exists() and path.stat().st_size > 0, COMPUTES_S)
         return path
 
+    def saved_pdf(self, name):
+        """Answers the browser of a report with a path, and holds that a PDF comes there."""
+        report = self.folder / name
+        self.window.answer_browser(report)
+        self.wait_for_file(report)
+        hold(report.read_bytes()[:5] == b"%PDF-", f"{name} is no PDF")
+
+    def plan_report(self, plan):
+        """Writes the report of a plan from its own panel."""
+        w = self.window
+        w.click("Plan", role="Button")
+        w.click(plan, role="Button")
+        w.settle()
+        w.click("Report…")
+        self.saved_pdf("plan.pdf")
+
+    def comparison_report(self, name):
+        """Writes the report of the comparison on show in JSON, and reads it."""
+        self.window.fill("Path of the report", str(self.folder / name), enter=False)
+        self.window.click("Write report")
+        self.wait_for_file(self.folder / name)
+        return self.read(name)
+
     def run(self):
         """All of it; `True` where it came to its end."""
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -56,10 +56,7 @@ class Physicist(Day):
         w.wait("a verdict", lambda: w.has("Within tolerance"), COMPUTES_S)
         self.step("second-check")
         w.click("Save report as PDF…")
-        report = self.folder / "check.pdf"
-        w.answer_browser(report)
-        self.wait_for_file(report)
-        hold(report.read_bytes()[:5] == b"%PDF-", "the report of the check is no PDF")
+        self.saved_pdf("check.pdf")
         said, code = self.verb("check", self.folder / "plan-from-elsewhere")
         hold(code == 0, f"the verb says otherwise than the window: {said}")
         w.click("Close window")
@@ -73,11 +70,7 @@ class Physicist(Day):
             w.wait("doses", lambda: w.has(ending, part=True), COMPUTES_S)
             w.click(ending, part=True)
         w.settle()
-        report = self.folder / "gamma.json"
-        w.fill("Path of the report", str(report), enter=False)
-        w.click("Write report")
-        self.wait_for_file(report)
-        first = self.read("gamma.json")["gamma"]["criteria"][0]
+        first = self.comparison_report("gamma.json")["gamma"]["criteria"][0]
         hold(first["pass_rate_percent"] > 95.0, f"gamma passes at {first['pass_rate_percent']} %")
         self.step("gamma")
 
@@ -134,16 +127,7 @@ class Physicist(Day):
         w.click("Close window")
 
     def report(self):
-        w = self.window
-        plan = self.read("imported.json")["plans"][0]["name"]
-        w.click("Plan", role="Button")
-        w.click(plan, role="Button")
-        w.settle()
-        w.click("Report…")
-        report = self.folder / "plan.pdf"
-        w.answer_browser(report)
-        self.wait_for_file(report)
-        hold(report.read_bytes()[:5] == b"%PDF-", "the report is no PDF")
+        self.plan_report(self.read("imported.json")["plans"][0]["name"])
         self.step("report")
 
 

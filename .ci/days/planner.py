@@ -123,25 +123,13 @@ class Planner(Day):
         w.choose("Compare with", f"Compare with {first}")
         w.settle()
         self.step("compare")
-        report = self.folder / "compare.json"
-        w.fill("Path of the report", str(report), enter=False)
-        w.click("Write report")
-        self.wait_for_file(report)
+        said = self.comparison_report("compare.json")
         w.settle()
-        said = self.read("compare.json")
         hold(said["gamma"]["criteria"][0]["points"] > 0, "gamma judged no point")
 
     def report_and_export(self):
         w = self.window
-        w.click("Plan", role="Button")
-        plan = self.read("recovered.json")["plans"][0]["name"]
-        w.click(plan, role="Button")
-        w.settle()
-        w.click("Report…")
-        report = self.folder / "plan.pdf"
-        w.answer_browser(report)
-        self.wait_for_file(report)
-        hold(report.read_bytes()[:5] == b"%PDF-", "the report is no PDF")
+        self.plan_report(self.read("recovered.json")["plans"][0]["name"])
         out = self.folder / "exported"
         w.save_as(out, "Export…")
         w.wait("the export", lambda: out.is_dir())

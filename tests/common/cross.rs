@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const PLAN: &str = r#"
+/// Two beams on an isocentre at the origin.
+pub const CROSS: &str = r#"
 name = "Cross"
 machine = "generic-6mv"
 isocentre_mm = [0.0, 0.0, 0.0]
@@ -35,6 +36,6 @@ pub fn write_cross(folder: &Path, side: usize, half_mm: f64) -> [PathBuf; 2] {
     let hu: Vec<f32> = (0..grid.len()).map(water).collect();
     let [image, plan] = ["cube.mha", "plan.toml"].map(|name| folder.join(name));
     mha::write(&image, &Volume::new(Arc::new(grid), hu)).expect("an image");
-    fs::write(&plan, PLAN).expect("a plan");
+    fs::write(&plan, CROSS).expect("a plan");
     [image, plan]
 }

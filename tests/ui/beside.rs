@@ -1,6 +1,6 @@
 //! Densities of structures, bolus and couch, from the inspector and the menu: each one step, and in the dose.
 
-use crate::harness::{Window, case_on_a_couch, fill_in, said, small_case, until, window};
+use crate::harness::{Window, case_on_a_couch, click, fill_in, said, small_case, until, window};
 use beamsight::app::App;
 use beamsight::app::command::Command;
 use beamsight::app::state::Selection;
@@ -18,13 +18,6 @@ fn with_body(name: &str) -> Window {
     let mut w = window(small_case(name));
     until(&mut w, "body", |app| is_final(app) && !of_kind(app, StructureKind::External).is_empty());
     w
-}
-
-fn click(w: &mut Window, label: &str) {
-    w.get_by_label(label).scroll_to_me();
-    w.run_steps(4);
-    w.get_by_label(label).click();
-    w.run_steps(4);
 }
 
 fn of_kind(app: &App, kind: StructureKind) -> Vec<&Structure> {

@@ -4,7 +4,7 @@
 //! The picture of each step lies in the folder of the tests' files; those of `assets/guide/steps` are made of them.
 
 use crate::common::patient_case;
-use crate::harness::{Window, fill_in, folder, until, window};
+use crate::harness::{Window, click, fill_in, folder, until, window};
 use beamsight::analysis::Verdict;
 use beamsight::app::command::{Command, PlanAction};
 use beamsight::app::state::results::Shown;
@@ -63,13 +63,6 @@ impl Patient {
     fn folder(self) -> PathBuf {
         folder(self.name)
     }
-}
-
-fn click(w: &mut Window, label: &str) {
-    w.get_by_label(label).scroll_to_me();
-    w.run_steps(4);
-    w.get_by_label(label).click();
-    w.run_steps(4);
 }
 
 /// Chooses an entry of a list or menu: its last widget of that name is in the one that is open.

@@ -3,10 +3,12 @@
 //!
 //! The picture of each step lies in the folder of the tests' files.
 
-use crate::harness::{Window, fill_in, folder, said, until, window};
+use crate::cross::CROSS;
+use crate::harness::{Window, click, fill_in, folder, said, until, window};
 use crate::machine_fit::{SETTINGS, measured};
 use crate::register::{body, pose};
 use crate::registration::read_registration;
+use crate::second_check::export_all;
 use beamsight::analysis::Side;
 use beamsight::app::state::files::FileAction;
 use beamsight::app::state::machine_fit::TankFile;
@@ -14,12 +16,8 @@ use beamsight::app::state::register::Search;
 use beamsight::app::state::results::Standing;
 use beamsight::app::{App, Options, Picked};
 use beamsight::case::DoseStatus;
-use beamsight::dicom::{DoseBits, ExportOptions, ExportPart};
-use beamsight::engine::JobControl;
-use beamsight::files::{mha, plan_toml};
-use beamsight::open::{OpenOptions, open};
+use beamsight::files::mha;
 use beamsight::physics::{Machine, Parameter};
-use beamsight::results::{DosesToExport, ExportHow, Settings, export_case};
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Key, Modifiers, vec2};
 use egui_kittest::Node;
@@ -29,46 +27,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Two fields on the phantom of the registration, as another system might have planned them.
-const PLAN: &str = r#"
-    name = "Elsewhere"
-    machine = "generic-6mv"
-    isocentre_mm = [0.0, 0.0, 0.0]
-    fractions = 5
-    [[beam]]
-    name = "AP"
-    gantry_deg = 0.0
-    mu = 100.0
-    jaws_mm = { x = [-25.0, 25.0], y = [-25.0, 25.0] }
-    [[beam]]
-    name = "Left"
-    gantry_deg = 90.0
-    mu = 80.0
-    jaws_mm = { x = [-25.0, 25.0], y = [-25.0, 25.0] }
-"#;
-
-/// CT, plan and doses of its beams and of all, as DICOM files.
+/// CT, plan and doses of its beams and of all on the phantom of the registration, as another system might have sent them.
 fn from_elsewhere(base: &Path) -> PathBuf {
-    let [image, plan, out] = ["body.mha", "plan.toml", "from-elsewhere"].map(|name| base.join(name));
+    let [image, plan] = ["body.mha", "plan.toml"].map(|name| base.join(name));
     mha::write(&image, &body()).expect("an image");
-    fs::write(&plan, PLAN).expect("a plan");
-    let word = image.display().to_string().parse().expect("a word");
-    let mut case = open(&word, OpenOptions::default(), &|_| true).expect("a case");
-    case.plans = vec![Arc::new(plan_toml::read(&plan, Default::default()).expect("a plan"))];
-    fs::create_dir_all(&out).expect("a folder");
-    let parts = vec![ExportPart::Ct, ExportPart::Plan, ExportPart::Dose];
-    let options = ExportOptions { parts, bits: DoseBits::ThirtyTwo, anonymise: None, imaging: None };
-    let settings = Settings::default();
-    let how = ExportHow { doses: DosesToExport::Both, settings: &settings, engines: &[], xrays: None };
-    export_case(&out, &case, &options, how, &JobControl::new(), &|_| {}).expect("an export");
-    out
-}
-
-fn click(w: &mut Window, label: &str) {
-    w.get_by_label(label).scroll_to_me();
-    w.run_steps(4);
-    w.get_by_label(label).click();
-    w.run_steps(4);
+    // Fields that are as wide as the phantom's target.
+    let text = CROSS.replace("Cross", "Elsewhere").replace("20.0", "25.0");
+    fs::write(&plan, text).expect("a plan");
+    export_all([image, plan], base.join("from-elsewhere"))
 }
 
 /// Selects a row of the tree: views write names of beams and plans, too.

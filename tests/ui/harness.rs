@@ -57,6 +57,14 @@ pub fn said(window: &Window) -> String {
     window.state().state.notices.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(" | ")
 }
 
+/// Clicks on what may be scrolled out of sight.
+pub fn click(w: &mut Window, label: &str) {
+    w.get_by_label(label).scroll_to_me();
+    w.run_steps(4);
+    w.get_by_label(label).click();
+    w.run_steps(4);
+}
+
 /// Replaces what a field of the window says, and ends the typing.
 pub fn fill_in(window: &mut Window, field: &str, text: &str) {
     window.get_by_label(field).focus();

@@ -21,20 +21,23 @@ fn exported() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         let base = folder("second-check");
-        let ([image, plan], out) = (write_cross(&base, 24, 22.0), base.join("out"));
-        let mut case: Case =
-            open(&image.display().to_string().parse().expect("a word"), OpenOptions::default(), &|_| true)
-                .expect("a case");
-        case.plans = vec![Arc::new(plan_toml::read(&plan, Default::default()).expect("a plan"))];
-        let _ = fs::remove_dir_all(&out);
-        fs::create_dir_all(&out).expect("a folder");
-        let parts = vec![ExportPart::Ct, ExportPart::Plan, ExportPart::Dose];
-        let options = ExportOptions { parts, bits: DoseBits::ThirtyTwo, anonymise: None, imaging: None };
-        let settings = Settings::default();
-        let how = ExportHow { doses: DosesToExport::Both, settings: &settings, engines: &[], xrays: None };
-        export_case(&out, &case, &options, how, &JobControl::new(), &|_| {}).expect("an export");
-        out
+        export_all(write_cross(&base, 24, 22.0), base.join("out"))
     })
+}
+
+/// Exports image and plan with the doses of its beams and of all: CT, plan and doses in a folder of their own.
+pub fn export_all([image, plan]: [PathBuf; 2], out: PathBuf) -> PathBuf {
+    let word = image.display().to_string().parse().expect("a word");
+    let mut case: Case = open(&word, OpenOptions::default(), &|_| true).expect("a case");
+    case.plans = vec![Arc::new(plan_toml::read(&plan, Default::default()).expect("a plan"))];
+    let _ = fs::remove_dir_all(&out);
+    fs::create_dir_all(&out).expect("a folder");
+    let parts = vec![ExportPart::Ct, ExportPart::Plan, ExportPart::Dose];
+    let options = ExportOptions { parts, bits: DoseBits::ThirtyTwo, anonymise: None, imaging: None };
+    let settings = Settings::default();
+    let how = ExportHow { doses: DosesToExport::Both, settings: &settings, engines: &[], xrays: None };
+    export_case(&out, &case, &options, how, &JobControl::new(), &|_| {}).expect("an export");
+    out
 }
 
 /// A window with the exported plan, and an empty folder of what it remembers.
