@@ -152,6 +152,31 @@ fn room_of(file: &str) -> &str {
     file.split('/').next().unwrap_or_default().trim_end_matches(".rs")
 }
 
+/// Folder of a room in which each folder is a feature, whose files bear the names of the parts they belong to.
+const FEATURES: &str = "feature";
+
+/// The part of a room to which a file (named from the room's folder) belongs. The files that list a feature's parts, or
+/// the features, belong to none.
+fn part_of(file: &str) -> Option<&str> {
+    let mut names = file.split('/').map(|name| name.trim_end_matches(".rs"));
+    match names.next()? {
+        FEATURES => names.nth(1).filter(|part| *part != "mod"),
+        part => Some(part),
+    }
+}
+
+/// Parts of features that a file names: `FEATURE::PART`, after whichever path.
+fn feature_parts_used<'a>(code: &'a str, features: &[String]) -> Vec<&'a str> {
+    let after = |feature: &String| {
+        let root = format!("{feature}::");
+        let begins =
+            |at: &usize| !code[..*at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_');
+        let found: Vec<usize> = code.match_indices(&root).map(|(at, _)| at).filter(begins).collect();
+        found.into_iter().flat_map(move |at| branches(&code[at + root.len()..])).map(identifier)
+    };
+    features.iter().flat_map(after).collect()
+}
+
 #[test]
 fn no_room_depends_on_one_above_it_or_beside_it() {
     let mut wrong = Vec::new();
@@ -185,12 +210,22 @@ fn no_part_of_a_room_uses_one_above_it_or_beside_it() {
             files.iter().find(|(file, _)| *file == format!("{room}/lib.rs")).expect("a room has a lib.rs");
         let head = code(&head.1);
         let exports = exports(&head);
+        let in_features = format!("{within}{FEATURES}/");
+        let mut features: Vec<String> = files
+            .iter()
+            .filter_map(|(file, _)| file.strip_prefix(&in_features))
+            .map(room_of)
+            .map(str::to_owned)
+            .collect();
+        features.dedup();
         for (file, text) in files.iter().filter(|(file, _)| *file != format!("{room}/lib.rs")) {
-            let Some(own) = file.strip_prefix(&within).map(room_of) else { continue };
+            let Some(own) = file.strip_prefix(&within).and_then(part_of) else { continue };
             let own_floor =
                 floor(&chart, own).unwrap_or_else(|| panic!("src/{file} stands on no floor of {room}"));
             let code = code(text);
-            for used in parts_used(file, &code, &exports) {
+            let used =
+                parts_used(file, &code, &exports).into_iter().chain(feature_parts_used(&code, &features));
+            for used in used {
                 if used != own && floor(&chart, used).is_some_and(|floor| floor >= own_floor) {
                     wrong.push(format!("src/{file} (floor {own_floor} of {room}) uses `{used}`"));
                 }
@@ -330,6 +365,18 @@ fn the_reader_of_parts_sees_all_forms() {
     let code = code(text);
     assert_eq!(parts_used("engine/cpu/path.rs", &code, &exports), ["cpu", "job_control", "jobs", "cuda"]);
     assert_eq!(parts_used("engine/path.rs", "use super::jobs::path;", &exports), ["jobs"]);
+    let features = ["beam".to_owned(), "goals".to_owned()];
+    let text = "use crate::feature::{beam, goals}; use crate::feature::goals::{edits, state::Editor};\n\
+                beam::panel::arc::show(); under_beam::jobs::x();";
+    assert_eq!(feature_parts_used(text, &features), ["panel", "edits", "state"]);
+    let parts = [
+        "feature/beam/panel/arc.rs",
+        "feature/beam/state.rs",
+        "feature/beam/mod.rs",
+        "view/bev.rs",
+        "keys.rs",
+    ];
+    assert_eq!(parts.map(part_of), [Some("panel"), Some("state"), None, Some("view"), Some("keys")]);
 }
 
 #[test]

@@ -1,14 +1,19 @@
 //! The keyboard map.
 
-use crate::command::{Command, Commands, DrawAction, MeasureAction, OptimiseAction, RegisterAction};
+use crate::command::{Command, Commands};
+use crate::feature::draw::command::DrawAction;
+use crate::feature::draw::state::Tool;
+use crate::feature::draw::view::stepped;
+use crate::feature::measure::command::MeasureAction;
+use crate::feature::measure::state::Tool as MeasureTool;
+use crate::feature::optimise::command::OptimiseAction;
+use crate::feature::register::command::RegisterAction;
+use crate::feature::register::state::{STEPS, seen_axes, shifted, turned};
+use crate::feature::start::state::TourAction;
 use crate::state::display::{DoseDisplay, WINDOW_PRESETS};
-use crate::state::drawing::Tool;
 use crate::state::files::FileAction;
-use crate::state::measure::Tool as MeasureTool;
-use crate::state::register::{STEPS, seen_axes, shifted, turned};
-use crate::state::tour::TourAction;
 use crate::state::{State, Workspace};
-use crate::view::{page_mm, stepped};
+use crate::view::page_mm;
 use egui::{Id, Key, KeyboardShortcut, Modifiers, Popup};
 use geometry::Grid;
 

@@ -3,16 +3,17 @@
 
 pub mod command;
 mod edits;
+pub mod feature;
 pub mod frames;
 pub mod gather;
 pub mod jobs;
 mod keys;
+mod kit;
 pub mod panel;
 mod picture;
 pub mod render;
 mod run;
 pub mod state;
-pub mod theme;
 pub mod view;
 pub mod window;
 pub mod workspace;

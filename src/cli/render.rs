@@ -6,11 +6,11 @@ use super::words;
 use super::{Failure, VerbOutput};
 use analysis::BodyWord;
 use anyhow::{Context as _, anyhow};
+use app::feature::compare::state::Layout;
+use app::feature::register::state::{Mode, Pair};
 use app::state::ViewKind;
 use app::state::Workspace;
-use app::state::compare::Layout;
 use app::state::display::WashOf;
-use app::state::register::{Mode, Pair};
 use app::state::results::{EndsAt, EngineChoice};
 use app::{CompareOptions, Compared, DoseWord, OneView, Options, RegisterOptions, picture};
 use case::{Pose, status_text};
@@ -286,7 +286,7 @@ fn register(args: &Args) -> anyhow::Result<Option<RegisterOptions>> {
         );
         return Ok(None);
     }
-    let most = app::state::register::MOST_IMAGES;
+    let most = app::feature::register::state::MOST_IMAGES;
     anyhow::ensure!(args.image.len() <= most, "--image is given {} times; {most} at most", args.image.len());
     Ok(Some(choice))
 }

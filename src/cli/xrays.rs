@@ -3,7 +3,7 @@
 use super::Failure;
 use super::words::{CaseArgs, first_isocentre};
 use anyhow::Context as _;
-use app::state::register::{AcceptedPose, AttenuationChoice, RegisterRecord};
+use app::feature::register::state::{AcceptedPose, AttenuationChoice, RegisterRecord};
 use case::{Case, Placement, Pose};
 use files::session;
 use open::CaseWord;

@@ -169,7 +169,7 @@ fn the_window_and_the_verb_have_one_default() {
     let folder = scratch("gamma-default");
     let a = write(&folder, "a.mha", &grid(DVec3::splat(-10.0), [8; 3]), |_| 50.0);
     let json = json_of(&beamsight(&["gamma", text(&a), text(&a), "--json"]));
-    let window = beamsight::app::state::compare::GammaSettings::default();
+    let window = beamsight::app::feature::compare::state::GammaSettings::default();
     let words: Vec<String> =
         window.criteria().iter().map(|c| format!("{} %/{} mm global", c.dose_percent, c.dta_mm)).collect();
     assert_eq!(words, ["3 %/2 mm global", "2 %/1 mm global"], "AAPM TG-218, section 8");

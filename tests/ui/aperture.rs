@@ -3,7 +3,8 @@
 use crate::harness::{Window, fill_in, said, small_case, until, window};
 use beamsight::analysis::with_leaves;
 use beamsight::app::App;
-use beamsight::app::command::{ApertureAction, Command};
+use beamsight::app::command::Command;
+use beamsight::app::feature::beam::command::ApertureAction;
 use beamsight::app::state::Selection;
 use beamsight::case::{Beam, ControlPoint, Edit, StructureKind};
 use beamsight::physics::Machine;

@@ -4,10 +4,10 @@
 use crate::harness::{Window, cube_case, folder, said, until, window};
 use beamsight::analysis::Side;
 use beamsight::app::command::Command;
+use beamsight::app::feature::compare::state::{GammaNorm, Layout, Source};
 use beamsight::app::gather::comparison;
 use beamsight::app::render::Isolines;
 use beamsight::app::state::Workspace;
-use beamsight::app::state::compare::{GammaNorm, Layout, Source};
 use beamsight::app::state::display::DoseReference;
 use beamsight::app::state::results::Standing;
 use beamsight::app::{App, CompareOptions, DoseWord, Options, Picked};

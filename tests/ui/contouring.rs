@@ -3,8 +3,8 @@
 use crate::harness::{Window, said, small_case, until, window};
 use beamsight::analysis::contouring::Operation;
 use beamsight::app::command::Command;
+use beamsight::app::feature::structures::state::{ContouringAction, Destination};
 use beamsight::app::state::NoticeKind;
-use beamsight::app::state::contouring::{ContouringAction, Destination};
 use beamsight::case::{Edit, Structure, StructureKind};
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;

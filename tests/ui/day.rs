@@ -6,7 +6,8 @@
 use crate::common::patient_case;
 use crate::harness::{Window, click, fill_in, folder, until, window};
 use beamsight::analysis::Verdict;
-use beamsight::app::command::{Command, PlanAction};
+use beamsight::app::command::Command;
+use beamsight::app::feature::plan::command::PlanAction;
 use beamsight::app::state::results::Shown;
 use beamsight::app::state::{Selection, Workspace};
 use beamsight::app::{App, Options, Picked};

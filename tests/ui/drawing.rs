@@ -2,8 +2,9 @@
 
 use crate::harness::{Window, fill_in, said, small_case, until, window};
 use beamsight::app::App;
-use beamsight::app::command::{Command, DrawAction};
-use beamsight::app::state::drawing::Tool;
+use beamsight::app::command::Command;
+use beamsight::app::feature::draw::command::DrawAction;
+use beamsight::app::feature::draw::state::Tool;
 use beamsight::app::state::roi::Shape;
 use beamsight::case::{LOOK_ALIKE, Structure, StructureKind, colour_distance};
 use eframe::egui::{

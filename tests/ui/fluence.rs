@@ -5,8 +5,9 @@ use crate::optimise::{
     at_rest, edit, mean, no_button, optimised, plan, planned, show_goals, slide, status, steps, take,
 };
 use beamsight::analysis::Side;
-use beamsight::app::command::{Command, OptimiseAction};
-use beamsight::app::state::compare::Source;
+use beamsight::app::command::Command;
+use beamsight::app::feature::compare::state::Source;
+use beamsight::app::feature::optimise::command::OptimiseAction;
 use beamsight::app::state::{Selection, ViewKind, Workspace};
 use beamsight::app::{App, Options};
 use beamsight::case::{DoseStatus, Edit, Plan, Structure};

@@ -3,9 +3,10 @@
 use crate::harness::{Window, folder, small_case, until, window};
 use beamsight::analysis::{GoalRow, Side, Verdict};
 use beamsight::app::App;
-use beamsight::app::command::{Command, GoalAction};
+use beamsight::app::command::Command;
+use beamsight::app::feature::compare::state::Source;
+use beamsight::app::feature::goals::command::GoalAction;
 use beamsight::app::state::Workspace;
-use beamsight::app::state::compare::Source;
 use beamsight::case::{Edit, Goal};
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;

@@ -3,9 +3,10 @@
 use crate::harness::{Window, folder, said, until};
 use crate::optimise::{at_rest, edit, no_button, optimised, plan, planned, show_goals, status, steps, take};
 use beamsight::app::App;
-use beamsight::app::command::{Command, OptimiseAction};
+use beamsight::app::command::Command;
+use beamsight::app::feature::leaves::state::delivery::Stage;
+use beamsight::app::feature::optimise::command::OptimiseAction;
 use beamsight::app::state::Selection;
-use beamsight::app::state::delivery::Stage;
 use beamsight::case::{DoseStatus, Edit, GantryArc, Plan};
 use beamsight::dicom::plan_faults;
 use beamsight::sequence::{Technique, arc_of, sequence_plan};

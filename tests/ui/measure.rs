@@ -3,7 +3,7 @@
 use crate::harness::{Window, small_case, until, window};
 use beamsight::app::App;
 use beamsight::app::command::Command;
-use beamsight::app::state::measure::{Measured, Tool};
+use beamsight::app::feature::measure::state::{Measured, Tool};
 use beamsight::case::Edit;
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Key, Pos2, vec2};

@@ -1,7 +1,8 @@
 //! Live inverse planning: the button, handles on the DVH, weights and locks, and what a case that changes meanwhile gets.
 
 use crate::harness::{Window, folder, said, small_case, until, window};
-use beamsight::app::command::{Command, NewShape, OptimiseAction};
+use beamsight::app::command::{Command, NewShape};
+use beamsight::app::feature::optimise::command::OptimiseAction;
 use beamsight::app::state::Selection;
 use beamsight::app::state::results::Settings;
 use beamsight::app::state::roi::Shape;

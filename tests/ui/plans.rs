@@ -2,8 +2,9 @@
 
 use crate::harness::{Window, small_case, until, window};
 use beamsight::app::App;
-use beamsight::app::command::{Command, PlanAction};
-use beamsight::app::state::compare::Source;
+use beamsight::app::command::Command;
+use beamsight::app::feature::compare::state::Source;
+use beamsight::app::feature::plan::command::PlanAction;
 use beamsight::app::state::{Selection, Workspace};
 use beamsight::case::{Beam, DoseStatus, Edit, Plan, Template};
 use eframe::egui::{Key, Modifiers, vec2};

@@ -1,11 +1,13 @@
 //! The Register workspace: X-rays, the pose by hand and by the search, and errors of the input.
 
 use crate::harness::{Window, folder, said, until, window};
-use beamsight::app::command::{Command, RegisterAction};
+use beamsight::app::command::Command;
+use beamsight::app::feature::register;
+use beamsight::app::feature::register::command::RegisterAction;
+use beamsight::app::feature::register::state::{Display, Image, Mode, Search};
+use beamsight::app::feature::register::view::{RadiographScene, RadiographState};
 use beamsight::app::render::{self, Gpu};
 use beamsight::app::state::Workspace;
-use beamsight::app::state::register::{Display, Image, Mode, Search};
-use beamsight::app::view::{self, RadiographScene, RadiographState};
 use beamsight::app::{App, Options};
 use beamsight::case::{PixelMeaning, Pose, Radiograph};
 use beamsight::dicom::{Belonging, write_radiograph};
@@ -427,7 +429,7 @@ impl eframe::App for OneXray {
             marking: false,
             flicker: false,
         };
-        view::show_radiograph(ui, &mut self.state, &scene, &mut Vec::new());
+        register::view::show(ui, &mut self.state, &scene, &mut Vec::new());
     }
 }
 

@@ -4,8 +4,9 @@
 use crate::harness::{Window, folder, said, until, window};
 use crate::register::{grey_png, phantom, pose, with_pair};
 use crate::registration::read_registration;
-use beamsight::app::command::{Command, RegisterAction};
-use beamsight::app::state::register::{AttenuationChoice, Display, Mode, Pair, Region, Search};
+use beamsight::app::command::Command;
+use beamsight::app::feature::register::command::RegisterAction;
+use beamsight::app::feature::register::state::{AttenuationChoice, Display, Mode, Pair, Region, Search};
 use beamsight::app::{App, Options};
 use beamsight::case::Pose;
 use beamsight::physics::CurveKind;

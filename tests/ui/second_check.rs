@@ -3,7 +3,7 @@
 use crate::cross::write_cross;
 use crate::harness::{Window, folder, said, until, window};
 use beamsight::app::command::Command;
-use beamsight::app::state::check::{CheckAction, CheckDraft, CheckGoals};
+use beamsight::app::feature::check::state::{CheckAction, CheckDraft, CheckGoals};
 use beamsight::app::{App, Options, Picked};
 use beamsight::case::{Case, Edit};
 use beamsight::dicom::{DoseBits, ExportOptions, ExportPart};

@@ -4,7 +4,8 @@
 //! driver's rounding matter. The whole pictures lie in the folder of the tests' files, to be looked at.
 
 use crate::harness::{Window, folder, until, window};
-use beamsight::app::command::{Command, GoalAction};
+use beamsight::app::command::Command;
+use beamsight::app::feature::goals::command::GoalAction;
 use beamsight::app::state::Workspace;
 use beamsight::app::{App, CompareOptions, DoseWord, OneView, Options, RegisterOptions};
 use beamsight::files::{CasePicture, RecentCase, ThemeChoice};

@@ -4,7 +4,8 @@
 use crate::harness::{Window, said, small_case, until, window};
 use beamsight::analysis::{Engine, GoalRow};
 use beamsight::app::App;
-use beamsight::app::command::{Command, OptimiseAction};
+use beamsight::app::command::Command;
+use beamsight::app::feature::optimise::command::OptimiseAction;
 use beamsight::app::state::Selection;
 use beamsight::app::state::results::{EngineChoice, Shown};
 use beamsight::app::state::roi::Shape;

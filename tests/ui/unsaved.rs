@@ -1,7 +1,8 @@
 //! Unsaved work: its mark, the questions before it is lost, and recovery after a kill.
 
 use crate::harness::{Window, folder, said, small_case, until, window};
-use beamsight::app::command::{Command, PlanAction};
+use beamsight::app::command::Command;
+use beamsight::app::feature::plan::command::PlanAction;
 use beamsight::app::state::unsaved::Reply;
 use beamsight::app::{App, Options, Picked};
 use beamsight::case::{Case, Contour, Dose, Edit};

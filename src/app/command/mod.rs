@@ -1,35 +1,26 @@
 //! Commands: panels push them, the window applies them in one place.
 
-mod aperture;
-mod draw;
-mod goals;
-mod measure;
-mod optimise;
-mod plans;
-mod register;
-
-pub use aperture::ApertureAction;
-pub use draw::DrawAction;
-pub use goals::GoalAction;
-pub use measure::MeasureAction;
-pub use optimise::OptimiseAction;
-pub use plans::PlanAction;
-pub use register::RegisterAction;
-
-use crate::state::check::CheckAction;
-use crate::state::compare::Compare;
-use crate::state::contouring::ContouringAction;
+use crate::feature::beam::command::ApertureAction;
+use crate::feature::check::state::CheckAction;
+use crate::feature::commission::state::MachineFitAction;
+use crate::feature::compare::state::Compare;
+use crate::feature::ct::state::HuDraft;
+use crate::feature::draw::command::DrawAction;
+use crate::feature::goals::command::GoalAction;
+use crate::feature::measure::command::MeasureAction;
+use crate::feature::network::state::NetworkAction;
+use crate::feature::open::state::PatientReply;
+use crate::feature::optimise::command::OptimiseAction;
+use crate::feature::plan::command::PlanAction;
+use crate::feature::register::command::RegisterAction;
+use crate::feature::room::state::Room;
+use crate::feature::start::state::TourAction;
+use crate::feature::structures::state::ContouringAction;
 use crate::state::display::{DoseDisplay, WindowLevel};
 use crate::state::export::ExportChoice;
 use crate::state::files::FileAction;
-use crate::state::hu_draft::HuDraft;
-use crate::state::machine_fit::MachineFitAction;
-use crate::state::network::NetworkAction;
-use crate::state::opening::PatientReply;
 use crate::state::roi::Shape;
-use crate::state::room::Room;
 use crate::state::slot::Slot;
-use crate::state::tour::TourAction;
 use crate::state::unsaved::Reply;
 use crate::state::{DvhDisplay, NoticeKind, Selection, ViewKind, Workspace};
 use case::{DensityOverride, Edit};

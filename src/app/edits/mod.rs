@@ -1,18 +1,5 @@
 //! The user's commands, applied to the state.
 
-mod aperture;
-mod contouring;
-mod couch;
-mod doses;
-mod draw;
-mod goals;
-mod leaves;
-mod machine_fit;
-mod measure;
-mod optimise;
-mod plans;
-mod register;
-
 use super::command::NewShape;
 use super::state::display::DoseReference;
 use super::state::roi::{self, Shape};
@@ -58,7 +45,7 @@ impl State {
     }
 
     /// A widget's gesture as a step of the history: a later drag of the same widget is another step.
-    fn step_of(&self, gesture: Option<u64>) -> Option<u64> {
+    pub fn step_of(&self, gesture: Option<u64>) -> Option<u64> {
         gesture.map(|g| g ^ self.gestures.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
@@ -71,7 +58,7 @@ impl State {
     }
 
     /// Applies an edit as part of the step of the history with this gesture.
-    pub(super) fn edit_within(&mut self, edit: Edit, gesture: Option<u64>) {
+    pub(crate) fn edit_within(&mut self, edit: Edit, gesture: Option<u64>) {
         let before = self.case().plans.clone();
         if let Err(error) = self.history.apply(edit, gesture) {
             return self.refuse(Some(error));

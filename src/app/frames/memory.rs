@@ -2,9 +2,12 @@
 //! which ends where it began.
 
 use super::{FRAME, SIZE_POINTS, Window, missing, settle};
-use crate::command::{Command, DrawAction, NewShape, PlanAction, RegisterAction};
+use crate::command::{Command, NewShape};
+use crate::feature::draw::command::DrawAction;
+use crate::feature::draw::state::Tool;
+use crate::feature::plan::command::PlanAction;
+use crate::feature::register::command::RegisterAction;
 use crate::render::offscreen::{Offscreen, OffscreenError, device};
-use crate::state::drawing::Tool;
 use crate::state::unsaved::Work;
 use crate::state::{ViewKind, Workspace};
 use crate::window::{App, Options};

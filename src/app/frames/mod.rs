@@ -13,8 +13,8 @@ pub use live::{Live, live_times};
 pub use memory::{Worked, work};
 pub use stroke::{Strokes, stroke_times};
 
+use crate::feature::open::state::Opened;
 use crate::render::offscreen::{Offscreen, OffscreenError};
-use crate::state::opening::Opened;
 use crate::window::{App, Options};
 use analysis::BodyChoice;
 use case::Case;

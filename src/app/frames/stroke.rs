@@ -1,9 +1,10 @@
 //! Strokes of a brush, timed to the picture of the contours, the volume and the DVH.
 
 use super::{FRAME, Window, await_report, press, settle, timed, view, window};
-use crate::command::{Command, DrawAction};
+use crate::command::Command;
+use crate::feature::draw::command::DrawAction;
+use crate::feature::draw::state::Tool;
 use crate::render::offscreen::{OffscreenError, device};
-use crate::state::drawing::Tool;
 use crate::state::results::{DISPLAYED, Shown};
 use crate::state::{Selection, State};
 use case::Case;

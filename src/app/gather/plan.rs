@@ -1,7 +1,7 @@
 //! The report of the displayed plan.
 
 use super::pictures;
-use crate::jobs::hull_of;
+use crate::feature::beam::jobs::hull_of;
 use crate::state::State;
 use crate::state::results::Shown;
 use analysis::given_words;

@@ -1,9 +1,9 @@
 //! The picture by which a recent case is known again.
 
 use super::pictures::of_displayed;
+use crate::kit::theme::is_doubtful;
 use crate::state::State;
 use crate::state::roi::target_middle_mm;
-use crate::theme::is_doubtful;
 use analysis::Side;
 use files::CasePicture;
 use geometry::AnatomicalPlane;

@@ -3,33 +3,22 @@
 //! `request.rs` requests the missing results of the case, `open.rs` and `xray.rs` read files, `register.rs` requests
 //! the results that the Register workspace shows.
 
-mod aperture;
-pub mod check;
-mod leaves;
-mod machine_fit;
-mod made_up;
-pub mod open;
-mod optimise;
-mod register;
 mod request;
 mod texture;
-mod xray;
-
-pub use aperture::{Apertures, Fitted, hull_of};
-pub use leaves::LeavesAnswer;
-pub use machine_fit::MachineFitAnswer;
-pub use optimise::OptimiseAnswer;
-pub use register::RegisterAnswer;
-pub use xray::OpenedImage;
 
 use super::render::Gpu;
 use super::state::State;
-use super::state::check::{Checked, ModelsAsk};
-use super::state::contouring::ContouringAction;
 use super::state::files::Target;
-use super::state::opening::{Opened, PatientQuestion};
 use super::state::slot::Slot;
 use super::state::unsaved::Work;
+use crate::feature::beam::jobs::Fitted;
+use crate::feature::check::state::{Checked, ModelsAsk};
+use crate::feature::commission::jobs::MachineFitAnswer;
+use crate::feature::leaves::jobs::LeavesAnswer;
+use crate::feature::open::state::{Opened, PatientQuestion};
+use crate::feature::optimise::jobs::OptimiseAnswer;
+use crate::feature::register::jobs::RegisterAnswer;
+use crate::feature::structures::state::ContouringAction;
 use ::open::DoseFile;
 use analysis::Side;
 use analysis::contouring::MadeContours;

@@ -2,8 +2,8 @@
 
 use super::texture::TextureOf;
 use super::{Answer, Requests, Worker};
+use crate::feature::register::state::Search;
 use crate::state::Workspace;
-use crate::state::register::Search;
 use crate::state::results::{DISPLAYED, MAPS, of_side};
 use crate::state::slot::Slot;
 use analysis::Side;

@@ -2,8 +2,8 @@
 
 use super::guide;
 use crate::command::{Command, Commands};
+use crate::kit::theme;
 use crate::state::State;
-use crate::theme;
 
 /// Facts about the machine, for the about box.
 pub struct Facts {

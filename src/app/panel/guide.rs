@@ -1,6 +1,6 @@
 //! The user guide: pages of `assets/guide`, drawn from a small subset of Markdown.
 
-use crate::theme;
+use crate::kit::theme;
 use egui::text::LayoutJob;
 use egui::{FontId, Label, RichText, TextFormat, TextStyle, Ui};
 
@@ -61,7 +61,7 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
 }
 
 /// Text with `code` in it.
-pub(super) fn inline(ui: &Ui, text: &str) -> LayoutJob {
+pub fn inline(ui: &Ui, text: &str) -> LayoutJob {
     let mut job = LayoutJob::default();
     for (n, part) in text.split('`').enumerate() {
         let (font_id, color) = if n % 2 == 1 {

@@ -1,9 +1,8 @@
 //! Jobs: the running ones with their progress, the finished ones with their receipts.
 
-use super::progress;
 use crate::command::{Command, Commands};
+use crate::kit::{progress, theme};
 use crate::state::{JobEnd, LiveJob, State};
-use crate::theme;
 use case::Receipt;
 use egui::{Align, Layout, Ui};
 use std::time::Duration;

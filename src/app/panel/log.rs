@@ -2,8 +2,8 @@
 
 use super::notices;
 use crate::command::{Command, Commands};
+use crate::kit::theme;
 use crate::state::{LogLine, NoticeKind, State};
-use crate::theme;
 use chrono::{DateTime, Local};
 use egui::{Label, RichText, ScrollArea, Ui};
 use std::time::SystemTime;

@@ -2,8 +2,8 @@
 
 use super::unsaved;
 use crate::command::{Command, Commands};
+use crate::kit::theme;
 use crate::state::{About, Notice, NoticeKind, State, Workspace};
-use crate::theme;
 use egui::{
     Align, Align2, Area, Color32, Context, Frame, Id, Label, Layout, Margin, Order, Rect, RichText,
     ScrollArea, Ui,

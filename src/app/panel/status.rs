@@ -1,7 +1,7 @@
 //! The status line: values under the pointer.
 
-use super::status_with_caveats;
 use crate::command::{Command, Commands};
+use crate::kit::status_with_caveats;
 use crate::state::results::{Certainty, Standing};
 use crate::state::{State, Workspace};
 use analysis::{DifferenceUnit, Side};

@@ -1,15 +1,15 @@
 //! The bar at the top: opening and saving, undo, presets, workspaces.
 
-use super::number;
-use super::recent::recent;
 use crate::command::{Command, Commands};
+use crate::feature::commission::state::MachineFitAction;
+use crate::feature::network::state::NetworkAction;
+use crate::feature::start::panel::recent::recent;
+use crate::feature::start::state::Stop;
+use crate::feature::{check, measure, start};
+use crate::kit::{number, theme};
 use crate::state::display::{WINDOW_PRESETS, WindowLevel};
 use crate::state::files::FileAction;
-use crate::state::machine_fit::MachineFitAction;
-use crate::state::network::NetworkAction;
-use crate::state::tour::Stop;
 use crate::state::{State, Workspace};
-use crate::theme;
 use dicom::ExportPart;
 use egui::{Align, Button, Color32, Layout, Ui};
 use files::ThemeChoice;
@@ -83,7 +83,7 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
 const ROOM_FOR_TOOLS: f32 = 980.0;
 
 fn tools(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    super::measure::menu(ui, state, commands);
+    measure::panel::menu(ui, state, commands);
     window_level(ui, state, commands);
 }
 
@@ -106,7 +106,7 @@ fn theme_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     let opens = !drafts.open_shown;
-    let (_, shown) = super::lasting_menu(ui, Button::new("Open"), |ui| {
+    let (_, shown) = crate::kit::lasting_menu(ui, Button::new("Open"), |ui| {
         ui.set_min_width(300.0);
         if ui.button("Folder…").clicked() {
             commands.push(Command::Pick(FileAction::OpenFolder));
@@ -125,7 +125,7 @@ fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
             commands.push(Command::MachineFit(MachineFitAction::Open(true)));
             ui.close();
         }
-        if super::check::button(ui, commands) {
+        if check::panel::button(ui, commands) {
             ui.close();
         }
         ui.separator();
@@ -162,7 +162,7 @@ fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
 
 fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     let opens = !drafts.save_shown;
-    let (button, shown) = super::lasting_menu(ui, Button::new("Save"), |ui| {
+    let (button, shown) = crate::kit::lasting_menu(ui, Button::new("Save"), |ui| {
         ui.set_min_width(300.0);
         ui.weak("Path, or empty to browse");
         let field = egui::TextEdit::singleline(&mut drafts.save).desired_width(280.0).hint_text("plan.toml");
@@ -197,7 +197,7 @@ fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
             ui.close();
         }
     });
-    super::tour::mark(ui, Stop::Save, button.rect);
+    start::panel::tour::mark(ui, Stop::Save, button.rect);
     drafts.save_shown = shown.is_some();
 }
 

@@ -1,10 +1,11 @@
 //! The case as a tree: series, structures, plan, beams.
 
-use super::{row, section};
-use crate::command::{Command, Commands, DrawAction, NewShape};
-use crate::state::opening::SeriesLine;
+use crate::command::{Command, Commands, NewShape};
+use crate::feature::draw::command::DrawAction;
+use crate::feature::open::state::SeriesLine;
+use crate::feature::{plan, structures};
+use crate::kit::{row, section, theme};
 use crate::state::{Selection, State};
-use crate::theme;
 use case::{DoseStatus, StructureKind};
 use dicom::Choice;
 use egui::{Checkbox, Sense, Ui, vec2};
@@ -14,7 +15,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.spacing_mut().item_spacing.y = 1.0;
         images(ui, state, commands);
         structures(ui, state, commands);
-        super::plans::show(ui, state, commands);
+        plan::panel::list::show(ui, state, commands);
         doses(ui, state, commands);
         ui.add_space(8.0);
     });
@@ -145,7 +146,7 @@ fn new_structure_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 }
             }
             ui.separator();
-            super::around::in_menu(ui, state, commands);
+            structures::panel::around::in_menu(ui, state, commands);
             ui.separator();
             if ui.button("Sphere").clicked() {
                 commands.push(Command::AddShape(NewShape::Sphere));
@@ -159,8 +160,8 @@ fn new_structure_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 commands.push(Command::AddBody);
                 ui.close();
             }
-            super::outside::in_menu(ui, commands);
-            super::inspector::bolus_and_couch(ui, state, commands);
+            structures::panel::outside::in_menu(ui, commands);
+            structures::panel::beside::in_menu(ui, state, commands);
         });
         menu.response.accessible_name("New structure");
     });
@@ -198,7 +199,7 @@ fn doses(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::Select(Selection::DoseDisplay));
         }
     }
-    super::outside::offer(ui, state, commands);
+    structures::panel::outside::offer(ui, state, commands);
 }
 
 /// A volume with digits that suit its size.

@@ -1,9 +1,9 @@
 //! Unsaved work: the question before it is lost, and the offer to recover that of earlier windows.
 
 use crate::command::{Command, Commands};
+use crate::kit::theme;
 use crate::state::State;
 use crate::state::unsaved::{Reply, Then};
-use crate::theme;
 use egui::{RichText, Ui};
 use files::Recoverable;
 use open::CaseWord;

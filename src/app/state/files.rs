@@ -1,6 +1,6 @@
 //! Files of the user's choosing: the purpose of a file dialog, and files to be written.
 
-use super::machine_fit::TankFile;
+use crate::feature::commission::state::TankFile;
 use files::{Inputs, OutputPath};
 use std::path::{Path, PathBuf};
 

@@ -1,69 +1,50 @@
 //! The state of the window: the case with its history, selection, display settings, results, notices and jobs.
 
-pub mod aperture;
-pub mod check;
-pub mod compare;
-pub mod contouring;
-pub mod delivery;
 pub mod display;
-pub mod drawing;
 pub mod export;
 pub mod files;
-pub mod fits;
-pub mod goals;
-pub mod hu_draft;
 mod jobs;
-pub mod leaves;
-pub mod machine_files;
-pub mod machine_fit;
-pub mod measure;
-pub mod network;
 mod notices;
-pub mod opening;
-pub mod optimise;
-pub mod plans;
 pub mod proposal;
 pub mod record;
-pub mod register;
 pub mod results;
 pub mod roi;
-pub mod room;
 pub mod slot;
-pub mod tour;
 pub mod unsaved;
 
 pub use jobs::{FinishedJob, JobEnd, Jobs, LiveJob};
 pub use notices::{About, LogLine, Notice, NoticeKind, Notices};
 
+use crate::feature::beam;
+use crate::feature::beam::state::Aperture;
+use crate::feature::check::state::SecondCheckBox;
+use crate::feature::commission::state::MachineFit;
+use crate::feature::commission::state::files::MachineFiles;
+use crate::feature::compare::state::Compare;
+use crate::feature::ct::state::HuDraft;
+use crate::feature::draw::state::Drawing;
+use crate::feature::goals::state::GoalEditor;
+use crate::feature::leaves::state::Leaves;
+use crate::feature::measure::state::Measures;
+use crate::feature::network::state::Network;
+use crate::feature::open::state::{Folder, Origin, PatientQuestion, StrangeDose};
+use crate::feature::optimise::state::Optimise;
+use crate::feature::plan::state::PlanTools;
+use crate::feature::register::state::Register;
+use crate::feature::room::state::Room;
+use crate::feature::start::state::Tour;
 use ::files::{RecentCase, Recoverable, ThemeChoice};
-use aperture::Aperture;
 use case::{Beam, Case, History, Plan, Structure};
-use check::SecondCheckBox;
-use compare::Compare;
 use display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
-use drawing::Drawing;
 use export::ExportChoice;
 use files::Target;
 use geometry::AnatomicalPlane;
 use glam::DVec3;
-use goals::GoalEditor;
-use hu_draft::HuDraft;
-use leaves::Leaves;
-use machine_files::MachineFiles;
-use machine_fit::MachineFit;
-use measure::Measures;
-use network::Network;
-use opening::{Folder, Origin, PatientQuestion, StrangeDose};
-use optimise::Optimise;
-use plans::PlanTools;
-use register::Register;
 use results::CaseResults;
 use roi::Shapes;
-use room::Room;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tour::Tour;
 use unsaved::{Question, Work};
 
 /// The state that all panels read. They change it only through `Command`s.
@@ -112,7 +93,7 @@ pub struct State {
     pub report_waits: Option<Target>,
     pub shapes: Shapes,
     /// Fits of the apertures.
-    pub fits: fits::Fits,
+    pub fits: beam::state::fits::Fits,
     /// The tool that draws the selected structure.
     pub drawing: Drawing,
     pub aperture: Aperture,
@@ -170,7 +151,7 @@ impl Default for State {
             room: Room::default(),
             report_waits: None,
             shapes: Shapes::default(),
-            fits: fits::Fits::default(),
+            fits: beam::state::fits::Fits::default(),
             drawing: Drawing::default(),
             aperture: Aperture::default(),
             crosshair_mm: DVec3::ZERO,

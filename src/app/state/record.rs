@@ -1,12 +1,12 @@
 //! Display and calculation settings of a case in a session file: the window's own part of it.
 
 use super::State;
-use super::compare::Compare;
 use super::display::WindowLevel;
-use super::measure::{Measured, Measures};
-use super::register::RegisterRecord;
 use super::results::{EngineChoice, Settings};
 use super::roi::Shape;
+use crate::feature::compare::state::Compare;
+use crate::feature::measure::state::{Measured, Measures};
+use crate::feature::register::state::RegisterRecord;
 use analysis::{BodyChoice, body_of};
 use case::{Case, Goal};
 use engine::cccs::{DoseTo, Quality};

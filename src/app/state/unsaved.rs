@@ -1,7 +1,7 @@
 //! Unsaved work, and the question before it is lost.
 
 use super::State;
-use super::opening::{Opened, Opening};
+use crate::feature::open::state::{Opened, Opening};
 use case::{Goal, Plan, Pose, StructureSet};
 use physics::HuTable;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::bev::BevPlane;
 use super::overlay::{Anchor, text};
 use super::{BeamLayer, drag};
-use crate::theme;
+use crate::kit::theme;
 use analysis::AperturePart;
 use case::{Jaws, Mlc, MlcAxis};
 use egui::{CursorIcon, Painter, Pos2, Response, Stroke, Ui, vec2};
@@ -64,7 +64,7 @@ fn pair_at(beam: &BeamLayer, plane: &BevPlane, at: Pos2) -> Option<usize> {
 }
 
 /// The jaw or leaf at a point: the nearest within reach, jaws before leaves that stand at them.
-pub(super) fn part_at(beam: &BeamLayer, plane: &BevPlane, at: Pos2) -> Option<AperturePart> {
+pub(crate) fn part_at(beam: &BeamLayer, plane: &BevPlane, at: Pos2) -> Option<AperturePart> {
     if !beam.editable {
         return None;
     }
@@ -83,7 +83,7 @@ pub(super) fn part_at(beam: &BeamLayer, plane: &BevPlane, at: Pos2) -> Option<Ap
 }
 
 /// The bank that a brush stroke from this point sets: that with the nearer tip.
-pub(super) fn bank_at(beam: &BeamLayer, plane: &BevPlane, at: Pos2) -> Option<usize> {
+pub(crate) fn bank_at(beam: &BeamLayer, plane: &BevPlane, at: Pos2) -> Option<usize> {
     let mlc = beam.mlc.as_ref().filter(|_| beam.editable)?;
     let tips = beam.leaves_mm[pair_at(beam, plane, at)?];
     let x = plane.device_mm(at)[axes(mlc)[0]];
@@ -91,7 +91,7 @@ pub(super) fn bank_at(beam: &BeamLayer, plane: &BevPlane, at: Pos2) -> Option<us
 }
 
 /// The position along a part's travel of a point on the screen, mm.
-pub(super) fn position_mm(beam: &BeamLayer, plane: &BevPlane, part: AperturePart, at: Pos2) -> f64 {
+pub(crate) fn position_mm(beam: &BeamLayer, plane: &BevPlane, part: AperturePart, at: Pos2) -> f64 {
     let axis = match part {
         AperturePart::Jaw { axis, .. } => axis,
         AperturePart::Leaf { .. } => beam.mlc.as_ref().map_or(0, |mlc| axes(mlc)[0]),
@@ -115,7 +115,7 @@ fn label(beam: &BeamLayer, part: AperturePart) -> Option<String> {
 }
 
 /// Highlights the part under the pointer or held by it, with its position.
-pub(super) fn draw(
+pub(crate) fn draw(
     ui: &Ui,
     painter: &Painter,
     response: &Response,

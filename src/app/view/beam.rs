@@ -3,8 +3,8 @@
 use super::field::{field_in_plane, leaf_openings};
 use super::overlay::{Anchor, text};
 use super::{BeamLayer, Scene, ViewPlane};
+use crate::kit::theme;
 use crate::state::ViewKind;
-use crate::theme;
 use egui::{Color32, Painter, Pos2, Rect, Shape, Stroke, Vec2, vec2};
 use geometry::BeamFrame;
 use glam::DVec3;
@@ -27,7 +27,7 @@ fn shown(scene: &Scene) -> &[BeamLayer] {
 }
 
 /// Draws all beams, the selected one last.
-pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
+pub(crate) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
     let (selected, others): (Vec<_>, Vec<_>) = shown(scene).iter().partition(|b| b.selected);
     for beam in others.iter().chain(&selected) {
         draw_one(painter, plane, beam);
@@ -102,7 +102,7 @@ fn draw_isocentre(painter: &Painter, plane: &ViewPlane, frame: &BeamFrame, colou
 }
 
 /// Position of a beam's gantry handle: on the source's side of the isocentre, inside the view.
-pub(super) fn handle(plane: &ViewPlane, kind: ViewKind, beam: &BeamLayer) -> Option<Pos2> {
+pub(crate) fn handle(plane: &ViewPlane, kind: ViewKind, beam: &BeamLayer) -> Option<Pos2> {
     if kind != ViewKind::Axial || !beam.editable {
         return None;
     }
@@ -171,7 +171,7 @@ fn draw_handle(
 }
 
 /// The beam whose handle is at a point: the selected one first.
-pub(super) fn handle_at(scene: &Scene, plane: &ViewPlane, kind: ViewKind, at: Pos2) -> Option<usize> {
+pub(crate) fn handle_at(scene: &Scene, plane: &ViewPlane, kind: ViewKind, at: Pos2) -> Option<usize> {
     let mut beams: Vec<&BeamLayer> = shown(scene).iter().collect();
     beams.sort_by_key(|b| !b.selected);
     let near = |b: &&BeamLayer| handle(plane, kind, b).is_some_and(|h| h.distance(at) <= HANDLE_RADIUS + 5.0);
@@ -179,7 +179,7 @@ pub(super) fn handle_at(scene: &Scene, plane: &ViewPlane, kind: ViewKind, at: Po
 }
 
 /// The gantry angle (0 to 360, whole degrees) that turns the source towards a position.
-pub(super) fn gantry_towards(beam: &BeamLayer, at_mm: DVec3) -> f64 {
+pub(crate) fn gantry_towards(beam: &BeamLayer, at_mm: DVec3) -> f64 {
     let [zero, quarter] = turning_plane(beam);
     let d = at_mm - beam.isocentre_mm;
     let degrees = d.dot(quarter).atan2(d.dot(zero)).to_degrees().round();

@@ -5,9 +5,10 @@ use super::aperture as handles;
 use super::field::leaf_openings;
 use super::overlay::{self, Anchor, text};
 use super::shape::{self, Lens};
-use super::{BeamLayer, Scene, ViewEvent, ViewState, drag, limits, navigate, rest};
+use crate::feature::optimise;
+use crate::kit::theme;
 use crate::render::{BevFrame, BevLook, OutlineLook};
-use crate::theme;
+use crate::view::{BeamLayer, Scene, ViewEvent, ViewState, drag, navigate, rest};
 use case::{Jaws, Mlc, MlcAxis, StructureKind};
 use egui::{Color32, Painter, PointerButton, Pos2, Rect, Response, Stroke, Ui, pos2, vec2};
 use geometry::BeamFrame;
@@ -25,7 +26,7 @@ const RANGE_MM: [f32; 2] = [40.0, 360.0];
 
 /// The isocentre plane on the screen: device x to the right, y up.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BevPlane {
+pub(crate) struct BevPlane {
     pub rect: Rect,
     pub centre_mm: [f64; 2],
     pub mm_per_point: f64,
@@ -63,7 +64,7 @@ impl BevPlane {
     }
 }
 
-pub(super) fn show(
+pub(crate) fn show(
     ui: &Ui,
     response: &Response,
     state: &mut ViewState,
@@ -83,7 +84,7 @@ pub(super) fn show(
     background(ui, &painter, response, &plane, scene, &frame);
     if let Some(map) = &beam.fluence {
         super::fluence::draw(&painter, &plane, map);
-        limits::draw(&painter, &plane, map, &beam.limits);
+        optimise::view::draw(&painter, &plane, map, &beam.limits);
     }
     aperture(&painter, &plane, beam);
     let limit_brush = scene.limit_brush.as_ref().filter(|_| beam.fluence.is_some());
@@ -97,7 +98,7 @@ pub(super) fn show(
         shape::draw(&painter, Lens::Beam(&frame, &plane), roi, colour);
     }
     if let Some(brush) = limit_brush {
-        limits::draw_brush(&painter, response, &plane, beam, brush);
+        optimise::view::draw_brush(&painter, response, &plane, beam, brush);
     }
     overlay::letters(&painter, plane.rect, frame.axes[0], -frame.axes[1], None, 22.0);
     // The switch between this view and the room begins at two fifths of the width.
@@ -137,7 +138,7 @@ fn respond(
         }
     }
     if let Some(brush) = &scene.limit_brush
-        && limits::respond(ui, response, &plane, (beam, brush), events)
+        && optimise::view::respond(ui, response, &plane, (beam, brush), events)
     {
         return;
     }
@@ -280,7 +281,7 @@ fn leaves(painter: &Painter, plane: &BevPlane, beam: &BeamLayer, mlc: &Mlc) {
 
 /// The outline of the open part of stacked leaf pairs: the tips, and the steps from pair to pair. End points in (x, y),
 /// mm.
-pub(super) fn opening_edges(open: &[Jaws], axis: MlcAxis) -> Vec<[[f64; 2]; 2]> {
+pub(crate) fn opening_edges(open: &[Jaws], axis: MlcAxis) -> Vec<[[f64; 2]; 2]> {
     let split = |j: &Jaws| match axis {
         MlcAxis::X => (j.x, j.y),
         MlcAxis::Y => (j.y, j.x),

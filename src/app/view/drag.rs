@@ -1,7 +1,6 @@
 //! Draggable handles: the gantry round its isocentre, shapes, the crosshair.
 
 use super::shape;
-
 use super::shape::{Grip, Lens};
 use super::{Scene, ViewEvent, aperture, beam, navigate};
 use crate::state::ViewKind;
@@ -26,7 +25,7 @@ enum Hold {
 const CROSSHAIR_REACH: f32 = 9.0;
 
 /// Drags the grabbed object; returns `true` if there is one, so that the view does not pan as well.
-pub(super) fn respond(
+pub(crate) fn respond(
     ui: &Ui,
     response: &Response,
     kind: ViewKind,
@@ -96,7 +95,7 @@ pub(super) fn respond(
 }
 
 /// The jaw or leaf that the pointer holds.
-pub(super) fn held_part(ui: &Ui, response: &Response) -> Option<AperturePart> {
+pub(crate) fn held_part(ui: &Ui, response: &Response) -> Option<AperturePart> {
     match ui.data(|d| d.get_temp::<Option<Hold>>(response.id.with("hold"))).flatten() {
         Some(Hold::Part(part)) if response.dragged() => Some(part),
         _ => None,
@@ -104,7 +103,7 @@ pub(super) fn held_part(ui: &Ui, response: &Response) -> Option<AperturePart> {
 }
 
 /// Whether a drag in the beam's-eye view brushes leaves.
-pub(super) fn brushes(ui: &Ui, scene: &Scene) -> bool {
+pub(crate) fn brushes(ui: &Ui, scene: &Scene) -> bool {
     scene.brush || ui.input(|i| i.modifiers.shift)
 }
 

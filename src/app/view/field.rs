@@ -6,14 +6,14 @@ use egui::Pos2;
 use geometry::BeamFrame;
 
 /// A convex polygon of a view.
-pub(super) struct FieldPolygon {
+pub(crate) struct FieldPolygon {
     pub points: Vec<Pos2>,
     /// For each point whether the side to the next point is an edge of the field (and not the rim of the view).
     pub is_edge: Vec<bool>,
 }
 
 /// The cut of the plane through the field inside `opening` (at the isocentre plane, mm). Empty if they do not meet.
-pub(super) fn field_in_plane(frame: &BeamFrame, opening: &Jaws, plane: &ViewPlane) -> FieldPolygon {
+pub(crate) fn field_in_plane(frame: &BeamFrame, opening: &Jaws, plane: &ViewPlane) -> FieldPolygon {
     let mut polygon = FieldPolygon::rim(plane);
     let [x, y, z] = frame.axes;
     let sad = frame.sad_mm;
@@ -34,7 +34,7 @@ pub(super) fn field_in_plane(frame: &BeamFrame, opening: &Jaws, plane: &ViewPlan
 }
 
 /// The open part of each leaf pair inside the jaws.
-pub(super) fn leaf_openings(jaws: &Jaws, mlc: &Mlc, leaves_mm: &[[f64; 2]]) -> Vec<Jaws> {
+pub(crate) fn leaf_openings(jaws: &Jaws, mlc: &Mlc, leaves_mm: &[[f64; 2]]) -> Vec<Jaws> {
     let (travel, across) = match mlc.axis {
         MlcAxis::X => (jaws.x, jaws.y),
         MlcAxis::Y => (jaws.y, jaws.x),
@@ -84,7 +84,7 @@ impl FieldPolygon {
     }
 
     /// The sides that are edges of the field.
-    pub(super) fn edges(&self) -> impl Iterator<Item = [Pos2; 2]> + '_ {
+    pub(crate) fn edges(&self) -> impl Iterator<Item = [Pos2; 2]> + '_ {
         let n = self.points.len();
         (0..n).filter(|i| self.is_edge[*i]).map(move |i| [self.points[i], self.points[(i + 1) % n]])
     }

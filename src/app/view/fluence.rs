@@ -2,7 +2,7 @@
 
 use super::bev::BevPlane;
 use super::overlay::{Anchor, text};
-use crate::theme;
+use crate::kit::theme;
 use analysis::fluence_colour;
 use case::FluenceMap;
 use egui::{Color32, Painter, Rect, pos2, vec2};
@@ -18,12 +18,12 @@ fn colour(part: f32) -> Color32 {
 }
 
 /// A beamlet on the screen.
-pub(super) fn rect(plane: &BevPlane, map: &FluenceMap, beamlet: usize) -> Rect {
+pub(crate) fn rect(plane: &BevPlane, map: &FluenceMap, beamlet: usize) -> Rect {
     plane.rect_of(&map.jaws_round(beamlet))
 }
 
 /// Draws the beamlets that have fluence, and a bar of their colours.
-pub(super) fn draw(painter: &Painter, plane: &BevPlane, map: &FluenceMap) {
+pub(crate) fn draw(painter: &Painter, plane: &BevPlane, map: &FluenceMap) {
     let most = map.greatest();
     if most <= 0.0 {
         return;

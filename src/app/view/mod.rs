@@ -1,40 +1,31 @@
 //! The four views: axial, sagittal, coronal, and beam's-eye. They draw a [`Scene`] and turn input into [`ViewEvent`]s;
 //! the workspaces turn events into commands.
 
-mod aperture;
-mod beam;
-mod bev;
-mod compare;
-mod drag;
-mod draw;
-mod field;
-mod fluence;
-mod limits;
-mod measure;
-mod navigate;
-mod overlay;
-mod plane;
-mod radiograph;
-mod rest;
-mod room;
-mod scene;
-mod shape;
-mod slice;
-mod structure;
+pub mod aperture;
+pub mod beam;
+pub mod bev;
+pub mod drag;
+pub mod field;
+pub mod fluence;
+pub mod navigate;
+pub mod overlay;
+pub mod plane;
+pub mod rest;
+pub mod scene;
+pub mod shape;
+pub mod slice;
+pub mod structure;
 
-pub use compare::{CompareScene, Pane, show_pane};
-pub use draw::{DrawingLayer, stepped};
 pub use overlay::on_image;
 pub use plane::{ViewPlane, page_mm};
-pub use radiograph::{RadiographEvent, RadiographScene, RadiographState, show as show_radiograph, size_mm};
-pub use room::{Camera, Preset, ROOM_VIEW, RoomScene, RoomStructure, show as show_room};
 pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook, framed_mm};
 
-use crate::command::DrawAction;
+use crate::feature::draw::command::DrawAction;
+use crate::feature::measure::state::Measured;
+use crate::feature::room::view::Camera;
+use crate::kit::theme;
 use crate::state::ViewKind;
-use crate::state::measure::Measured;
 use crate::state::roi::Shape;
-use crate::theme;
 use analysis::AperturePart;
 use egui::{Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
 use glam::DVec3;
@@ -126,7 +117,7 @@ pub fn show(ui: &mut Ui, state: &mut ViewState, scene: &Scene, events: &mut Vec<
 }
 
 /// The button in the corner that maximises or restores a view.
-fn maximise_button(ui: &Ui, response: &Response, state: &ViewState, name: &str) -> bool {
+pub fn maximise_button(ui: &Ui, response: &Response, state: &ViewState, name: &str) -> bool {
     let r = response.rect;
     let place = Rect::from_min_size(pos2(r.max.x - 26.0, r.min.y + 4.0), vec2(22.0, 22.0));
     let button = ui.interact(place, response.id.with("maximise"), Sense::click());

@@ -15,7 +15,7 @@ const ZOOM_RANGE: std::ops::RangeInclusive<f64> = 0.005..=10.0;
 const WINDOW_PER_POINT: f32 = 1.0 / 300.0;
 
 /// The current plane of a view.
-pub(super) fn current_plane(state: &ViewState, scene: &Scene, rect: egui::Rect) -> ViewPlane {
+pub(crate) fn current_plane(state: &ViewState, scene: &Scene, rect: egui::Rect) -> ViewPlane {
     let [right, down] = state.kind.axes();
     let axis = state.kind.normal_axis();
     let shown = match (state.centre_mm, state.mm_per_point) {
@@ -39,7 +39,7 @@ fn fit_mm_per_point([low, high]: [DVec3; 2], axes: [DVec3; 2], rect: egui::Rect)
 }
 
 /// Handles wheel and pointer. `claimed`: a handle has the drag.
-pub(super) fn respond(
+pub(crate) fn respond(
     ui: &Ui,
     response: &Response,
     state: &mut ViewState,
@@ -77,7 +77,7 @@ pub(super) fn respond(
 }
 
 /// Snaps the crosshair to the planes of the images along their normal, so that the axial view shows an acquired plane.
-pub(super) fn snapped(scene: &Scene, mut at_mm: DVec3) -> DVec3 {
+pub(crate) fn snapped(scene: &Scene, mut at_mm: DVec3) -> DVec3 {
     if let Some(grid) = scene.grid() {
         let normal = grid.axes()[2];
         if let Some(axis) = (0..3).find(|a| normal[*a].abs() > 0.999_99) {
@@ -123,7 +123,7 @@ fn notches_of_wheel(ui: &Ui) -> f32 {
 }
 
 /// Zoom factor of this frame by pinching or by the wheel, with ctrl held or (`always`) without.
-pub(super) fn zoom_of_wheel(ui: &Ui, always: bool) -> f64 {
+pub(crate) fn zoom_of_wheel(ui: &Ui, always: bool) -> f64 {
     let factor = |event: &Event| match event {
         Event::Zoom(factor) => f64::from(*factor),
         other => match notches(other) {
@@ -136,7 +136,7 @@ pub(super) fn zoom_of_wheel(ui: &Ui, always: bool) -> f64 {
 }
 
 /// The scale after zooming in by a factor.
-pub(super) fn zoomed(mm_per_point: f64, zoom: f64) -> f64 {
+pub(crate) fn zoomed(mm_per_point: f64, zoom: f64) -> f64 {
     (mm_per_point / zoom).clamp(*ZOOM_RANGE.start(), *ZOOM_RANGE.end())
 }
 

@@ -1,33 +1,32 @@
 //! Text on a view: its name and position, orientation letters, crosshair, scale bar, dose status and legend.
 
 use super::{DoseLayer, Scene, ViewPlane};
-
+use crate::kit::theme;
 use crate::state::ViewKind;
 use crate::state::display::{DoseDisplay, Isodose, UNCERTAINTY_LEVELS};
-use crate::theme;
 use analysis::LEAST_SPREAD_DOSE;
 use case::Rgb;
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Stroke, pos2, vec2};
 use glam::DVec3;
 
-pub(super) const CROSSHAIR: Color32 = Color32::from_rgb(110, 190, 230);
-pub(super) const MARGIN: f32 = 8.0;
+pub(crate) const CROSSHAIR: Color32 = Color32::from_rgb(110, 190, 230);
+pub(crate) const MARGIN: f32 = 8.0;
 /// Darker structure colours (luma, 0 to 1) are indistinguishable from soft tissue and air.
 const LEAST_LIGHTNESS: f32 = 0.38;
 /// Text on images.
-pub(super) const SMALL: f32 = 11.0;
+pub(crate) const SMALL: f32 = 11.0;
 
 /// Anchor point of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Anchor {
+pub(crate) enum Anchor {
     Left,
     Right,
     Middle,
 }
 
 /// Text on a dark plate, readable on fat, air and bone; centred vertically on `at`. Returns the covered rectangle.
-pub(super) fn text(
+pub(crate) fn text(
     painter: &Painter,
     at: Pos2,
     anchor: Anchor,
@@ -51,7 +50,7 @@ pub(super) fn text(
 }
 
 /// All text on a slice view.
-pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
+pub(crate) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
     crosshair(painter, plane, scene.crosshair_mm);
     letters(painter, plane.rect, plane.right, plane.down, None, 0.0);
     title(painter, plane, kind, scene);
@@ -67,14 +66,14 @@ pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
 }
 
 /// A message across the middle, in place of an image.
-pub(super) fn message(painter: &Painter, rect: Rect, what: &str) {
+pub(crate) fn message(painter: &Painter, rect: Rect, what: &str) {
     let width = (rect.width() - 40.0).max(60.0);
     let galley = painter.layout(what.to_owned(), FontId::proportional(13.0), theme::IMAGE.error, width);
     painter.galley(rect.center() - 0.5 * galley.size(), galley, theme::IMAGE.error);
 }
 
 /// Two lines with a gap in the middle that keeps the anatomy visible.
-pub(super) fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
+pub(crate) fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
     let at = plane.screen_from_patient(at_mm);
     let half = 0.5 / painter.pixels_per_point();
     let at = pos2(painter.round_to_pixel_center(at.x), painter.round_to_pixel_center(at.y));
@@ -89,7 +88,7 @@ pub(super) fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
 
 /// Orientation letters L R A P H F at the rims, for screen right and down in patient LPS; beside the `taken` rectangle
 /// at the right rim, and `offset_px` points off the lines through the centre, to the right and up.
-pub(super) fn letters(
+pub(crate) fn letters(
     painter: &Painter,
     r: Rect,
     right: DVec3,
@@ -121,7 +120,7 @@ pub fn on_image(rgb: Rgb) -> Color32 {
 }
 
 /// A screen colour for the shaders, 0 to 1.
-pub(super) fn display_rgb(colour: Color32) -> [f32; 3] {
+pub(crate) fn display_rgb(colour: Color32) -> [f32; 3] {
     [colour.r(), colour.g(), colour.b()].map(|v| f32::from(v) / 255.0)
 }
 
@@ -138,7 +137,7 @@ fn direction_letters(direction: DVec3) -> String {
 
 /// A line of text from `at` that ends at `right`, its rest elided. Returns the covered rectangle; nothing is written where there is
 /// no room for a few letters.
-pub(super) fn text_until(
+pub(crate) fn text_until(
     painter: &Painter,
     at: Pos2,
     right: f32,
@@ -165,7 +164,7 @@ fn title(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
 }
 
 /// The coordinate along a view's normal, and the number of the plane.
-pub(super) fn place_of(kind: ViewKind, scene: &Scene) -> String {
+pub(crate) fn place_of(kind: ViewKind, scene: &Scene) -> String {
     let axis = kind.normal_axis();
     let mut place = format!("{} {:.1} mm", ['x', 'y', 'z'][axis], scene.crosshair_mm[axis]);
     if let (ViewKind::Axial, Some(grid)) = (kind, scene.grid()) {
@@ -179,14 +178,14 @@ pub(super) fn place_of(kind: ViewKind, scene: &Scene) -> String {
 }
 
 /// The view's name with a remark.
-pub(super) fn name(painter: &Painter, rect: Rect, kind: ViewKind, about: &str) {
+pub(crate) fn name(painter: &Painter, rect: Rect, kind: ViewKind, about: &str) {
     let at = rect.left_top() + vec2(MARGIN, 14.0);
     let name = text(painter, at, Anchor::Left, kind.name(), 13.0, theme::IMAGE.text);
     text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, about, SMALL, theme::IMAGE.text);
 }
 
 /// A bar of a round length, at the lower left. Returns the covered rectangle.
-pub(super) fn scale_bar(painter: &Painter, rect: Rect, mm_per_point: f64) -> Rect {
+pub(crate) fn scale_bar(painter: &Painter, rect: Rect, mm_per_point: f64) -> Rect {
     let mm = round_length_mm(mm_per_point * f64::from(rect.width().min(400.0)) * 0.3);
     let length = (mm / mm_per_point) as f32;
     let left = rect.left_bottom() + vec2(MARGIN, -12.0);
@@ -216,7 +215,7 @@ const MOST_LIMITS: usize = 2;
 const ROOM_FOR_REFERENCE: f32 = 200.0;
 
 /// The definition of 100 %, with its name where a view has room for that.
-pub(super) fn reference_words((gy, name): (f64, &str), rect: Rect) -> String {
+pub(crate) fn reference_words((gy, name): (f64, &str), rect: Rect) -> String {
     let named = if rect.width() < ROOM_FOR_REFERENCE { String::new() } else { format!(" ({name})") };
     format!("100 % = {gy:.2} Gy{named}")
 }
@@ -254,7 +253,7 @@ fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer, corner: Rect) {
 }
 
 /// A text cut to a number of characters.
-pub(super) fn elided(label: &str, most: usize) -> String {
+pub(crate) fn elided(label: &str, most: usize) -> String {
     if label.chars().count() <= most.max(8) {
         return label.to_owned();
     }
@@ -281,7 +280,7 @@ const LEAST_ROW: f32 = 9.0;
 
 /// Width of the strip beside the axial image for the legend, so that it covers no part of the patient; 0 without one.
 /// A plan whose dose is not there yet has the strip too, so that the image does not jump when it comes.
-pub(super) fn legend_width(kind: ViewKind, scene: &Scene, rect: Rect) -> f32 {
+pub(crate) fn legend_width(kind: ViewKind, scene: &Scene, rect: Rect) -> f32 {
     let usual = if rect.width() >= ROOM_FOR_GY { LEGEND_WIDTH } else { NARROW_LEGEND };
     match &scene.dose {
         _ if kind != ViewKind::Axial => 0.0,
@@ -293,7 +292,7 @@ pub(super) fn legend_width(kind: ViewKind, scene: &Scene, rect: Rect) -> f32 {
 }
 
 /// The legend of the displayed dose in its strip beside the image.
-pub(super) fn legend(painter: &Painter, strip: Rect, layer: &DoseLayer) {
+pub(crate) fn legend(painter: &Painter, strip: Rect, layer: &DoseLayer) {
     if layer.uncertainty().is_some() {
         uncertainty_legend(painter, strip);
     } else if let Some((reference_gy, _)) = layer.reference {
@@ -303,7 +302,7 @@ pub(super) fn legend(painter: &Painter, strip: Rect, layer: &DoseLayer) {
 
 /// The isodose levels of a view without a strip for them, over the image at its right rim. Returns the covered
 /// rectangle.
-pub(super) fn legend_of(
+pub(crate) fn legend_of(
     painter: &Painter,
     rect: Rect,
     display: &DoseDisplay,

@@ -8,7 +8,7 @@ use std::time::Duration;
 const REST_S: f64 = 0.2;
 
 /// Fineness of a cast that depends on `key`: a change of the key counts as motion.
-pub(super) fn fineness<K>(ui: &Ui, response: &Response, key: K, gpu: &Gpu) -> Fineness
+pub(crate) fn fineness<K>(ui: &Ui, response: &Response, key: K, gpu: &Gpu) -> Fineness
 where
     K: Clone + PartialEq + Send + Sync + 'static,
 {

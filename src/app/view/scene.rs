@@ -1,9 +1,10 @@
 //! Common content of all views: rebuilt each frame from shared parts, so cheap.
 
+use crate::feature::beam::state::LimitBrush;
+use crate::feature::draw;
+use crate::feature::measure::state::Measures;
 use crate::render::Gpu;
-use crate::state::aperture::LimitBrush;
 use crate::state::display::{DoseDisplay, WashOf, WindowLevel};
-use crate::state::measure::Measures;
 use crate::state::results::Certainty;
 use crate::state::roi::Shape;
 use case::{Bank, Beam, Dose, FluenceLimit, FluenceMap, Jaws, Mlc, Rgb, StructureKind, StructureSet};
@@ -28,7 +29,7 @@ pub struct Scene {
     /// The structure (by ROI number) that is a shape with handles, and its shape.
     pub shape: Option<(u32, Shape)>,
     /// The tool that draws a structure.
-    pub drawing: Option<super::DrawingLayer>,
+    pub drawing: Option<draw::view::DrawingLayer>,
     /// Whether a drag in the beam's-eye view sets the leaves that it passes.
     pub brush: bool,
     /// The brush that bounds the fluence, where it is in the hand.
@@ -54,7 +55,7 @@ pub struct DoseLayer {
 
 impl DoseLayer {
     /// The relative standard deviation in percent, if the colourwash shows it.
-    pub(super) fn uncertainty(&self) -> Option<&Arc<Volume<f32>>> {
+    pub(crate) fn uncertainty(&self) -> Option<&Arc<Volume<f32>>> {
         let certainty = self.certainty.as_ref().filter(|_| self.display.wash)?;
         (self.display.wash_of == WashOf::Uncertainty).then(|| certainty.spread.percent())
     }

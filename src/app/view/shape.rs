@@ -3,8 +3,8 @@
 
 use super::ViewPlane;
 use super::bev::BevPlane;
+use crate::kit::theme;
 use crate::state::roi::{SMALLEST_MM, Shape as Roi};
-use crate::theme;
 use egui::{Color32, Painter, Pos2, Rect, Stroke, StrokeKind, pos2, vec2};
 use geometry::BeamFrame;
 use geometry::polygons::convex_hull;
@@ -18,7 +18,7 @@ const LEAST_SIDEWAYS: f64 = 0.35;
 
 /// A draggable part of a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Grip {
+pub(crate) enum Grip {
     Middle,
     /// The rim of a sphere or a face of a box, by its outward direction in patient LPS.
     Rim(DVec3),
@@ -26,7 +26,7 @@ pub(super) enum Grip {
 
 /// Projection of a view.
 #[derive(Clone, Copy)]
-pub(super) enum Lens<'a> {
+pub(crate) enum Lens<'a> {
     /// Along the normal of a plane.
     Plane(&'a ViewPlane),
     /// From a beam's source.
@@ -109,7 +109,7 @@ fn place_mm(shape: &Roi, grip: Grip) -> DVec3 {
 }
 
 /// The grip at a point.
-pub(super) fn grip_at(lens: Lens<'_>, shape: &Roi, at: Pos2) -> Option<Grip> {
+pub(crate) fn grip_at(lens: Lens<'_>, shape: &Roi, at: Pos2) -> Option<Grip> {
     if !lens.meets(shape) {
         return None;
     }
@@ -124,7 +124,7 @@ pub(super) fn grip_at(lens: Lens<'_>, shape: &Roi, at: Pos2) -> Option<Grip> {
 
 /// The shape after a grip was dragged to a point of the screen. The depth is unchanged: only the visible components
 /// move.
-pub(super) fn dragged(lens: Lens<'_>, shape: &Roi, grip: Grip, at: Pos2) -> Option<Roi> {
+pub(crate) fn dragged(lens: Lens<'_>, shape: &Roi, grip: Grip, at: Pos2) -> Option<Roi> {
     let held_mm = match (grip, shape) {
         (Grip::Rim(_), Roi::Box { .. }) => place_mm(shape, grip),
         _ => shape.centre_mm(),
@@ -152,7 +152,7 @@ pub(super) fn dragged(lens: Lens<'_>, shape: &Roi, grip: Grip, at: Pos2) -> Opti
 }
 
 /// Draws the shape in the view's projection, and its handles.
-pub(super) fn draw(painter: &Painter, lens: Lens<'_>, shape: &Roi, colour: Color32) {
+pub(crate) fn draw(painter: &Painter, lens: Lens<'_>, shape: &Roi, colour: Color32) {
     if !lens.meets(shape) {
         return;
     }

@@ -2,14 +2,15 @@
 
 use super::overlay::{self, display_rgb};
 use super::shape::{self, Lens};
-use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, draw, measure, navigate, structure};
+use crate::feature::measure::state::ReadDose;
+use crate::feature::{draw, measure};
+use crate::kit::theme;
 use crate::render::{DoseLook, DoseStyle, Isodose, SliceLook};
 use crate::state::display::{DoseDisplay, UNCERTAINTY_LEVELS};
-use crate::state::measure::ReadDose;
-use crate::theme;
+use crate::view::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, navigate, structure};
 use egui::{Response, Ui};
 
-pub(super) fn show(
+pub(crate) fn show(
     ui: &mut Ui,
     response: &Response,
     state: &mut ViewState,
@@ -17,8 +18,8 @@ pub(super) fn show(
     events: &mut Vec<ViewEvent>,
 ) {
     let plane = navigate::current_plane(state, scene, response.rect);
-    let claimed = draw::respond(ui, response, state.kind, scene, &plane, events)
-        || measure::respond(ui, response, scene, &plane, events)
+    let claimed = draw::view::respond(ui, response, state.kind, scene, &plane, events)
+        || measure::view::respond(ui, response, scene, &plane, events)
         || drag::respond(ui, response, state.kind, scene, Lens::Plane(&plane), events);
     navigate::respond(ui, response, state, scene, &plane, claimed, events);
     // Panning and zooming take effect in the same frame.
@@ -46,9 +47,9 @@ pub(super) fn show(
         shape::draw(&painter, Lens::Plane(&plane), roi, colour);
     }
     overlay::draw(&painter, &plane, state.kind, scene);
-    draw::paint(&painter, response, &plane, state.kind, scene);
+    draw::view::paint(&painter, response, &plane, state.kind, scene);
     let dose = scene.dose.as_ref().map(|layer| ReadDose { side: "", dose: layer.dose.clone() });
-    measure::draw(&painter, &plane, scene, dose.as_slice());
+    measure::view::draw(&painter, &plane, scene, dose.as_slice());
     if let Some(why) = scene.ct.as_ref().and_then(|v| scene.gpu.failure(v.id())) {
         overlay::message(&painter, response.rect, &why);
     }
@@ -91,7 +92,7 @@ fn look_of<'a>(layer: &'a DoseLayer, levels: &'a [Isodose]) -> DoseLook<'a> {
 const LEAST_OPACITY: f32 = 0.85;
 
 /// The visible levels in Gy, ascending.
-pub(super) fn isodoses(
+pub(crate) fn isodoses(
     display: &DoseDisplay,
     reference_gy: Option<f64>,
     pixels_per_point: f32,
@@ -112,7 +113,7 @@ pub(super) fn isodoses(
 }
 
 /// Style of a dose, with its levels in Gy.
-pub(super) fn style_of<'a>(
+pub(crate) fn style_of<'a>(
     display: &DoseDisplay,
     reference_gy: Option<f64>,
     levels: &'a [Isodose],

@@ -16,7 +16,7 @@ const FILL_SELECTED: f32 = 0.10;
 const SAME_PLANE_MM: f64 = 0.05;
 
 /// Draws all visible structures; the selected one last.
-pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
+pub(crate) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
     let mut cuts: Vec<OutlineLook<'_>> = Vec::new();
     let mut shapes: Vec<Shape> = Vec::new();
     let pairs = scene.structures.structures.iter().zip(&scene.looks).filter(|(_, look)| look.visible);

@@ -2,8 +2,8 @@
 
 use super::App;
 use crate::command::Command;
+use crate::feature::open::state::Opening;
 use crate::state::files::FileAction;
-use crate::state::opening::Opening;
 use crate::state::results::Shown;
 use crate::state::slot::Slot;
 use crate::state::{Selection, Workspace};

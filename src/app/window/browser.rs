@@ -1,10 +1,9 @@
 //! A file browser in the window, for desktops without file dialogs. Folders are read on a thread, so that an
 //! unresponsive file system does not block the window.
 
-use crate::panel::row;
+use crate::kit::{row, theme};
 use crate::state::files::{FileAction, file_name};
 use crate::state::proposal::Ask;
-use crate::theme;
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use egui::{Button, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui, vec2};
 use std::ffi::OsString;

@@ -1,10 +1,11 @@
 //! Opening and loading of cases.
 
 use super::App;
-use crate::jobs::{Answer, open};
-use crate::state::compare::Compare;
+use crate::feature::compare::state::Compare;
+use crate::feature::open;
+use crate::feature::open::state::{Opened, Opening, Origin};
+use crate::jobs::Answer;
 use crate::state::display::DoseReference;
-use crate::state::opening::{Opened, Opening, Origin};
 use crate::state::record::Record;
 use crate::state::results::Shown;
 use crate::state::slot::Slot;
@@ -48,9 +49,9 @@ impl App {
         let gpu = self.gpu.clone();
         let name = self.state.opening_in_words(&opening);
         let task = Task::new(name, move |control| {
-            let opened = match open::open(&opening, body.as_ref(), control)? {
-                open::Outcome::Opened(opened) => opened,
-                open::Outcome::Asks(question) => return Ok(Answer::AskPatients(question)),
+            let opened = match open::jobs::open(&opening, body.as_ref(), control)? {
+                open::jobs::Outcome::Opened(opened) => opened,
+                open::jobs::Outcome::Asks(question) => return Ok(Answer::AskPatients(question)),
             };
             // The previous case closes: the engines release its volumes.
             engine::empty_caches(control.cache());

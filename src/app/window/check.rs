@@ -1,10 +1,10 @@
 //! The second check: what it is asked, its answer, and its report.
 
 use super::App;
+use crate::feature::check::jobs::CheckInputs;
+use crate::feature::check::state::{CheckAction, CheckGoals, CheckPhase, Checked, ModelsAsk};
 use crate::jobs::Answer;
-use crate::jobs::check::CheckInputs;
 use crate::state::NoticeKind;
-use crate::state::check::{CheckAction, CheckGoals, CheckPhase, Checked, ModelsAsk};
 use crate::state::files::{FileAction, Target};
 use crate::state::slot::Slot;
 use analysis::second_check::MachineUse;

@@ -1,8 +1,8 @@
 //! The window's title, and the questions before unsaved work is lost.
 
 use super::App;
+use crate::feature::open::state::{Opened, Opening};
 use crate::state::files::FileAction;
-use crate::state::opening::{Opened, Opening};
 use crate::state::unsaved::{Question, Reply, Then, Work};
 use crate::state::{NoticeKind, State};
 use egui::ViewportCommand;

@@ -3,9 +3,9 @@
 use super::App;
 use super::browser::{self, Browser, Outcome};
 use super::folders::Beginnings;
+use crate::feature::commission::state::MachineFitAction;
 use crate::state::NoticeKind;
 use crate::state::files::FileAction;
-use crate::state::machine_fit::MachineFitAction;
 use crate::state::proposal::Ask;
 use ::open::paths_of;
 use case::Placement;

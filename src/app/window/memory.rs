@@ -2,9 +2,10 @@
 
 use super::App;
 use super::recent::RecentChanges;
-use crate::jobs::{Answer, Remembered, open};
+use crate::feature::open;
+use crate::feature::open::state::Opening;
+use crate::jobs::{Answer, Remembered};
 use crate::state::NoticeKind;
-use crate::state::opening::Opening;
 use crate::state::record::Record;
 use crate::state::slot::Slot;
 use crate::state::unsaved::Work;
@@ -197,7 +198,9 @@ impl App {
         let taken_up = self.memory.taken_up.clone();
         let task = Task::new("Keeping unsaved work against a crash", move |_| {
             let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
-            keeper.write(&open::session_of(&case, before, &origin, view)?).map_err(|e| e.to_string())?;
+            keeper
+                .write(&open::jobs::session_of(&case, before, &origin, view)?)
+                .map_err(|e| e.to_string())?;
             if let Some(path) = taken_up {
                 // If the removal fails, the work is offered once too often.
                 let _ = Recoverable::remove(&path);

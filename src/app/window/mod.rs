@@ -30,11 +30,13 @@ pub use options::{CompareOptions, DoseWord, OneView, Options, RegisterOptions};
 
 use super::command::{Command, Commands};
 use super::jobs::{Requests, Worker};
-use super::state::register::MOST_IMAGES;
 use super::state::unsaved::Work;
 use super::state::{State, ViewKind, Workspace};
-use super::view::{RadiographState, ViewState};
-use super::{keys, panel, render, theme, workspace};
+use crate::feature::register::state::MOST_IMAGES;
+use crate::feature::register::view::RadiographState;
+use crate::kit::{held, theme};
+use crate::view::ViewState;
+use crate::{feature, keys, panel, render, workspace};
 use access_tree::AccessTree;
 use dialog::Dialogs;
 use egui::{CentralPanel, Frame, Panel, Ui};
@@ -206,10 +208,10 @@ impl App {
             panel::status::show(ui, state, commands);
         });
         if state.workspace == Workspace::Compare && state.is_loaded() {
-            panel::compare::show(ui, state, commands);
+            feature::compare::panel::show(ui, state, commands);
         }
         if state.workspace == Workspace::Register {
-            panel::register::show(ui, state, commands);
+            feature::register::panel::show(ui, state, commands);
         }
         if state.workspace == Workspace::Plan && state.is_loaded() {
             // The side panels leave the views two fifths of a narrow window.
@@ -220,7 +222,7 @@ impl App {
                 .default_size(layout.panel("tree", 252.0))
                 .size_range(most(0.26, [180.0, 420.0]))
                 .show(ui, |ui| {
-                    panel::held(ui, |ui| panel::tree::show(ui, state, commands));
+                    held(ui, |ui| panel::tree::show(ui, state, commands));
                 });
             layout.note_panel("tree", tree.response.rect.width());
             let inspector = Panel::right("inspector")
@@ -232,9 +234,9 @@ impl App {
                     let height = panel::jobs::height(ui, state);
                     let jobs = Panel::bottom("jobs").frame(Frame::new()).resizable(false);
                     jobs.exact_size(height).show(ui, |ui| {
-                        panel::held(ui, |ui| panel::jobs::show(ui, state, commands));
+                        held(ui, |ui| panel::jobs::show(ui, state, commands));
                     });
-                    panel::held(ui, |ui| panel::inspector::show(ui, state, commands));
+                    held(ui, |ui| panel::inspector::show(ui, state, commands));
                 });
             layout.note_panel("inspector", inspector.response.rect.width());
             let height = (0.27 * ui.ctx().content_rect().height()).clamp(150.0, 236.0);
@@ -243,17 +245,17 @@ impl App {
                 .default_size(layout.panel("figures", height))
                 .size_range(90.0..=(0.45 * ui.ctx().content_rect().height()).clamp(150.0, 600.0))
                 .show(ui, |ui| {
-                    panel::dvh::show(ui, state, commands);
+                    feature::dose::panel::dvh::show(ui, state, commands);
                     ui.take_available_space();
                 });
             layout.note_panel("figures", figures.response.rect.height());
         }
-        if panel::measure::is_shown(state) && state.workspace != Workspace::Register {
+        if feature::measure::panel::is_shown(state) && state.workspace != Workspace::Register {
             Panel::bottom("measure")
                 .frame(theme::panel_frame(ui))
                 .default_size(170.0)
                 .size_range(70.0..=400.0)
-                .show(ui, |ui| panel::measure::show(ui, state, commands));
+                .show(ui, |ui| feature::measure::panel::show(ui, state, commands));
         }
         CentralPanel::default().frame(Frame::new().fill(theme::of(ui).ground)).show(ui, |ui| {
             let views = ui.max_rect();
@@ -273,15 +275,15 @@ impl App {
         });
         let facts = panel::about::Facts { graphics: self.gpu.device_name() };
         panel::about::show(ui.ctx(), state, &facts, commands);
-        panel::network::show(ui.ctx(), state, commands);
-        panel::machine_fit::show(ui.ctx(), state, commands);
-        panel::check::show(ui.ctx(), state, commands);
-        panel::references::show(ui.ctx(), state, commands);
-        panel::patients::show(ui.ctx(), state, commands);
+        feature::network::panel::show(ui.ctx(), state, commands);
+        feature::commission::panel::show(ui.ctx(), state, commands);
+        feature::check::panel::show(ui.ctx(), state, commands);
+        feature::open::panel::references::show(ui.ctx(), state, commands);
+        feature::open::panel::patients::show(ui.ctx(), state, commands);
         panel::removal::show(ui.ctx(), state, commands);
         panel::unsaved::question(ui.ctx(), state, commands);
         panel::replace::show(ui.ctx(), state, commands);
-        panel::tour::show(ui.ctx(), state, commands);
+        feature::start::panel::tour::show(ui.ctx(), state, commands);
     }
 }
 

@@ -2,8 +2,8 @@
 //! window, which neither waits for them nor speaks itself.
 
 use super::App;
+use crate::feature::network::state::{Calling, Errand, Found, NetworkAction};
 use crate::state::files::FileAction;
-use crate::state::network::{Calling, Errand, Found, NetworkAction};
 use crate::state::{About, NoticeKind};
 use crossbeam_channel as channel;
 use dicom::transferables;

@@ -1,10 +1,10 @@
 //! Start options of a window: the words of the command line, applied as the case opens.
 
 use super::App;
-use crate::state::compare::{Layout, Source};
+use crate::feature::compare::state::{Layout, Source};
+use crate::feature::register::state::{Mode, Pair};
 use crate::state::display::WashOf;
 use crate::state::files::FileAction;
-use crate::state::register::{Mode, Pair};
 use crate::state::results::EngineChoice;
 use crate::state::{NoticeKind, ViewKind, Workspace};
 use analysis::{BodyWord, Side};

@@ -1,8 +1,8 @@
 //! The worker's reports, received into the state.
 
 use super::App;
+use crate::feature::register::state::Search;
 use crate::jobs::Answer;
-use crate::state::register::Search;
 use crate::state::slot::Slot;
 use crate::state::{About, JobEnd, LiveJob, NoticeKind};
 use case::Receipt;

@@ -1,9 +1,9 @@
 //! The list of recent cases: a case enters it when it is opened, and gets its picture when it is left.
 
 use super::App;
+use crate::feature::open::state::Origin;
 use crate::gather;
 use crate::jobs::Answer;
-use crate::state::opening::Origin;
 use crate::state::slot::Slot;
 use files::{RecentCase, RecentChange, change_recent_cases};
 use report::written_now;

@@ -2,11 +2,13 @@
 //! if the user has confirmed it.
 
 use super::App;
+use crate::feature::commission::jobs::MachineFitAnswer;
+use crate::feature::commission::state::MachineFit;
+use crate::feature::open;
 use crate::gather;
-use crate::jobs::{Answer, MachineFitAnswer, open};
+use crate::jobs::Answer;
 use crate::state::NoticeKind;
 use crate::state::files::{FileAction, Target};
-use crate::state::machine_fit::MachineFit;
 use crate::state::record::Record;
 use crate::state::slot::Slot;
 use crate::state::unsaved::Work;
@@ -142,7 +144,7 @@ impl App {
         let (record, work, doses) = (Record::of(state), Work::of(state), state.doses_to_keep());
         self.submit_write(target, move |path| {
             let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
-            let session = open::session_of(&case, before, &origin, view)?;
+            let session = open::jobs::session_of(&case, before, &origin, view)?;
             // The file that is replaced comes first: it is of the case as it was saved last.
             let earlier: Vec<PathBuf> = [path.to_owned()].into_iter().chain(origin.session).collect();
             let written = session::write_with_doses(path, session, &doses.digested(), &earlier);

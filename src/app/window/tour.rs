@@ -1,8 +1,8 @@
 //! The tour: it opens a demo as the user would, and changes nothing but what is on show.
 
 use super::App;
+use crate::feature::start::state::{Stop, TOUR_CASE, Tour, TourAction};
 use crate::state::Selection;
-use crate::state::tour::{Stop, TOUR_CASE, Tour, TourAction};
 
 impl App {
     pub(super) fn tour(&mut self, action: TourAction) {

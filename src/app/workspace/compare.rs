@@ -1,15 +1,17 @@
 //! The Compare workspace: two doses on one plane, in the chosen layout.
 
 use super::plan;
-use crate::command::{Command, Commands, MeasureAction};
-use crate::panel;
+use crate::command::{Command, Commands};
+use crate::feature::compare::state::{Compare, Layout};
+use crate::feature::compare::view::{CompareScene, Pane, show_pane};
+use crate::feature::measure::command::MeasureAction;
+use crate::feature::start;
+use crate::kit::theme;
 use crate::render::Gpu;
-use crate::state::compare::{Compare, Layout};
 use crate::state::display::WindowLevel;
 use crate::state::results::Standing;
 use crate::state::{State, ViewKind};
-use crate::theme;
-use crate::view::{CompareScene, DoseLayer, Pane, ViewEvent, ViewState, show_pane};
+use crate::view::{DoseLayer, ViewEvent, ViewState};
 use analysis::Side;
 use egui::{Button, Key, Rect, Ui, UiBuilder, pos2, vec2};
 use geometry::Volume;
@@ -24,7 +26,7 @@ const FLICKER: Key = Key::Space;
 /// Shows the choice of layout and the views.
 pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], commands: &mut Commands) {
     if !state.is_loaded() {
-        panel::first_page::show(ui, state, commands);
+        start::panel::show(ui, state, commands);
         return;
     }
     egui::Panel::top("layouts").frame(theme::bar_frame(ui)).show(ui, |ui| bar(ui, state, commands));

@@ -1,11 +1,16 @@
 //! The Plan workspace: four linked views, each maximisable.
 
-use crate::command::{ApertureAction, Command, Commands, MeasureAction, PlanAction};
+use crate::command::{Command, Commands};
+use crate::feature::beam::command::ApertureAction;
+use crate::feature::draw::view::DrawingLayer;
+use crate::feature::measure::command::MeasureAction;
+use crate::feature::plan::command::PlanAction;
+use crate::feature::start;
+use crate::kit::theme;
 use crate::render::Gpu;
 use crate::state::display::WindowLevel;
 use crate::state::{Selection, State, Workspace};
-use crate::view::{BeamLayer, DoseLayer, DrawingLayer, Scene, StructureLook, ViewEvent, ViewState};
-use crate::{panel, theme};
+use crate::view::{BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewState};
 use egui::{Rect, Ui, UiBuilder, pos2, vec2};
 
 /// Points between two views.
@@ -14,7 +19,7 @@ const GAP: f32 = 2.0;
 pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], commands: &mut Commands) {
     let all = ui.available_rect_before_wrap();
     if !state.is_loaded() {
-        panel::first_page::show(ui, state, commands);
+        start::panel::show(ui, state, commands);
         return;
     }
     theme::dark_style(ui);

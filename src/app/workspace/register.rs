@@ -1,14 +1,16 @@
 //! The Register workspace: one or two X-rays, the DRR over each of them, one pose for both.
 
-use crate::command::{Command, Commands, RegisterAction};
-use crate::panel;
+use crate::command::{Command, Commands};
+use crate::feature::register::command::RegisterAction;
+use crate::feature::register::state::{Display, MOST_IMAGES, Register, shifted, turned};
+use crate::feature::register::view::{RadiographEvent, RadiographScene, RadiographState};
+use crate::feature::start::state::Stop;
+use crate::feature::{register, start};
+use crate::kit::theme;
 use crate::render::Gpu;
 use crate::state::files::FileAction;
-use crate::state::register::{Display, MOST_IMAGES, Register, shifted, turned};
-use crate::state::tour::Stop;
 use crate::state::{NoticeKind, State};
-use crate::theme;
-use crate::view::{self, RadiographEvent, RadiographScene, RadiographState};
+use crate::view;
 use case::{Beam, StructureKind};
 use egui::{Key, Rect, Ui, UiBuilder, vec2};
 use geometry::Projection;
@@ -39,7 +41,7 @@ pub fn show(
     theme::dark_style(ui);
     ui.painter().rect_filled(all, 0.0, theme::IMAGE.ground);
     let sizes: Vec<[f64; 2]> =
-        state.register.images().iter().map(|i| view::size_mm(&i.radiograph.projection)).collect();
+        state.register.images().iter().map(|i| register::view::size_mm(&i.radiograph.projection)).collect();
     let wide = side_by_side(all, &sizes);
     let mut events = Vec::new();
     for (index, view) in views.iter_mut().enumerate().take(count) {
@@ -47,7 +49,7 @@ pub fn show(
         let rect = part(all, wide, index, count);
         ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
             ui.set_clip_rect(rect);
-            view::show_radiograph(ui, view, &scene, &mut events);
+            register::view::show(ui, view, &scene, &mut events);
         });
         for event in events.drain(..) {
             answer(&state.register, index, event, commands);
@@ -182,7 +184,7 @@ fn empty(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let hint =
             "Two X-rays computed from this CT, the patient moved and turned by an amount that is not shown";
         let make_up = ui.button("Make up a pair to try it").on_hover_text(hint);
-        panel::tour::mark(ui, Stop::Register, make_up.rect);
+        start::panel::tour::mark(ui, Stop::Register, make_up.rect);
         if make_up.clicked() {
             commands.push(Command::Register(RegisterAction::MakeUp));
         }

@@ -1,11 +1,14 @@
 //! The room in the Plan workspace: what it shows of the state, its switch and its menu.
 
 use crate::command::{Command, Commands};
-use crate::panel;
+use crate::feature::room;
+use crate::feature::room::state::Room;
+use crate::feature::room::view::{Preset, RoomScene, RoomStructure};
+use crate::kit::lasting_menu;
 use crate::render::Gpu;
-use crate::state::room::Room;
 use crate::state::{State, ViewKind};
-use crate::view::{self, Preset, RoomScene, RoomStructure, Scene, ViewEvent, ViewState};
+use crate::view;
+use crate::view::{Scene, ViewEvent, ViewState};
 use analysis::CouchTop;
 use case::StructureKind;
 use egui::{Align, Layout, Rect, Response, Ui, UiBuilder, pos2};
@@ -28,7 +31,7 @@ pub(super) fn show(
         return view::show(ui, view, scene, events);
     }
     let response = match state.room.shown {
-        true => view::show_room(ui, view, &scene_of(state, scene), events),
+        true => room::view::show(ui, view, &scene_of(state, scene), events),
         false => view::show(ui, view, scene, events),
     };
     if state.room.shown && response.hovered() && state.pointer_mm.is_some() {
@@ -101,7 +104,7 @@ fn switch(ui: &mut Ui, rect: Rect, state: &State, commands: &mut Commands) {
         );
         ui.selectable_value(&mut room.shown, false, "BEV").on_hover_text("The beam's-eye view");
         if state.room.shown {
-            panel::lasting_menu(ui, egui::Button::new("Display"), |ui| menu(ui, state, &mut room))
+            lasting_menu(ui, egui::Button::new("Display"), |ui| menu(ui, state, &mut room))
                 .0
                 .on_hover_text("What the room shows");
         }

@@ -3,7 +3,7 @@
 use super::CaseResults;
 use super::needed::of_side;
 use super::standing::DisplayedDose;
-use crate::state::compare::Source;
+use crate::feature::compare::state::Source;
 use crate::state::{State, Workspace};
 use analysis::{Dvh, DvhPair, Side, changed_most_first, is_computed};
 use case::{Case, Dose, DoseStatus};

@@ -3,8 +3,8 @@
 
 use super::CaseResults;
 use super::needed::ONLY;
+use crate::feature::compare::state::GammaNorm;
 use crate::state::State;
-use crate::state::compare::GammaNorm;
 use analysis::{GammaVerdict, Judged, Side, not_final};
 use engine::gamma::GammaResult;
 use results::{

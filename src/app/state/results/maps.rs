@@ -40,12 +40,12 @@ impl State {
 
 impl CaseResults {
     /// The dose of the maps that the leaves were cut from, or why there is none.
-    pub(in crate::state) fn maps_view(&self) -> &DisplayedDose {
+    pub fn maps_view(&self) -> &DisplayedDose {
         &self.maps.view
     }
 
     /// Status of the DVHs of that dose.
-    pub(in crate::state) fn maps_status(&self) -> Option<DoseStatus> {
+    pub fn maps_status(&self) -> Option<DoseStatus> {
         Some(self.status_with_dvhs(MAPS, self.maps.view.dose.as_ref()?.status))
     }
 }

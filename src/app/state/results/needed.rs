@@ -1,7 +1,7 @@
 //! Results that the current case needs: the single list of all results in the window.
 
 use super::CaseResults;
-use crate::state::compare::{GammaNorm, Source};
+use crate::feature::compare::state::{GammaNorm, Source};
 use crate::state::{State, ViewKind, Workspace};
 use analysis::{Side, beam_of_point, is_computed, is_modelled};
 use case::{Case, Plan, StructureKind};

@@ -1,7 +1,7 @@
 //! Results by plan index after plans were added or removed.
 
 use super::{CaseResults, DISPLAYED, MAPS, Shown};
-use crate::state::compare::Source;
+use crate::feature::compare::state::Source;
 use crate::state::{Selection, State};
 use case::Plan;
 use results::{DoseOfBeam, DoseOfPlan, DvhOf, IsodoseOf, RunOfPlan};

@@ -3,8 +3,8 @@
 
 use super::CaseResults;
 use super::needed::{DISPLAYED, MAPS, ONLY, of_side};
+use crate::feature::compare::state::Source;
 use crate::state::State;
-use crate::state::compare::Source;
 use analysis::{Side, beam_of_point, check_pair, is_computed};
 use case::Dose;
 use results::{DoseOfPlan, Node, ResultKey, Shown, Standing};

@@ -1,0 +1,198 @@
+//! The answer of a second check: its verdict, and the figures that it follows from.
+
+use crate::kit::theme::Palette;
+use crate::kit::{section, theme};
+use analysis::rate_text;
+use analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict, capital};
+use egui::{Color32, Grid, Label, RichText, Ui};
+
+/// `stale`: what has changed since it was asked for.
+pub fn show(ui: &mut Ui, check: &SecondCheck, stale: Option<&str>) {
+    section(ui, "Answer");
+    if let Some(why) = stale {
+        let text = RichText::new(format!("STALE: of what was on show before. {why}")).strong();
+        ui.add(Label::new(text.color(theme::of(ui).warning)).wrap());
+    }
+    ui.scope(|ui| {
+        if stale.is_some() {
+            ui.set_opacity(0.5);
+        }
+        verdict(ui, check);
+        facts(ui, check);
+        items(ui, check);
+        structures(ui, check);
+        goals(ui, check);
+        if !check.notes.is_empty() {
+            section(ui, "Notes");
+            check.notes.iter().for_each(|note| _ = ui.add(Label::new(small(note)).wrap()));
+        }
+    });
+}
+
+fn small(text: impl Into<String>) -> RichText {
+    RichText::new(text).small()
+}
+
+fn colour_of(palette: &Palette, level: Option<Level>) -> Color32 {
+    match level {
+        Some(Level::Within) => palette.good,
+        Some(Level::Between) => palette.warning,
+        Some(Level::Beyond) | None => palette.error,
+    }
+}
+
+fn verdict(ui: &mut Ui, check: &SecondCheck) {
+    let palette = theme::of(ui);
+    let (colour, words) = match check.judgement.verdict {
+        Verdict::Within => (palette.good, "Within tolerance"),
+        Verdict::Outside => (palette.error, "NOT within tolerance"),
+        Verdict::NotJudged => (palette.warning, "Could not be judged"),
+    };
+    let reserved = !check.judgement.reservations.is_empty();
+    let colour =
+        if reserved && check.judgement.verdict == Verdict::Within { palette.warning } else { colour };
+    ui.label(RichText::new(words).strong().size(18.0).color(colour));
+    for text in &check.judgement.reservations {
+        ui.add(Label::new(RichText::new(capital(text)).color(palette.warning)).wrap());
+    }
+    for why in &check.judgement.reasons {
+        ui.add(Label::new(RichText::new(why).color(colour)).wrap());
+    }
+    if check.judgement.reasons.is_empty() {
+        ui.label("Gamma and the dose at a point agree for the plan and for every beam with a planned dose.");
+    }
+}
+
+fn facts(ui: &mut Ui, check: &SecondCheck) {
+    let or_none = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
+    let mut lines = vec![
+        format!("Plan '{}' of {}, patient {} {}", check.plan, check.case, check.patient, check.patient_id),
+        format!("Planned dose: {}", or_none(&check.planned)),
+        format!(
+            "Recomputed dose: {} ({}, {}, grid {} mm, dose to {}, HU table {})",
+            or_none(&check.recomputed),
+            check.engine_words(),
+            if check.device.is_empty() { "nothing computed" } else { &check.device },
+            check.grid_mm,
+            check.dose_to,
+            check.hu_table
+        ),
+    ];
+    lines.extend(check.machines.iter().map(|of| format!("Machine: {}", of.words("model "))));
+    let limits = &check.tolerances;
+    lines.push(format!(
+        "Tolerances: gamma {}, both ways, at least {} % (action {} %); doses at points {} % (action {} %); {}",
+        limits.criterion_text(),
+        limits.gamma_tolerance_percent,
+        limits.gamma_action_percent,
+        limits.point_tolerance_percent,
+        limits.point_action_percent,
+        limits.source
+    ));
+    lines.into_iter().for_each(|line| _ = ui.add(Label::new(small(line)).wrap()));
+}
+
+/// Plan and beams: gamma, and the doses at a point for the same monitor units.
+fn items(ui: &mut Ui, check: &SecondCheck) {
+    section(ui, "Plan and beams: gamma, and the dose at a point for the same monitor units");
+    Grid::new("items of the check").striped(true).num_columns(7).show(ui, |ui| {
+        for head in ["", "MU", "Gamma", "Points", "Planned Gy", "Recomputed Gy", "Difference"] {
+            ui.label(small(head).color(theme::of(ui).weak));
+        }
+        ui.end_row();
+        for item in std::iter::once(&check.whole).chain(&check.beams) {
+            item_ui(ui, item, &check.tolerances);
+            ui.end_row();
+        }
+    });
+}
+
+fn item_ui(ui: &mut Ui, item: &Item, limits: &Tolerances) {
+    let palette = theme::of(ui);
+    ui.label(&item.name);
+    ui.label(format!("{:.1}", item.mu));
+    let agreement = item.agreement.as_ref();
+    match agreement.and_then(|a| Some((a, a.gamma?, a.gamma_words()?))) {
+        Some((both, gamma, words)) => {
+            let rate = both.pass_rate_percent().map_or("no points".to_owned(), rate_text);
+            let level = both.gamma_level(limits);
+            let verdict = level.map_or("not judged", Level::words);
+            let hint = format!("{verdict}: {words}; 100 % is {:.3} Gy", both.normalisation_gy);
+            ui.colored_label(colour_of(palette, level), rate).on_hover_text(hint);
+            ui.label((gamma.points + gamma.outside).to_string());
+        }
+        None if item.not_judged.is_empty() => {
+            ui.weak("no dose of its own");
+            ui.weak("-");
+        }
+        None => {
+            ui.colored_label(palette.warning, "not judged").on_hover_text(item.not_judged.join("\n"));
+            ui.weak("-");
+        }
+    }
+    match agreement.and_then(|a| a.point.as_ref()) {
+        Some(point) => {
+            let [x, y, z] = point.point_mm;
+            let place = format!("At {}: {x:.1}, {y:.1}, {z:.1} mm", point.place);
+            ui.label(format!("{:.3}", point.planned_gy)).on_hover_text(&place);
+            ui.label(format!("{:.3}", point.recomputed_gy)).on_hover_text(&place);
+            let percent = point.difference_words(limits);
+            let words = point.level(limits).map_or("not judged", Level::words);
+            ui.colored_label(colour_of(palette, point.level(limits)), percent).on_hover_text(words);
+        }
+        None => {
+            (0..3).for_each(|_| _ = ui.weak("-"));
+        }
+    }
+}
+
+fn structures(ui: &mut Ui, check: &SecondCheck) {
+    let Some(first) = check.structures.first() else { return };
+    section(ui, "Structures (not judged): planned, recomputed");
+    let value = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
+    egui::ScrollArea::horizontal().id_salt("structures of the check").show(ui, |ui| {
+        Grid::new("structures of the check").striped(true).num_columns(2 + first.metrics.len()).show(
+            ui,
+            |ui| {
+                let heads = first.metrics.iter().map(|m| format!("{} {}", m.metric, m.unit));
+                for head in [String::new(), "Gamma".to_owned()].into_iter().chain(heads) {
+                    ui.label(small(head).color(theme::of(ui).weak));
+                }
+                ui.end_row();
+                for of in &check.structures {
+                    let name = ui.label(&of.name);
+                    if !of.remarks.is_empty() {
+                        name.on_hover_text(of.remarks.join("\n"));
+                    }
+                    ui.label(
+                        of.gamma_pass_rate_percent.map_or("-".to_owned(), |rate| format!("{rate:.1} %")),
+                    );
+                    for m in &of.metrics {
+                        ui.label(format!("{}, {}", value(m.planned), value(m.recomputed)));
+                    }
+                    ui.end_row();
+                }
+            },
+        );
+    });
+}
+
+fn goals(ui: &mut Ui, check: &SecondCheck) {
+    if check.goals.is_empty() {
+        return;
+    }
+    section(ui, "Clinical goals (not judged)");
+    Grid::new("goals of the check").striped(true).num_columns(3).show(ui, |ui| {
+        for head in ["", "Planned", "Recomputed"] {
+            ui.label(small(head).color(theme::of(ui).weak));
+        }
+        ui.end_row();
+        for goal in &check.goals {
+            ui.label(&goal.goal);
+            for (value, words) in [goal.planned, goal.recomputed].into_iter().zip(&goal.verdicts) {
+                ui.label(value.map_or(words.clone(), |v| format!("{v:.2} {} ({words})", goal.unit)));
+            }
+            ui.end_row();
+        }
+    });
+}

@@ -1,0 +1,6 @@
+//! A machine fitted to measured data, and the machines' files.
+
+pub mod edits;
+pub mod jobs;
+pub mod panel;
+pub mod state;

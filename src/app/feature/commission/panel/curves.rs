@@ -1,0 +1,166 @@
+//! The curves of a comparison: a row of figures for each; of the one that is selected the measured points against the computed
+//! line, and the difference under them.
+
+use crate::kit::{GRID, mark_text, marks, plot_line, theme};
+use analysis::machine_fit::{COLUMNS, CurveReport, LOCAL, PointReport, Report};
+use egui::{Button, Color32, RichText, Ui};
+use egui_plot::{AxisHints, HLine, LineStyle, Plot, PlotUi, Points};
+
+const MEASURED: Color32 = Color32::from_rgb(236, 190, 110);
+const COMPUTED: Color32 = Color32::from_rgb(110, 180, 250);
+/// Differences of so many percent either way are always on the axis.
+const LEAST_PERCENT: f64 = 3.0;
+/// Width of the axis of doses and of that of differences: positions stand under each other.
+const AXIS_POINTS: f32 = 52.0;
+/// Rows of the table before it scrolls.
+const ROWS: usize = 6;
+const ROW_HEIGHT: f32 = 24.5;
+/// The part of the height below the table that the differences have.
+const DIFFERENCES: f32 = 0.36;
+
+pub fn show(ui: &mut Ui, report: &Report) {
+    if report.curves.is_empty() {
+        ui.weak("No curves were given.");
+        return;
+    }
+    let id = egui::Id::unique("curve of the machine fit");
+    let mut selected: usize = ui.data(|d| d.get_temp(id)).unwrap_or_default();
+    selected = selected.min(report.curves.len() - 1);
+    let height = ROW_HEIGHT * (report.curves.len().min(ROWS) + 1) as f32;
+    let area = egui::ScrollArea::both().auto_shrink([false, true]).max_height(height).id_salt("fit curves");
+    area.show(ui, |ui| table(ui, report, &mut selected));
+    ui.data_mut(|d| d.insert_temp(id, selected));
+    let curve = &report.curves[selected];
+    ui.horizontal(|ui| {
+        for (word, colour) in [("Points: measured", MEASURED), ("line: computed", COMPUTED)] {
+            ui.label(RichText::new(word).small().color(theme::of(ui).legible(colour)));
+        }
+        if curve.outside > 0 {
+            ui.label(RichText::new("points: outside tolerance").small().color(theme::of(ui).error));
+        }
+        ui.weak(RichText::new(LOCAL).small());
+    });
+    theme::plate(ui, |ui| plots(ui, selected, curve));
+}
+
+fn table(ui: &mut Ui, report: &Report, selected: &mut usize) {
+    let palette = theme::of(ui);
+    let grid = egui::Grid::new("fit curves").num_columns(COLUMNS.len()).striped(true).spacing([16.0, 2.0]);
+    grid.show(ui, |ui| {
+        for heading in COLUMNS {
+            ui.weak(RichText::new(heading).small());
+        }
+        ui.end_row();
+        for (n, curve) in report.curves.iter().enumerate() {
+            let [label, figures @ .., outside] = curve.cells();
+            if ui.add(Button::selectable(n == *selected, label)).clicked() {
+                *selected = n;
+            }
+            figures.into_iter().for_each(|figure| {
+                ui.label(figure);
+            });
+            let (colour, outside) = match (curve.fault(), &curve.tests_nothing) {
+                (Some(_), _) => (palette.error, outside),
+                (None, Some(_)) => (palette.warning, "not tested".to_owned()),
+                (None, None) => (palette.good, outside),
+            };
+            let outside = ui.colored_label(colour, outside);
+            if let Some(why) = curve.fault().or_else(|| curve.tests_nothing.clone()) {
+                outside.on_hover_text(why);
+            }
+            ui.end_row();
+        }
+    });
+}
+
+fn plots(ui: &mut Ui, selected: usize, curve: &CurveReport) {
+    let height = ui.available_height() - ui.spacing().item_spacing.y;
+    let below = (DIFFERENCES * height).max(60.0);
+    let points = &curve.points;
+    let parts = |of: fn(&PointReport) -> f64| -> [Vec<[f64; 2]>; 2] {
+        [false, true].map(|outside| {
+            let own = points.iter().filter(|p| (p.within == Some(false)) == outside);
+            own.map(|p| [p.position_mm, of(p)]).collect()
+        })
+    };
+    let line = |of: fn(&PointReport) -> f64| -> Vec<[f64; 2]> {
+        points.iter().map(|p| [p.position_mm, of(p)]).collect()
+    };
+    plot(ui, curve, (selected, "dose", "%"), (height - below).max(60.0), |plot| {
+        plot.line(plot_line("computed", line(|p| p.computed_percent)).color(COMPUTED).width(1.8));
+        scatter(plot, "measured", parts(|p| p.measured_percent), MEASURED);
+    });
+    plot(ui, curve, (selected, "difference", "% difference"), below, |plot| {
+        for percent in [-LEAST_PERCENT, 0.0, LEAST_PERCENT] {
+            let style = if percent == 0.0 { LineStyle::Solid } else { LineStyle::dashed_loose() };
+            plot.hline(HLine::new("", percent).color(theme::IMAGE.line).style(style).allow_hover(false));
+        }
+        plot.line(plot_line("difference", line(PointReport::difference_percent)).color(COMPUTED).width(1.2));
+        scatter(plot, "difference", parts(PointReport::difference_percent), COMPUTED);
+    });
+}
+
+fn scatter(plot: &mut PlotUi<'_>, name: &str, [within, outside]: [Vec<[f64; 2]>; 2], colour: Color32) {
+    plot.points(Points::new(name, within).color(colour).radius(2.0));
+    plot.points(Points::new(name, outside).color(theme::IMAGE.error).radius(2.6));
+}
+
+fn plot(
+    ui: &mut Ui,
+    curve: &CurveReport,
+    (selected, what, unit): (usize, &'static str, &str),
+    height: f32,
+    draw: impl FnOnce(&mut PlotUi<'_>),
+) {
+    let axis = |label: &str| RichText::new(label.to_owned()).small().color(theme::of(ui).weak);
+    let mut plot = Plot::new((what, selected))
+        .height(height)
+        .allow_scroll(false)
+        .allow_drag(false)
+        .allow_zoom(false)
+        .allow_boxed_zoom(false)
+        .custom_y_axes(vec![
+            AxisHints::new_y()
+                .label(axis(unit))
+                .min_thickness(AXIS_POINTS)
+                .formatter(|mark, _| mark_text(mark)),
+        ])
+        .x_grid_spacer(|input| marks(input.bounds, 10.0))
+        .y_grid_spacer(|input| marks(input.bounds, 6.0))
+        .grid_color(GRID)
+        .label_formatter(|_| None);
+    plot = if what == "dose" {
+        plot.include_y(0.0).custom_x_axes(vec![AxisHints::new_x()])
+    } else {
+        plot.include_y(-LEAST_PERCENT)
+            .include_y(LEAST_PERCENT)
+            .custom_x_axes(vec![AxisHints::new_x().label(axis("Position (mm)"))])
+    };
+    let shown = plot.show(ui, |plot| {
+        draw(plot);
+        plot.pointer_coordinate()
+    });
+    let name = format!("{}: {what}", curve.label);
+    shown.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name.clone()));
+    let Some(at) = shown.inner.filter(|_| shown.response.hovered()) else { return };
+    let off = |p: &PointReport| (p.position_mm - at.x).abs();
+    if let Some(point) = curve.points.iter().min_by(|a, b| off(a).total_cmp(&off(b))) {
+        shown.response.on_hover_text_at_pointer(words(point));
+    }
+}
+
+fn words(p: &PointReport) -> String {
+    let (measured, computed) = (p.measured_percent, p.computed_percent);
+    let dta = p.dta_mm.map_or(String::new(), |mm| format!(", {mm:.2} mm"));
+    let within = match p.within {
+        Some(true) => "within",
+        Some(false) => "OUTSIDE",
+        None => "no tolerance",
+    };
+    format!(
+        "at {:.1} mm: measured {measured:.2} %, computed {computed:.2} %\n{:+.2} %{dta}; {}: {within}",
+        p.position_mm,
+        p.difference_percent(),
+        p.region.word()
+    )
+}

@@ -1,0 +1,267 @@
+//! Goals as handles on the curves: a drag changes the limit, and any point of a curve can be taken for a goal of its own.
+
+use super::{Axes, Curve};
+use crate::command::{Command, Commands};
+use crate::feature::goals::command::GoalAction;
+use crate::kit::theme;
+use crate::state::State;
+use analysis::GoalRow;
+use case::{Bound, Figure, Goal, Metric, MetricUnit, Structure};
+use egui::{Color32, CursorIcon, Id, Pos2, Rect, Sense, Stroke, Ui, Vec2, pos2, vec2};
+use egui_plot::{PlotPoint, PlotResponse, PlotTransform};
+
+/// Half the side of a handle, points.
+const HALF: f32 = 6.0;
+
+/// A curve is taken from so near, points.
+const REACH: f32 = 7.0;
+
+/// Percent of the volume at which the limit of a mean or of a gEUD stands: no point of the curve is it.
+const MEAN_PERCENT: f64 = 50.0;
+
+/// A limit as a point of the cumulative plane.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Place {
+    gy: f64,
+    percent: f64,
+    /// Whether the limit is a volume, which a drag moves up and down.
+    is_volume: bool,
+}
+
+/// Place of the limit of a goal; `None` for figures without a dose, and for percent of an unknown prescription.
+fn place_of(goal: &Goal, hundred_gy: Option<f64>, whole_cm3: f64) -> Option<Place> {
+    let value = goal.kept().unwrap_or(goal.limit());
+    let number = goal.metric().number().unwrap_or_default();
+    let gy_of = |percent: f64| hundred_gy.map(|hundred| 0.01 * percent * hundred);
+    let gy = || if goal.unit() == MetricUnit::Percent { gy_of(value) } else { Some(value) };
+    let percent = || if goal.unit() == MetricUnit::Cm3 { 100.0 * value / whole_cm3 } else { value };
+    let dose = |percent: f64| Some(Place { gy: gy()?, percent, is_volume: false });
+    let volume = |gy: f64| Some(Place { gy, percent: percent(), is_volume: true });
+    match goal.metric().figure() {
+        Figure::Greatest => dose(0.0),
+        Figure::Least => dose(100.0),
+        Figure::Mean | Figure::EquivalentUniformDose => dose(MEAN_PERCENT),
+        Figure::DoseAtPercent => dose(number),
+        Figure::DoseAtCm3 => dose(100.0 * number / whole_cm3),
+        Figure::VolumeAtGy => volume(number),
+        Figure::VolumeAtPercent => volume(gy_of(number)?),
+        _ => None,
+    }
+}
+
+/// The goal with its limit at a point of the cumulative plane, to a tenth of its unit.
+fn moved(goal: &Goal, to: Place, hundred_gy: Option<f64>, whole_cm3: f64) -> Goal {
+    let limit = match (to.is_volume, goal.unit()) {
+        (true, MetricUnit::Cm3) => 0.01 * to.percent.clamp(0.0, 100.0) * whole_cm3,
+        (true, _) => to.percent.clamp(0.0, 100.0),
+        (false, MetricUnit::Percent) => 100.0 * to.gy / hundred_gy.unwrap_or(100.0),
+        (false, _) => to.gy,
+    };
+    goal.clone().with_limit((10.0 * limit.max(0.0)).round() / 10.0)
+}
+
+/// The goal of a point of a curve: so much of the volume at this dose. Of targets the larger part is to get at least that.
+fn born(structure: &Structure, percent: f64, gy: f64) -> Option<Goal> {
+    let metric: Metric = format!("D{:.0}%", percent.clamp(1.0, 99.0)).parse().ok()?;
+    let bound = if structure.kind.is_target() && percent >= 50.0 { Bound::AtLeast } else { Bound::AtMost };
+    let goal = Goal::new(&structure.name, metric, bound, (10.0 * gy.max(0.0)).round() / 10.0);
+    Some(goal.of_structure(&structure.name, Some(structure.number)))
+}
+
+/// Draws the handles and answers their drags.
+pub(crate) fn show(
+    ui: &mut Ui,
+    state: &State,
+    axes: &Axes,
+    curves: &[Curve<'_>],
+    plot: &PlotResponse<Option<PlotPoint>>,
+    commands: &mut Commands,
+) {
+    let rows = state.scorecard_on_view();
+    let hundred_gy = state.goal_hundred().map(|(gy, _)| gy);
+    let plane = Plane { axes, to: &plot.transform };
+    take_curve(ui, state, &plane, curves, plot, commands);
+    for row in &rows {
+        let of = state.case().structures.referenced(row.goal.number, &row.goal.structure).ok();
+        let Some(curve) = of.and_then(|s| curves.iter().find(|c| c.structure.number == s.number)) else {
+            continue;
+        };
+        let whole_cm3 = curve.dvh.volume_cm3();
+        let Some(place) = place_of(&row.goal, hundred_gy, whole_cm3) else { continue };
+        let at = plane.screen(place, curve);
+        let id = ui.scope_id().with(("goal handle", row.index));
+        let area = Rect::from_center_size(at, Vec2::splat(2.0 * HALF + 4.0));
+        let is_kept = row.goal.kept().is_some();
+        let response = ui.interact(area, id, if is_kept { Sense::hover() } else { Sense::drag() });
+        let name = format!("Handle {}", row.goal.short_text());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Slider, true, &name));
+        if let Some(pointer) = response.interact_pointer_pos().filter(|_| response.dragged()) {
+            let to = Place { is_volume: place.is_volume, ..plane.place(pointer, curve) };
+            let goal = moved(&row.goal, to, hundred_gy, whole_cm3);
+            if goal != row.goal {
+                drag(commands, Some(row.index), goal, id);
+            }
+        }
+        let held = state.optimise.drag().is_some_and(|drag| drag.index == row.index);
+        let response = response.on_hover_cursor(match place.is_volume {
+            _ if is_kept => CursorIcon::NotAllowed,
+            true => CursorIcon::ResizeVertical,
+            false => CursorIcon::ResizeHorizontal,
+        });
+        draw(ui, state, row, (at, place), (held || response.hovered()).then_some(*plot.transform.frame()));
+        let hint = if is_kept { "It is locked: it may not get worse" } else { "Drag it: the limit follows" };
+        response.on_hover_text(format!("{}\n{hint}", row.goal));
+    }
+}
+
+fn drag(commands: &mut Commands, index: Option<usize>, goal: Goal, id: Id) {
+    commands.push(Command::Goals(GoalAction::Drag { index, goal, gesture: id.value() }));
+}
+
+/// A drag that begins on a curve makes a goal of the point that it takes, or takes the goal that is the same but for its limit.
+fn take_curve(
+    ui: &Ui,
+    state: &State,
+    plane: &Plane<'_>,
+    curves: &[Curve<'_>],
+    plot: &PlotResponse<Option<PlotPoint>>,
+    commands: &mut Commands,
+) {
+    let response = &plot.response;
+    let taken = response.id.with("taken curve");
+    if response.drag_started() {
+        let from = ui.input(|i| i.pointer.press_origin()).filter(|at| plane.to.frame().contains(*at));
+        let found = from.and_then(|at| plane.nearest(at, curves));
+        ui.data_mut(|d| d.insert_temp(taken, found));
+    }
+    let near = response.hover_pos().and_then(|at| plane.nearest(at, curves));
+    if near.is_some() && plane.to.frame().contains(response.hover_pos().unwrap_or_default()) {
+        ui.ctx().set_cursor_icon(CursorIcon::Grab);
+    }
+    let held: Option<(u32, f64)> = ui.data(|d| d.get_temp(taken)).flatten();
+    let (Some((number, percent)), true) = (held, response.dragged()) else { return };
+    let Some(curve) = curves.iter().find(|c| c.structure.number == number) else { return };
+    let Some(pointer) = response.interact_pointer_pos() else { return };
+    let Some(goal) = born(curve.structure, percent, plane.place(pointer, curve).gy) else { return };
+    let goals = state.goals();
+    let is_same = |other: &Goal| {
+        (other.number, other.metric(), other.bound) == (goal.number, goal.metric(), goal.bound)
+            && other.unit() == goal.unit()
+    };
+    let index = goals.iter().position(is_same);
+    let goal = index.map_or(goal.clone(), |at| goals[at].clone().with_limit(goal.limit()));
+    if index.is_none_or(|at| goals[at] != goal) {
+        drag(commands, index, goal, response.id);
+    }
+}
+
+/// The cumulative plane on the screen.
+struct Plane<'a> {
+    axes: &'a Axes,
+    to: &'a PlotTransform,
+}
+
+impl Plane<'_> {
+    /// Place at which a limit is drawn: the edge where it lies beyond the plot.
+    fn screen(&self, place: Place, curve: &Curve<'_>) -> Pos2 {
+        let height = place.percent * self.axes.per_percent(curve.dvh);
+        let at = self.to.position_from_point(&PlotPoint::new(place.gy * self.axes.per_gy, height));
+        self.to.frame().shrink(2.0).clamp(at)
+    }
+
+    fn place(&self, at: Pos2, curve: &Curve<'_>) -> Place {
+        let point = self.to.value_from_position(at);
+        let percent = point.y / self.axes.per_percent(curve.dvh);
+        Place { gy: (point.x / self.axes.per_gy).max(0.0), percent, is_volume: false }
+    }
+
+    /// The structure whose curve passes nearest to a place within reach, and the volume there, percent.
+    fn nearest(&self, at: Pos2, curves: &[Curve<'_>]) -> Option<(u32, f64)> {
+        let to_curve = |curve: &Curve<'_>| {
+            let here = self.place(at, curve);
+            let across = self.screen(Place { gy: curve.dvh.dose_at_percent(here.percent), ..here }, curve);
+            let up = self.screen(Place { percent: curve.dvh.percent_at(here.gy), ..here }, curve);
+            ((across.x - at.x).abs().min((up.y - at.y).abs()), curve.structure.number, here.percent)
+        };
+        let inside = |percent: f64| percent > 0.0 && percent < 100.0;
+        let all = curves.iter().map(to_curve).filter(|(far, _, percent)| *far <= REACH && inside(*percent));
+        all.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, number, percent)| (number, percent))
+    }
+}
+
+/// An arrow that points to where values meet the goal; told in words while it is held.
+fn draw(ui: &Ui, state: &State, row: &GoalRow, (at, place): (Pos2, Place), told: Option<Rect>) {
+    let colour = state.case().structures.referenced(row.goal.number, &row.goal.structure);
+    let colour = colour.map_or(theme::IMAGE.text, |s| theme::colour(s.colour));
+    let turned = state.is_turned_by_drag(row);
+    let missed = row.answer.as_ref().is_ok_and(|outcome| outcome.margin < -row.goal.tolerance());
+    let edge = match (turned, missed) {
+        (true, _) => Stroke::new(2.5, theme::of(ui).error),
+        (false, true) => Stroke::new(1.5, theme::of(ui).error),
+        (false, false) => Stroke::new(1.0, Color32::WHITE),
+    };
+    let painter = ui.painter();
+    if row.goal.kept().is_some() {
+        painter.rect(
+            Rect::from_center_size(at, Vec2::splat(1.5 * HALF)),
+            1.0,
+            colour,
+            edge,
+            egui::StrokeKind::Middle,
+        );
+    } else {
+        let towards = match (place.is_volume, row.goal.bound) {
+            (false, Bound::AtMost) => vec2(-1.0, 0.0),
+            (false, Bound::AtLeast) => vec2(1.0, 0.0),
+            (true, Bound::AtMost) => vec2(0.0, 1.0),
+            (true, Bound::AtLeast) => vec2(0.0, -1.0),
+        };
+        let side = towards.rot90();
+        let corners =
+            [at + towards * HALF, at - towards * HALF + side * HALF, at - towards * HALF - side * HALF];
+        painter.add(egui::Shape::convex_polygon(corners.to_vec(), colour, edge));
+    }
+    let text = match (told, turned) {
+        (Some(_), true) => format!("{}: unmet by this drag", row.goal.short_text()),
+        (Some(_), false) => row.goal.short_text(),
+        (None, true) => "unmet by this drag".to_owned(),
+        (None, false) => return,
+    };
+    let ink = if turned { theme::of(ui).error } else { theme::IMAGE.text };
+    let galley = painter.layout_no_wrap(text, egui::FontId::proportional(12.0), ink);
+    let room = told.unwrap_or_else(|| painter.clip_rect());
+    let x = (at.x + 10.0).min(room.right() - galley.size().x - 4.0);
+    let y = if at.y - 22.0 > room.top() { at.y - 22.0 } else { at.y + 8.0 };
+    let behind = Rect::from_min_size(pos2(x, y), galley.size()).expand(3.0);
+    painter.rect_filled(behind, 3.0, Color32::from_black_alpha(210));
+    painter.galley(pos2(x, y), galley, ink);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Moving a goal to where it stands changes nothing, whatever its unit.
+    #[test]
+    fn a_limit_that_is_moved_to_its_place_stays() {
+        for (words, gy, percent) in [
+            ("S: Dmax <= 45 Gy", 45.0, 0.0),
+            ("S: Dmin >= 90 %", 54.0, 100.0),
+            ("S: D95% >= 57 Gy", 57.0, 95.0),
+            ("S: D10cc <= 20 Gy", 20.0, 25.0),
+            ("S: V20Gy <= 30 %", 20.0, 30.0),
+            ("S: V20Gy <= 8 cc", 20.0, 20.0),
+            ("S: V50% <= 30 %", 30.0, 30.0),
+            ("S: Dmean <= 20 Gy", 20.0, 50.0),
+        ] {
+            let goal: Goal = words.parse().expect(words);
+            let place = place_of(&goal, Some(60.0), 40.0).expect(words);
+            assert!((place.gy - gy).abs() < 1e-9 && (place.percent - percent).abs() < 1e-9, "{words}");
+            assert_eq!(moved(&goal, place, Some(60.0), 40.0), goal);
+            let further = Place { gy: place.gy + 2.0, percent: place.percent + 2.0, ..place };
+            assert_ne!(moved(&goal, further, Some(60.0), 40.0), goal, "{words}");
+        }
+        assert!(place_of(&"S: CI >= 0.8".parse().expect("a goal"), Some(60.0), 40.0).is_none());
+        assert!(place_of(&"S: Dmin >= 90 %".parse().expect("a goal"), None, 40.0).is_none());
+    }
+}

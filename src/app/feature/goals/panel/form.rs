@@ -1,0 +1,141 @@
+//! A goal, changed in place: everything is chosen from lists or dragged.
+
+use crate::command::{Command, Commands, gesture};
+use crate::feature::goals::command::GoalAction;
+use crate::kit::{number, theme};
+use crate::state::State;
+use case::{Bound, Goal, Metric, Structure};
+use egui::{ComboBox, Frame, Response, Ui};
+
+/// Shows the fields of a goal.
+pub(crate) fn show(ui: &mut Ui, state: &State, index: usize, goal: &Goal, commands: &mut Commands) {
+    let frame = Frame::new().fill(theme::of(ui).raised).inner_margin(egui::Margin::symmetric(6, 4));
+    frame.show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        let mut set = |goal: Goal, by: Option<&Response>| {
+            commands.push(Command::Goals(GoalAction::Set { index, goal, gesture: by.and_then(gesture) }));
+        };
+        ui.horizontal_wrapped(|ui| {
+            structure(ui, state, index, goal, &mut set);
+            metric(ui, index, goal, &mut set);
+            let combo = ComboBox::from_id_salt(("goal sign", index)).width(30.0);
+            let sign = combo.selected_text(goal.bound.sign()).show_ui(ui, |ui| {
+                for bound in Bound::ALL {
+                    let word = if bound == Bound::AtMost { "<=  at most" } else { ">=  at least" };
+                    if ui.selectable_label(goal.bound == bound, word).clicked() && goal.bound != bound {
+                        set(goal.clone().with_bound(bound), None);
+                    }
+                }
+            });
+            sign.response.accessible_name("Goal sign");
+            let mut limit = goal.limit();
+            let field =
+                number("Goal limit", &mut limit, "").decimals(2).range(0.0..=goal.most_limit()).show(ui);
+            if limit != goal.limit() {
+                set(goal.clone().with_limit(limit), Some(&field));
+            }
+            unit(ui, index, goal, &mut set);
+        });
+        ui.horizontal_wrapped(|ui| {
+            ui.weak("tolerance");
+            let unit = match goal.unit().symbol() {
+                "" => String::new(),
+                symbol => format!(" {symbol}"),
+            };
+            let mut tolerance = goal.tolerance();
+            let field =
+                number("Goal tolerance", &mut tolerance, &unit).decimals(2).speed(0.1).range(0.0..=1e6);
+            let field = field.show(ui).on_hover_text("Beyond the limit by no more than this a value is near");
+            if tolerance != goal.tolerance() {
+                set(goal.clone().with_tolerance(tolerance), Some(&field));
+            }
+            ui.weak("priority");
+            let mut priority = f64::from(goal.priority());
+            let most = f64::from(Goal::LOWEST_PRIORITY);
+            let field = number("Goal priority", &mut priority, "").decimals(0).speed(0.05).range(1.0..=most);
+            let field = field.show(ui).on_hover_text("1 is the highest; goals are listed by it");
+            let priority = priority.round() as u8;
+            if priority != goal.priority() {
+                set(goal.clone().with_priority(priority), Some(&field));
+            }
+        });
+        ui.horizontal_wrapped(|ui| {
+            for (name, up) in [("Goal up", true), ("Goal down", false)] {
+                let button = ui.small_button(name).on_hover_text("Changes places with the neighbour");
+                if button.clicked() {
+                    commands.push(Command::Goals(GoalAction::Move { index, up }));
+                }
+            }
+            if ui.small_button("Remove goal").clicked() {
+                commands.push(Command::Goals(GoalAction::Remove(index)));
+            }
+            if ui.small_button("Done").clicked() {
+                commands.push(Command::Goals(GoalAction::Open(None)));
+            }
+        });
+    });
+}
+
+fn structure(
+    ui: &mut Ui,
+    state: &State,
+    index: usize,
+    goal: &Goal,
+    set: &mut impl FnMut(Goal, Option<&Response>),
+) {
+    let all = &state.case().structures;
+    let own = all.referenced(goal.number, &goal.structure).ok();
+    let text = own.map_or_else(|| format!("{} (none)", goal.structure), |s| s.name.clone());
+    let combo = ComboBox::from_id_salt(("goal structure", index)).selected_text(text).width(104.0).truncate();
+    let combo = combo.show_ui(ui, |ui| {
+        let mut of = |structure: &Structure| {
+            let empty = if structure.contours.is_empty() { "  (no contours)" } else { "" };
+            let chosen = own.is_some_and(|s| s.number == structure.number);
+            if ui.selectable_label(chosen, format!("{}{empty}", structure.name)).clicked() && !chosen {
+                set(goal.clone().of_structure(&structure.name, Some(structure.number)), None);
+            }
+        };
+        all.structures.iter().for_each(&mut of);
+    });
+    combo.response.accessible_name("Goal structure");
+}
+
+fn metric(ui: &mut Ui, index: usize, goal: &Goal, set: &mut impl FnMut(Goal, Option<&Response>)) {
+    let now = goal.metric();
+    let combo = ComboBox::from_id_salt(("goal metric", index)).selected_text(now.to_string()).width(64.0);
+    let combo = combo.height(360.0).show_ui(ui, |ui| {
+        for metric in Metric::LISTED {
+            let label = ui.selectable_label(metric == now, metric.to_string());
+            if label.on_hover_text(metric.means()).clicked() && metric != now {
+                set(goal.clone().with_metric(metric), None);
+            }
+        }
+    });
+    combo.response.on_hover_text(now.means()).accessible_name("Goal metric");
+    let Some(mut number_of) = now.number() else { return };
+    let before = number_of;
+    let [low, high] = now.numbers();
+    let decimals = if number_of.fract() == 0.0 { 0 } else { 2 };
+    let field = number("Goal number", &mut number_of, "").decimals(decimals).range(low..=high).show(ui);
+    let field = field.on_hover_text("The number in the metric's name");
+    if number_of != before {
+        set(goal.clone().with_metric(now.with_number(number_of)), Some(&field));
+    }
+}
+
+fn unit(ui: &mut Ui, index: usize, goal: &Goal, set: &mut impl FnMut(Goal, Option<&Response>)) {
+    let units = goal.metric().units();
+    if units.len() < 2 {
+        return;
+    }
+    let combo = ComboBox::from_id_salt(("goal unit", index)).selected_text(goal.unit().symbol()).width(34.0);
+    let combo = combo.show_ui(ui, |ui| {
+        for unit in units {
+            let chosen = *unit == goal.unit();
+            if ui.selectable_label(chosen, unit.symbol()).clicked() && !chosen {
+                set(goal.clone().with_unit(*unit), None);
+            }
+        }
+    });
+    combo.response.accessible_name("Goal unit");
+}

@@ -1,0 +1,399 @@
+//! The clinical goals: the scorecard beside the DVHs, and the list in the Compare workspace.
+
+mod form;
+mod list;
+
+pub use list::show as list;
+
+use crate::command::{Command, Commands};
+use crate::feature::goals::command::GoalAction;
+use crate::feature::optimise;
+use crate::kit::{status_chip, theme};
+use crate::state::State;
+use crate::state::files::FileAction;
+use analysis::{GoalRow, Outcome, Unanswered, Verdict, met_text};
+use case::{DoseStatus, Goal};
+use egui::{
+    Align, Button, Color32, CornerRadius, Label, Layout, Rect, RichText, ScrollArea, Sense, Ui, UiBuilder,
+    pos2, vec2,
+};
+use files::GoalTemplate;
+
+/// Width of the figures from which on scorecard and table of metrics stand side by side.
+pub const WIDE: f32 = 1000.0;
+
+/// Height of a row.
+pub const ROW: f32 = 18.0;
+
+/// Width of the figures from which on curves have room beside the scorecard that is in place of the metrics.
+const ROOM_FOR_CURVES: f32 = 420.0;
+
+/// The scorecard at the right of the figures; returns whether it takes the place of the table of metrics, or `None` where it takes
+/// that of the curves, too.
+pub fn beside(ui: &mut Ui, state: &State, commands: &mut Commands) -> Option<bool> {
+    let width = ui.available_width();
+    let instead = width < WIDE;
+    if instead && !state.goal_editor.in_place_of_metrics {
+        return Some(false);
+    }
+    if instead && width < ROOM_FOR_CURVES {
+        show(ui, state, instead, commands);
+        return None;
+    }
+    let own = if instead {
+        (0.62 * width).clamp(300.0, 460.0).min(width)
+    } else {
+        (0.42 * width).clamp(420.0, 520.0)
+    };
+    let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
+    egui::Panel::right("scorecard").frame(frame).resizable(false).exact_size(own).show(ui, |ui| {
+        show(ui, state, instead, commands);
+    });
+    Some(instead)
+}
+
+/// The button that shows the scorecard where there is no room for it beside the table of metrics.
+pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let rows = state.scorecard_on_view();
+    let text = if rows.is_empty() { "Goals".to_owned() } else { format!("Goals: {}", met_text(&rows)) };
+    let on = state.goal_editor.in_place_of_metrics;
+    let button = ui.add(Button::selectable(on, RichText::new(text).small()));
+    let hint = "The scorecard in place of the table of metrics; in a wide window both are there";
+    if button.on_hover_text(hint).clicked() {
+        commands.push(Command::Goals(GoalAction::InPlaceOfMetrics(!on)));
+    }
+}
+
+fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
+    let rows = state.scorecard_on_view();
+    header(ui, state, &rows, instead, commands);
+    optimise::panel::progress(ui, state);
+    if state.shows_stages()
+        && let Some(stages) = state.stages()
+    {
+        optimise::panel::stages::headings(ui, &stages);
+        ScrollArea::vertical().auto_shrink(false).id_salt("stages").show(ui, |ui| {
+            ui.spacing_mut().item_spacing.y = 1.0;
+            optimise::panel::stages::rows(ui, state, &stages);
+        });
+        return;
+    }
+    ScrollArea::vertical().auto_shrink(false).id_salt("scorecard").show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 1.0;
+        if rows.is_empty() {
+            let text = "No goals: add one, or load a template.";
+            ui.add(Label::new(RichText::new(text).color(theme::of(ui).weak)).wrap());
+        } else {
+            headings(ui, state);
+        }
+        let reservation = state.reservation_on_view();
+        for (n, row) in rows.iter().enumerate() {
+            score(ui, state, row, n, reservation.as_deref(), commands);
+        }
+        optimise::panel::objectives::show(ui, state, commands);
+        ui.add_space(4.0);
+        notes(ui, state, &rows);
+        list::typed(ui, state, commands);
+    });
+}
+
+fn header(ui: &mut Ui, state: &State, rows: &[GoalRow], instead: bool, commands: &mut Commands) {
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing.x = 5.0;
+        ui.label(RichText::new("Goals").strong().size(12.0).color(theme::of(ui).weak));
+        if !rows.is_empty() {
+            let all = rows.iter().all(GoalRow::is_met) && state.reservation_on_view().is_none();
+            let colour = if all { theme::of(ui).good } else { theme::of(ui).text };
+            ui.label(RichText::new(met_text(rows)).small().strong().color(colour));
+        }
+        if let Some(status) = state.curves_status().filter(|_| !rows.is_empty()) {
+            status_chip(ui, status);
+        }
+        optimise::panel::controls(ui, state, commands);
+        optimise::panel::stages::switch(ui, state, commands);
+        buttons(ui, state, commands);
+        if instead {
+            let back = ui.add(Button::new(RichText::new("Metrics").small()));
+            if back.on_hover_text("The table of metrics in place of the scorecard").clicked() {
+                commands.push(Command::Goals(GoalAction::InPlaceOfMetrics(false)));
+            }
+        }
+    });
+}
+
+/// The buttons of every list of goals.
+fn buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let there = !state.case().structures.structures.is_empty();
+    let add = ui.add_enabled(there, Button::new(RichText::new("Add goal").small()));
+    let add = add.on_disabled_hover_text("The case has no structure that a goal could be of");
+    if add.on_hover_text("A goal of the selected structure, chosen from lists").clicked() {
+        commands.push(Command::Goals(GoalAction::Add));
+    }
+    ui.menu_button(RichText::new("Templates").small(), |ui| {
+        for word in GoalTemplate::shipped() {
+            // Shipped texts are small, and a test reads each of them.
+            let Ok(template) = GoalTemplate::resolve(word) else { continue };
+            if ui.button(&template.name).on_hover_text(&template.source).clicked() {
+                commands.push(Command::Goals(GoalAction::Template(word)));
+                ui.close();
+            }
+        }
+        ui.separator();
+        if ui.button("Load template…").on_hover_text("Adds the goals of a TOML file").clicked() {
+            commands.push(Command::Pick(FileAction::OpenGoals));
+            ui.close();
+        }
+        let some = !state.goals().is_empty();
+        let save = ui.add_enabled(some, Button::new("Save as template…"));
+        if save.on_disabled_hover_text("There is no goal to save").clicked() {
+            commands.push(Command::Pick(FileAction::SaveGoals));
+            ui.close();
+        }
+        let own = some && !state.goals_are_usual();
+        let remove = ui.add_enabled(own, Button::new("Remove all goals"));
+        if remove.on_disabled_hover_text("The case has no goals of its own").clicked() {
+            commands.push(Command::Goals(GoalAction::RemoveAll));
+            ui.close();
+        }
+    });
+}
+
+/// Left ends and widths of the columns: priority, structure, metric, limit, value, verdict, distance.
+fn columns(width: f32, is_optimised: bool) -> [[f32; 2]; 7] {
+    if width < NARROW && !is_optimised {
+        // The distance to the limit is told at the pointer, the verdict by its sign.
+        let (priority, metric, limit, value, verdict) = (14.0, 52.0, 60.0, 58.0, 18.0);
+        let structure = (width - priority - metric - limit - value - verdict).max(0.0);
+        return placed([priority, structure, metric, limit, value, verdict, 0.0]);
+    }
+    // The structure has what is left, and never less than a name needs. Weights take the room of the verdict's word.
+    let verdict = if is_optimised && width < WITH_WORDS { 18.0 } else { 52.0 };
+    let (priority, metric) = (14.0, 58.0);
+    let (limit, value) = (70.0, 62.0);
+    let rest = (width - priority - metric - limit - value - verdict).max(0.0);
+    let structure = (0.4 * rest).clamp(76.0, 170.0);
+    let distance = (rest - structure).max(0.0);
+    placed([priority, structure, metric, limit, value, verdict, distance])
+}
+
+/// Left ends and widths of columns side by side.
+fn placed(widths: [f32; 7]) -> [[f32; 2]; 7] {
+    let mut left = 0.0;
+    widths.map(|width| {
+        let column = [left, width];
+        left += width;
+        column
+    })
+}
+
+/// Width of the rows from which on verdicts have words beside weights.
+const WITH_WORDS: f32 = 470.0;
+
+/// Width of the distance from which on the status of the dose stands beside it.
+const WITH_STATUS: f32 = 110.0;
+
+/// Width of the rows below which they have no room for a word of the verdict.
+const NARROW: f32 = 370.0;
+
+fn headings(ui: &mut Ui, state: &State) {
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW - 3.0), Sense::hover());
+    let last = if state.is_optimised() { "weight, lock, share" } else { "to the limit" };
+    let words = ["", "structure", "metric", "limit", "value", "", last];
+    for ([left, width], word) in columns(rect.width(), state.is_optimised()).into_iter().zip(words) {
+        cell(ui, rect, [left, width], |ui| {
+            ui.add(Label::new(RichText::new(word).small().color(theme::of(ui).weak)).truncate());
+        });
+    }
+}
+
+/// A cell of a row; nothing where it has no room.
+pub fn cell(ui: &mut Ui, row: Rect, [left, width]: [f32; 2], add: impl FnOnce(&mut Ui)) {
+    let from = row.left() + left;
+    let room =
+        Rect::from_min_max(pos2(from, row.top()), pos2((from + width - 4.0).min(row.right()), row.bottom()));
+    if room.width() > 8.0 {
+        let layout = Layout::left_to_right(Align::Center);
+        ui.scope_builder(UiBuilder::new().max_rect(room).layout(layout), |ui| {
+            ui.spacing_mut().item_spacing.x = 3.0;
+            add(ui);
+        });
+    }
+}
+
+/// A goal with its value: a click opens it for editing, below its row.
+fn score(
+    ui: &mut Ui,
+    state: &State,
+    row: &GoalRow,
+    place: usize,
+    reservation: Option<&str>,
+    commands: &mut Commands,
+) {
+    let GoalRow { index, goal, answer, .. } = row;
+    let open = state.goal_editor.open == Some(*index);
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::click());
+    let name = format!("Goal {}", goal.short_text());
+    response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, true, open, &name));
+    let fill = match (open || response.hovered(), place % 2) {
+        (true, _) => theme::of(ui).raised,
+        (false, 1) => ui.visuals().faint_bg_color,
+        _ => Color32::TRANSPARENT,
+    };
+    ui.painter().rect_filled(rect, CornerRadius::same(2), fill);
+    let structure = state.case().structures.referenced(goal.number, &goal.structure).ok();
+    let is_optimised = state.is_optimised();
+    let [priority, name, metric, limit, value, verdict, distance] = columns(rect.width(), is_optimised);
+    let with_word = verdict[1] > 30.0;
+    let small = |text: String| Label::new(RichText::new(text).small()).truncate().selectable(false);
+    let weak = theme::of(ui).weak;
+    let weak =
+        |text: String| Label::new(RichText::new(text).small().color(weak)).truncate().selectable(false);
+    cell(ui, rect, priority, |ui| _ = ui.add(weak(goal.priority().to_string())));
+    cell(ui, rect, name, |ui| {
+        let (dot, _) = ui.allocate_exact_size(vec2(9.0, 9.0), Sense::hover());
+        match structure {
+            Some(s) => theme::swatch(ui, dot, s.colour),
+            None => {
+                let stroke = egui::Stroke::new(1.0, theme::of(ui).warning);
+                _ = ui.painter().rect_stroke(dot, 2.0, stroke, egui::StrokeKind::Inside);
+            }
+        }
+        let mark = if row.remarks.is_empty() { "" } else { " !" };
+        ui.add(small(format!("{}{mark}", goal.structure)));
+    });
+    cell(ui, rect, metric, |ui| _ = ui.add(small(goal.metric().to_string())));
+    cell(ui, rect, limit, |ui| _ = ui.add(small(goal.limit_text())));
+    cell(ui, rect, value, |ui| {
+        let text = answer.as_ref().map_or("–".to_owned(), |outcome| value_text(outcome, goal));
+        let text = RichText::new(text).small();
+        let text = if reservation.is_some() { text.color(theme::of(ui).warning) } else { text };
+        ui.add(Label::new(text).truncate().selectable(false));
+    });
+    // Without a value there is no distance: the reason has its room.
+    let is_told_whole = answer.is_err() && !is_optimised && !state.is_turned_by_drag(row);
+    let verdict = if is_told_whole { [verdict[0], verdict[1] + distance[1]] } else { verdict };
+    cell(ui, rect, verdict, |ui| {
+        let (sign, word, colour) = verdict_parts(ui, answer, reservation.is_some());
+        let text = if with_word { format!("{sign} {word}") } else { sign.to_owned() };
+        let text = RichText::new(text).small().strong().color(colour);
+        ui.add(Label::new(text).truncate().selectable(false));
+    });
+    // A cell with nothing in it would end the row at its middle.
+    let distance = if is_told_whole { [distance[0], 0.0] } else { distance };
+    cell(ui, rect, distance, |ui| {
+        if state.is_turned_by_drag(row) {
+            let text = RichText::new("unmet by this drag").small().strong().color(theme::of(ui).error);
+            ui.add(Label::new(text).truncate().selectable(false));
+            return;
+        }
+        if is_optimised {
+            optimise::panel::weight(ui, state, row, commands);
+            return;
+        }
+        let text = match answer {
+            Ok(outcome) => outcome.told(goal),
+            Err(why) => why.to_string(),
+        };
+        match reservation {
+            // The status stands in the header; beside each distance where it has room.
+            Some(status) => {
+                let text = if distance[1] < WITH_STATUS { text } else { format!("{text} · {status}") };
+                let text = RichText::new(text).small().color(theme::of(ui).warning);
+                ui.add(Label::new(text).truncate().selectable(false));
+            }
+            None => _ = ui.add(weak(text)),
+        }
+    });
+    if response.on_hover_ui(|ui| hover(ui, row, reservation)).clicked() {
+        commands.push(Command::Goals(GoalAction::Open((!open).then_some(*index))));
+    }
+    if open {
+        form::show(ui, state, *index, goal, commands);
+    }
+}
+
+pub fn value_text(outcome: &Outcome, goal: &Goal) -> String {
+    format!("{:.2} {}", outcome.value, goal.unit().symbol()).trim_end().to_owned()
+}
+
+/// The verdict in a sign, a word and a colour; a dose that is not final gets no green, and one that is not whole no verdict.
+pub fn verdict_text(ui: &Ui, answer: &Result<Outcome, Unanswered>, reserved: bool) -> RichText {
+    let (sign, word, colour) = verdict_parts(ui, answer, reserved);
+    RichText::new(format!("{sign} {word}")).small().strong().color(colour)
+}
+
+fn verdict_parts(
+    ui: &Ui,
+    answer: &Result<Outcome, Unanswered>,
+    reserved: bool,
+) -> (&'static str, &'static str, Color32) {
+    let colours = theme::of(ui);
+    match answer {
+        Ok(outcome) => match &outcome.verdict {
+            Verdict::Pass if reserved => ("+", "pass", colours.warning),
+            Verdict::Pass => ("+", "pass", colours.good),
+            Verdict::Near => ("≈", "near", colours.warning),
+            Verdict::Fail => ("×", "fail", colours.error),
+            Verdict::Undecided(_) => ("?", "undecided", colours.warning),
+        },
+        Err(why) => ("?", why.short(), colours.warning),
+    }
+}
+
+/// All that is known of a goal.
+fn hover(ui: &mut Ui, row: &GoalRow, reservation: Option<&str>) {
+    ui.set_max_width(340.0);
+    ui.label(row.goal.to_string());
+    match &row.answer {
+        Ok(outcome) => {
+            let text = format!(
+                "{}: {}, {}",
+                value_text(outcome, &row.goal),
+                outcome.verdict.word(),
+                outcome.told(&row.goal)
+            );
+            ui.label(text);
+        }
+        Err(why) => _ = ui.colored_label(theme::of(ui).warning, why.to_string()),
+    }
+    if let Some(status) = reservation {
+        ui.colored_label(theme::of(ui).warning, format!("The dose is not final: {status}"));
+    }
+    for remark in &row.remarks {
+        ui.colored_label(theme::of(ui).warning, remark);
+    }
+    ui.weak(row.goal.metric().means());
+    ui.weak("Click to change");
+}
+
+/// Dose of the numbers, and reservations.
+fn notes(ui: &mut Ui, state: &State, rows: &[GoalRow]) {
+    let mut told: Vec<String> = Vec::new();
+    for row in rows {
+        for remark in &row.remarks {
+            let text = format!("{}: {remark}", row.goal.structure);
+            if !told.contains(&text) {
+                told.push(text);
+            }
+        }
+    }
+    for text in told {
+        ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).warning)).wrap());
+    }
+    if rows.is_empty() {
+        return;
+    }
+    let mut text = match state.goal_hundred() {
+        Some((gy, name)) => format!("100 % is {gy:.2} Gy ({name})."),
+        None => "There is no prescription: goals in percent of it have no value.".to_owned(),
+    };
+    if state.goals_are_usual() {
+        text += " The usual goals of the target, until you change or add one.";
+    }
+    if state.optimisers_dose().is_some() {
+        text += " The values are those of the optimiser's dose: they decide nothing.";
+    } else if state.results.dvh_status() == Some(DoseStatus::Stale) {
+        text += " The values are of an earlier state.";
+    }
+    ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).weak)).wrap());
+}

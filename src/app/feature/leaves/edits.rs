@@ -1,0 +1,70 @@
+//! Leaves that were cut from maps, as an edit.
+
+use crate::feature::leaves::jobs::LeavesAnswer;
+use crate::feature::leaves::state::has_arcs;
+use crate::jobs::Requests;
+use crate::state::NoticeKind;
+use crate::state::slot::Slot;
+use case::{Beam, Edit, Plan};
+
+impl Requests<'_> {
+    /// Cuts the maps of the plan on show into leaves; where it has none, the optimisation finds them first.
+    pub(crate) fn make_deliverable(&mut self) {
+        match self.state.can_make_deliverable() {
+            Ok(()) if self.state.leaves.is_cutting() => {}
+            Ok(()) if self.state.plan().is_some_and(|plan| plan.has_maps() || has_arcs(plan)) => {
+                self.drop_leaves();
+                self.begin_cut(self.state.plan, None);
+            }
+            Ok(()) => self.begin_run(None, true),
+            Err(why) => {
+                self.state.notices.add(NoticeKind::Error, format!("Not made deliverable: {why}."));
+            }
+        }
+    }
+
+    /// Ends a cut for the user, or leaves that were to follow. Whether they were.
+    pub(crate) fn stop_cut(&mut self) -> bool {
+        if let Some(cut) = &self.state.leaves.cut {
+            let how = Slot::Leaves.after_cancel().unwrap_or_default();
+            let text = format!("Cancelled: leaves of {}. {how}", cut.plan.1.name);
+            self.state.notices.add(NoticeKind::Info, text);
+        }
+        self.drop_leaves()
+    }
+
+    /// Gives a plan its leaves as one step of the history, unless it has changed meanwhile.
+    pub fn take_leaves(&mut self, answer: LeavesAnswer) {
+        let state = &mut *self.state;
+        let Some(cut) = state.leaves.cut.take_if(|cut| cut.number == answer.cut) else { return };
+        let (index, of) = cut.plan;
+        let Some(now) = state.case().plans.get(index).filter(|now| is_same_but_for_names(now, &of)) else {
+            let text = format!("{} has changed while its leaves were cut: cut them again.", of.name);
+            state.notices.add(NoticeKind::Warning, text);
+            return;
+        };
+        let named = |leaves: Beam| {
+            let name = now.beams.iter().find(|beam| beam.number == leaves.number);
+            Beam { name: name.map_or_else(|| leaves.name.clone(), |beam| beam.name.clone()), ..leaves }
+        };
+        let beams = answer.leaves.beams.into_iter().map(named).collect();
+        if let Err(why) = state.history.apply(Edit::SetLeaves { plan: index, beams }, cut.step) {
+            state.notices.add(NoticeKind::Error, format!("The leaves are not used: {why}."));
+        }
+        if !answer.leaves.are_refined {
+            let text = "The leaves are as cut from the maps: optimise the plan, and they are refined on their true dose.";
+            state.notices.add(NoticeKind::Info, text.to_owned());
+        }
+        if index == state.plan {
+            state.take_as_answered();
+        }
+        state.derive_standing();
+    }
+}
+
+fn is_same_but_for_names(plan: &Plan, other: &Plan) -> bool {
+    let bare = |beam: &Beam| Beam { name: String::new(), ..beam.clone() };
+    plan.normalisation == other.normalisation
+        && plan.beams.len() == other.beams.len()
+        && plan.beams.iter().zip(&other.beams).all(|(a, b)| bare(a) == bare(b))
+}

@@ -1,0 +1,95 @@
+//! Leaves cut from maps: a job whose answer is an edit of the plan that it was asked for.
+
+use crate::feature::leaves::state::{Cut, Follow, has_arcs};
+use crate::jobs::{Answer, Requests};
+use crate::state::NoticeKind;
+use crate::state::slot::Slot;
+use engine::JobControl;
+use results::{Leaves, LeavesJob, cut_into_leaves, leaves_of_arcs};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use worker::{Lane, Task};
+
+/// Rest after which leaves follow newer maps.
+const REST: Duration = Duration::from_millis(500);
+
+/// Leaves of a plan.
+#[derive(Debug)]
+pub struct LeavesAnswer {
+    pub cut: u64,
+    pub leaves: Leaves,
+}
+
+impl Requests<'_> {
+    /// Cuts the leaves of newer maps once the plan rests.
+    pub(crate) fn follow_leaves(&mut self) {
+        let is_held = self.ctx.dragged_id().is_some() || self.ctx.input(|i| i.pointer.any_down());
+        let Some(Follow { plan: (plan, of), since, .. }) = &mut self.state.leaves.follow else { return };
+        if is_held {
+            // A drag that changes the plan begins a run, whose maps leaves follow in turn.
+            *since = Instant::now();
+            return;
+        }
+        let left = REST.saturating_sub(since.elapsed());
+        if !left.is_zero() {
+            self.ctx.request_repaint_after(left);
+            return;
+        }
+        let now = self.state.history.case().plans.get(*plan);
+        let has_maps = now.is_some_and(|now| !now.is_cut() && now.has_maps_of(&of.beams));
+        if let Some(follow) = self.state.leaves.follow.take().filter(|_| has_maps) {
+            self.begin_cut(follow.plan.0, follow.step);
+        }
+    }
+
+    /// Cuts the maps of a plan; the leaves join a step of the history, where one is given.
+    pub(crate) fn begin_cut(&mut self, plan: usize, step: Option<u64>) {
+        let state = &mut *self.state;
+        let Some(of) = state.history.case().plans.get(plan).cloned() else { return };
+        let arcs = if has_arcs(&of) { Some(state.optimise_query_of(plan)) } else { None };
+        let arcs = match arcs.transpose() {
+            Ok(arcs) => arcs,
+            Err(why) => {
+                state.notices.add(NoticeKind::Error, format!("Not made deliverable: {why}."));
+                return;
+            }
+        };
+        state.leaves.cuts += 1;
+        let number = state.leaves.cuts;
+        let job = LeavesJob {
+            case: state.case().clone(),
+            plan: Arc::clone(&of),
+            settings: state.results.settings.clone(),
+            technique: state.leaves.technique,
+        };
+        let graph = Arc::clone(state.results.nodes.graph());
+        let place = Arc::clone(&state.optimise.place);
+        let name = format!("Leaves of plan {}", of.name);
+        state.leaves.cut = Some(Cut { number, plan: (plan, of), step });
+        let work = move |control: &JobControl| {
+            let leaves = match &arcs {
+                Some(query) => leaves_of_arcs(query, job.technique, &graph, control)?,
+                None => cut_into_leaves(&job, &place, &graph, control)?,
+            };
+            Ok::<_, results::Failure>(Answer::Leaves(Box::new(LeavesAnswer { cut: number, leaves })))
+        };
+        self.worker.submit(Slot::Leaves, Task::new(name, work).on(Lane::Device));
+    }
+
+    /// Ends a cut, or leaves that were to follow. Whether the cut was asked for by itself: it is then the last that was done.
+    pub fn take_back_cut(&mut self) -> bool {
+        let was_cutting = self.state.leaves.is_cutting();
+        !self.stop_cut() && was_cutting
+    }
+
+    /// Ends a cut, and leaves that were to follow. Whether they were.
+    pub(crate) fn drop_leaves(&mut self) -> bool {
+        let leaves = &mut self.state.leaves;
+        let were_to_follow = leaves.are_to_follow();
+        leaves.follow = None;
+        if leaves.cut.take().is_some() {
+            self.worker.cancel(Slot::Leaves);
+        }
+        were_to_follow
+    }
+}

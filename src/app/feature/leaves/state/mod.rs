@@ -1,0 +1,124 @@
+//! Leaves of the plan on show: those that are being cut from its maps, and those that are to follow newer maps.
+
+pub mod delivery;
+
+use crate::feature::leaves::state::delivery::DeliveryOf;
+use crate::state::State;
+use analysis::is_computed;
+use case::{Beam, Plan};
+use sequence::{Technique, arc_of, check_machine};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Techniques to choose from, each with its name.
+pub const TECHNIQUES: [(Technique, &str); 2] =
+    [(Technique::SlidingWindow, "sliding window"), (Technique::StepAndShoot, "step and shoot")];
+
+/// Leaves that are cut from the maps of plans.
+#[derive(Debug)]
+pub struct Leaves {
+    /// Technique of the next cut.
+    pub technique: Technique,
+    pub(crate) cut: Option<Cut>,
+    pub(crate) follow: Option<Follow>,
+    /// Cuts begun so far.
+    pub(crate) cuts: u64,
+    pub(crate) delivery: Option<DeliveryOf>,
+    /// Whether doses on the way to leaves stand in the place of the goals' rows.
+    pub shows_stages: bool,
+}
+
+/// A cut under way.
+#[derive(Debug)]
+pub struct Cut {
+    pub number: u64,
+    /// The plan, by index, as it was.
+    pub plan: (usize, Arc<Plan>),
+    /// The step of the history that the leaves join, with newer maps.
+    pub step: Option<u64>,
+}
+
+/// Newer maps of a plan that had leaves.
+#[derive(Debug)]
+pub struct Follow {
+    pub plan: (usize, Arc<Plan>),
+    /// The step of the history that the maps are in.
+    pub step: Option<u64>,
+    /// Begin of the rest after which leaves follow.
+    pub since: Instant,
+}
+
+impl Default for Leaves {
+    fn default() -> Self {
+        Self {
+            technique: Technique::SlidingWindow,
+            cut: None,
+            follow: None,
+            cuts: 0,
+            delivery: None,
+            shows_stages: true,
+        }
+    }
+}
+
+/// Whether a plan has arcs that are computed: their leaves come from the goals in one go, without maps to look at.
+pub fn has_arcs(plan: &Plan) -> bool {
+    plan.beams.iter().any(|beam| is_computed(beam) && arc_of(beam).is_some())
+}
+
+impl Leaves {
+    /// The chosen technique, as it is listed.
+    pub fn technique_name(&self) -> &'static str {
+        TECHNIQUES.iter().find(|(of, _)| *of == self.technique).map_or("", |(_, name)| name)
+    }
+
+    /// Chooses a technique by its name; an unknown one changes nothing.
+    pub(crate) fn choose_technique(&mut self, name: Option<&str>) {
+        if let Some((technique, _)) = TECHNIQUES.iter().find(|(_, known)| Some(*known) == name) {
+            self.technique = *technique;
+        }
+    }
+
+    pub fn is_cutting(&self) -> bool {
+        self.cut.is_some()
+    }
+
+    /// Whether leaves are to follow newer maps.
+    pub fn are_to_follow(&self) -> bool {
+        self.follow.is_some() || self.cut.as_ref().is_some_and(|cut| cut.step.is_some())
+    }
+}
+
+impl State {
+    /// Whether the goals show the doses on the way to leaves: of a plan that has leaves, or whose leaves follow.
+    pub fn shows_stages(&self) -> bool {
+        self.leaves.shows_stages && self.has_leaves()
+    }
+
+    /// Whether the plan on show has leaves that were cut from maps, or is to have them again.
+    pub fn has_leaves(&self) -> bool {
+        let follow = self.optimise.run.as_ref().is_some_and(|run| run.leaves_follow);
+        follow || self.leaves.are_to_follow() || self.plan().is_some_and(|plan| plan.is_cut())
+    }
+
+    /// Whether the plan on show can be made deliverable: its maps cut, or found first where it has none.
+    ///
+    /// # Errors
+    /// Why not, in words for the user.
+    pub fn can_make_deliverable(&self) -> Result<(), String> {
+        if self.optimise.is_running() {
+            return Err("the optimisation runs: stop it first".to_owned());
+        }
+        let plan = self.plan().ok_or("the case has no plan")?;
+        let from_goals = !plan.has_maps() || has_arcs(plan);
+        if from_goals {
+            self.optimise_query()?;
+        }
+        let is_asked = |beam: &&Beam| is_computed(beam) && (from_goals || beam.map().is_some());
+        let mut beams = plan.beams.iter().filter(is_asked);
+        // A machine that cannot be read fails the cut itself.
+        let machine = |beam: &Beam| self.results.machine(plan.machine_of(beam));
+        let check = |beam: &Beam| machine(beam).map_or(Ok(()), |machine| check_machine(beam, machine));
+        beams.try_for_each(check).map_err(|why| why.to_string())
+    }
+}

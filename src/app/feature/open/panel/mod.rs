@@ -1,0 +1,4 @@
+//! panel
+
+pub mod patients;
+pub mod references;

@@ -1,0 +1,193 @@
+//! The optimisation beside the goals: its button, how far it is, and the weight of each goal.
+
+pub mod fluence;
+pub mod objectives;
+pub mod stages;
+
+use crate::command::{Command, Commands, gesture};
+use crate::feature::goals::command::GoalAction;
+use crate::feature::leaves::state::{TECHNIQUES, has_arcs};
+use crate::feature::optimise::command::OptimiseAction;
+use crate::feature::start::panel::tour;
+use crate::feature::start::state::Stop;
+use crate::kit::theme;
+use crate::state::State;
+use analysis::GoalRow;
+use case::Goal;
+use egui::{Button, Label, Rect, RichText, Slider, Ui, pos2, vec2};
+
+/// The buttons of the optimisation beside the DVHs, where the choice of axes needs the room: delivery of maps only, by the technique chosen.
+pub fn in_little_room(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    buttons(ui, state, false, commands);
+}
+
+/// The buttons of the optimisation.
+pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    buttons(ui, state, true, commands);
+}
+
+fn buttons(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Commands) {
+    if !state.optimise.is_running() {
+        let arcs = state.plan().is_some_and(|plan| has_arcs(plan));
+        let by_arcs = || Err("arcs have no maps of their own: Make deliverable optimises them".to_owned());
+        let query = if arcs { by_arcs() } else { state.optimise_query().map(drop) };
+        let start = ui.add_enabled(query.is_ok(), Button::new(RichText::new("Optimise").small().strong()));
+        tour::mark(ui, Stop::Optimise, start.rect);
+        let start = start.on_hover_text("Finds fluence maps of the beams whose dose meets the goals best");
+        let why = query.err().map(|why| format!("Not yet: {why}")).unwrap_or_default();
+        if start.on_disabled_hover_text(why).clicked() {
+            commands.push(Command::Optimise(OptimiseAction::Start));
+        }
+        if with_technique || arcs || state.plan().is_some_and(|plan| plan.has_maps()) {
+            deliver(ui, state, with_technique && !arcs, commands);
+        }
+        if let Some(before) = state.plan_before_maps() {
+            let compare = ui.add(Button::new(RichText::new("Compare with before").small()));
+            let has_maps = before.beams.iter().any(|beam| beam.fluence.is_some());
+            let hint = match has_maps {
+                true => "Opens Compare: A the plan with the fluences before, B the plan as it is",
+                false => "Opens Compare: A the plan before the optimisation, B the plan as it is",
+            };
+            if compare.on_hover_text(hint).clicked() {
+                commands.push(Command::Optimise(OptimiseAction::CompareBefore));
+            }
+        }
+        return;
+    }
+    let mut push = |action| commands.push(Command::Optimise(action));
+    let stop = ui.add(Button::new(RichText::new("Stop").small())).accessible_name("Stop optimising");
+    if stop.on_hover_text("Ends the optimisation; the plan gets the fluences found so far").clicked() {
+        push(OptimiseAction::Stop);
+    }
+    let back = ui.add(Button::new(RichText::new("Take back").small()));
+    if back.on_hover_text("Ends the optimisation and leaves the plan as it was (Esc)").clicked() {
+        push(OptimiseAction::TakeBack);
+    }
+}
+
+/// The button that cuts maps into leaves, by a technique to choose, or ends that.
+fn deliver(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Commands) {
+    let mut push = |action| commands.push(Command::Optimise(action));
+    if state.leaves.is_cutting() {
+        let keep = ui.add(Button::new(RichText::new("Stop").small())).accessible_name("Stop cutting leaves");
+        if keep.on_hover_text("Ends it; the plan stays as it is (Esc)").clicked() {
+            push(OptimiseAction::KeepMaps);
+        }
+        return;
+    }
+    let why = state.can_make_deliverable().err().map(|why| format!("Not yet: {why}"));
+    let make = Button::new(RichText::new("Make deliverable").small().strong());
+    let make = ui.add_enabled(why.is_none(), make);
+    let hint = match state.plan().is_some_and(|plan| plan.has_maps() && !has_arcs(plan)) {
+        true => "Cuts the fluence maps into leaves that the machine can move",
+        false => "Optimises by the goals, and cuts what it found into leaves that the machine can move",
+    };
+    let make = make.on_hover_text(hint);
+    if make.on_disabled_hover_text(why.unwrap_or_default()).clicked() {
+        push(OptimiseAction::MakeDeliverable);
+    }
+    if !with_technique {
+        return;
+    }
+    let now = state.leaves.technique_name();
+    let choice = ui.menu_button(RichText::new(format!("by {now}")).small(), |ui| {
+        for (technique, name) in TECHNIQUES {
+            if ui.selectable_label(technique == state.leaves.technique, name).clicked() {
+                push(OptimiseAction::SetTechnique(technique));
+                ui.close();
+            }
+        }
+    });
+    choice.response.on_hover_text("How leaves deliver the maps");
+}
+
+/// How far a run is, or where the last one came to rest, on a line of its own.
+pub fn progress(ui: &mut Ui, state: &State) {
+    let Some(words) = state.optimum_words() else { return };
+    match state.optimise.share_done() {
+        Some(done) => {
+            let width = ui.available_width().clamp(60.0, 330.0);
+            crate::kit::progress(ui, Some(done), egui::vec2(width, 14.0), &words);
+        }
+        None => {
+            let text = RichText::new(words).small().color(theme::of(ui).weak);
+            ui.add(Label::new(text).truncate());
+        }
+    }
+}
+
+/// Widths of the slider, of the lock and of the share.
+const SLIDER: [f32; 2] = [22.0, 70.0];
+const LOCK: f32 = 34.0;
+const SHARE: f32 = 34.0;
+
+/// Weight, lock and share of a goal, or why it is judged only.
+pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands) {
+    let GoalRow { index, goal, answer, .. } = row;
+    let share = state.goal_share(*index);
+    if let Some(Err(why)) = share {
+        let text = RichText::new(format!("judged only: {why}")).small().color(theme::of(ui).weak);
+        ui.add(Label::new(text).truncate()).on_hover_text(why);
+        return;
+    }
+    let mut set = |goal: Goal, gesture: Option<u64>| {
+        commands.push(Command::Goals(GoalAction::Set { index: *index, goal, gesture }));
+    };
+    // As it is laid out: what is added may be higher.
+    let row = ui.max_rect();
+    if let Some((weight, gesture)) = weight_slider(ui, goal.weight(), &goal.short_text(), LOCK) {
+        set(goal.clone().with_weight(Some(weight)), gesture);
+    }
+    let value = answer.as_ref().ok().map(|outcome| (100.0 * outcome.value).round() / 100.0);
+    let is_kept = goal.kept().is_some();
+    let lock = Button::selectable(is_kept, RichText::new("lock").small()).min_size(vec2(LOCK, 0.0));
+    let lock = ui.add_enabled(is_kept || value.is_some(), lock);
+    let lock = lock.accessible_name(format!("Lock {}", goal.short_text())).on_hover_text(match goal.kept() {
+        Some(kept) => format!("May not get worse than {kept:.2} {}", goal.unit().symbol()),
+        None => "May not get worse than it is now".to_owned(),
+    });
+    if lock.clicked() {
+        // A gesture of its own: the maps that answer the lock join its step.
+        let gesture = lock.id.with(ui.ctx().cumulative_frame_nr()).value();
+        set(goal.clone().with_kept(if is_kept { None } else { value }), Some(gesture));
+    }
+    if let Some(Ok(share)) = share {
+        share_bar(ui, row, *share);
+    }
+}
+
+/// A weight on a logarithmic slider that leaves `beside` points for what stands beside it, and the share. What it was set to, with its
+/// gesture.
+pub(crate) fn weight_slider(ui: &mut Ui, now: f64, name: &str, beside: f32) -> Option<(f64, Option<u64>)> {
+    let mut weight = now.clamp(*Goal::WEIGHTS.start(), *Goal::WEIGHTS.end());
+    ui.set_clip_rect(ui.clip_rect().intersect(ui.max_rect().expand(1.0)));
+    let others = beside + if says_share(ui, beside) { SHARE } else { 8.0 };
+    ui.spacing_mut().slider_width = (ui.available_width() - others).clamp(SLIDER[0], SLIDER[1]);
+    let slider = Slider::new(&mut weight, Goal::WEIGHTS).logarithmic(true).show_value(false);
+    let slider = ui.add(slider).accessible_name(format!("Weight of {name}"));
+    let changed = slider.changed().then(|| {
+        // Two digits are as fine as a hand sets it.
+        let scale = 10_f64.powf(weight.log10().floor() - 1.0);
+        ((weight / scale).round() * scale, gesture(&slider))
+    });
+    slider.on_hover_text(format!("Weight {now:.2}: a larger one counts more against the others"));
+    changed
+}
+
+/// The share in all that is minimised: a number where there is room for it, and a bar along the bottom of the row.
+pub(crate) fn share_bar(ui: &mut Ui, row: Rect, share: f64) {
+    let percent = format!("{:.0} %", 100.0 * share);
+    if ui.available_width() > 0.8 * SHARE {
+        let text = RichText::new(&percent).small().color(theme::of(ui).weak);
+        let text = ui.add(Label::new(text).truncate().selectable(false));
+        text.on_hover_text(format!("{percent} of all that is minimised: the bar below"));
+    }
+    let bar = Rect::from_min_max(pos2(row.left(), row.bottom() - 2.0), row.right_bottom());
+    ui.painter().rect_filled(bar, 0.0, theme::of(ui).line);
+    let filled = Rect::from_min_size(bar.min, vec2(bar.width() * share as f32, bar.height()));
+    ui.painter().rect_filled(filled, 0.0, theme::of(ui).accent);
+}
+
+fn says_share(ui: &Ui, beside: f32) -> bool {
+    ui.available_width() > SLIDER[1] + beside + SHARE
+}

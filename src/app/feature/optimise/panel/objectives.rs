@@ -1,0 +1,257 @@
+//! Objectives that no goal stands for, as rows below the goals: fall-off, smoothness, one dose throughout a structure.
+
+use crate::command::{Command, Commands, gesture};
+use crate::feature::goals::panel::{ROW, cell};
+use crate::feature::optimise::panel::{share_bar, weight_slider};
+use crate::kit::{number, small_menu, theme};
+use crate::state::State;
+use case::{Edit, FallOff, FluenceObjectives, Plan, Structure, UniformDose, bounds};
+use egui::{Button, CornerRadius, Label, Rect, Response, RichText, Sense, Ui, vec2};
+
+/// A change of the objectives, and the widget by whose drag it was made.
+type Change = Option<(FluenceObjectives, Option<u64>)>;
+
+/// Shows the rows of a plan that is optimised, or that has objectives of its own.
+pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let Some(plan) = state.plan() else { return };
+    let now = &plan.objectives;
+    if !state.is_optimised() && now.is_usual() {
+        return;
+    }
+    let mut change = None;
+    ui.add_space(4.0);
+    heading(ui, state, plan, &mut change);
+    let shares = state.other_shares();
+    for index in 0..now.uniform.len() {
+        let share = shares.and_then(|shares| shares.uniform.get(index));
+        uniform(ui, state, now, index, share, &mut change);
+    }
+    if now.fall_off.weight > 0.0 {
+        fall_off(ui, now, shares.map(|shares| shares.fall_off), &mut change);
+    }
+    if now.smoothness > 0.0 {
+        smoothness(ui, now, shares.map(|shares| shares.smoothness), &mut change);
+    }
+    if let Some((objectives, gesture)) = change {
+        let value = Plan { objectives, ..(**plan).clone() };
+        commands.push(Command::Edit { edit: Edit::SetPlan { plan: state.plan, value }, gesture });
+    }
+}
+
+fn heading(ui: &mut Ui, state: &State, plan: &Plan, change: &mut Change) {
+    let now = &plan.objectives;
+    ui.horizontal(|ui| {
+        let text = RichText::new("Objectives beside the goals").small().color(theme::of(ui).weak);
+        ui.add(Label::new(text).truncate());
+        let menu = small_menu(ui, "Add objective", |ui| {
+            let mut add = |ui: &mut Ui, word: &str, hint: &str, next: FluenceObjectives| {
+                if ui.button(word).on_hover_text(hint).clicked() {
+                    *change = Some((next, None));
+                    ui.close();
+                }
+            };
+            for structure in state.case().structures.structures.iter().filter(|s| may_be_uniform(now, s)) {
+                let mut next = now.clone();
+                next.uniform.push(UniformDose {
+                    structure: structure.name.clone(),
+                    number: Some(structure.number),
+                    dose_gy: plan.prescription_gy.unwrap_or_default(),
+                    weight: 1.0,
+                });
+                let hint = "The same dose throughout: what is above or below it counts by its square";
+                add(ui, &format!("Uniform dose in {}", structure.name), hint, next);
+            }
+            if now.fall_off.weight == 0.0 {
+                let next = FluenceObjectives { fall_off: FallOff::default(), ..now.clone() };
+                add(ui, FALL_OFF, FALL_OFF_HINT, next);
+            }
+            if now.smoothness == 0.0 {
+                let usual = FluenceObjectives::default().smoothness;
+                let next = FluenceObjectives { smoothness: usual, ..now.clone() };
+                add(ui, SMOOTH, SMOOTH_HINT, next);
+            }
+        });
+        menu.on_hover_text("What is minimised beside the goals; weights count as theirs");
+    });
+}
+
+const FALL_OFF: &str = "Fall-off round targets";
+const FALL_OFF_HINT: &str = "Dose outside the targets above what it may be at its distance: of the prescription all at the target, \
+                             falling by so many percent of the rest a mm to the part that is left far away";
+const SMOOTH: &str = "Smooth maps";
+const SMOOTH_HINT: &str =
+    "Steps between neighbouring beamlets: large ones cost monitor units and gain little";
+
+fn may_be_uniform(now: &FluenceObjectives, structure: &Structure) -> bool {
+    let is_there = |of: &UniformDose| of.number == Some(structure.number);
+    !structure.contours.is_empty()
+        && !now.uniform.iter().any(is_there)
+        && now.uniform.len() < FluenceObjectives::MOST_UNIFORM
+        && structure.kind.is_target()
+}
+
+fn uniform(
+    ui: &mut Ui,
+    state: &State,
+    now: &FluenceObjectives,
+    index: usize,
+    share: Option<&Result<f64, String>>,
+    change: &mut Change,
+) {
+    let of = &now.uniform[index];
+    let mut set = |next: Option<UniformDose>, gesture: Option<u64>| {
+        let mut all = now.clone();
+        match next {
+            Some(next) => all.uniform[index] = next,
+            None => _ = all.uniform.remove(index),
+        }
+        *change = Some((all, gesture));
+    };
+    let name = format!("{}: uniform", of.structure);
+    let row = Row::new(ui, &name);
+    let structure = state.case().structures.referenced(of.number, &of.structure).ok();
+    if row.name(ui, structure.map(|s| theme::colour(s.colour)), "The same dose throughout") {
+        set(None, None);
+    }
+    let mut dose_gy = of.dose_gy;
+    let field = row.fields(ui, |ui| {
+        let label = format!("Dose of {name}");
+        let field = number(&label, &mut dose_gy, " Gy").decimals(2).speed(0.1);
+        field.range(0.0..=bounds::MOST_COURSE_GY).show(ui)
+    });
+    if let Some(field) = field.filter(|_| dose_gy != of.dose_gy) {
+        set(Some(UniformDose { dose_gy, ..of.clone() }), gesture(&field));
+    }
+    let (share, why) = match share {
+        Some(Ok(share)) => (Some(*share), None),
+        Some(Err(why)) => (None, Some(why.as_str())),
+        None => (None, None),
+    };
+    if let Some((weight, gesture)) = row.weight(ui, of.weight, share, why) {
+        set(Some(UniformDose { weight, ..of.clone() }), gesture);
+    }
+}
+
+fn fall_off(ui: &mut Ui, now: &FluenceObjectives, share: Option<f64>, change: &mut Change) {
+    let before = now.fall_off;
+    let mut set = |fall_off: FallOff, gesture: Option<u64>| {
+        *change = Some((FluenceObjectives { fall_off, ..now.clone() }, gesture));
+    };
+    let row = Row::new(ui, FALL_OFF);
+    if row.name(ui, None, FALL_OFF_HINT) {
+        set(FallOff { weight: 0.0, ..before }, None);
+    }
+    let mut next = before;
+    let field = row.fields(ui, |ui| {
+        let rate = number("Fall-off per mm", &mut next.percent_per_mm, " %/mm").decimals(1).speed(0.1);
+        let rate = rate.range(FallOff::PERCENT_PER_MM).show(ui);
+        ui.weak("to");
+        let far = number("Fall-off far away", &mut next.far_percent, " %").decimals(0).speed(0.2);
+        let far = far.range(0.0..=100.0).show(ui);
+        if next.far_percent == before.far_percent { rate } else { far }
+    });
+    if let Some(field) = field.filter(|_| next != before) {
+        set(next, gesture(&field));
+    }
+    if let Some((weight, gesture)) = row.weight(ui, before.weight, share, None) {
+        set(FallOff { weight, ..before }, gesture);
+    }
+}
+
+fn smoothness(ui: &mut Ui, now: &FluenceObjectives, share: Option<f64>, change: &mut Change) {
+    let row = Row::new(ui, SMOOTH);
+    let mut set = |smoothness: f64, gesture: Option<u64>| {
+        *change = Some((FluenceObjectives { smoothness, ..now.clone() }, gesture));
+    };
+    if row.name(ui, None, SMOOTH_HINT) {
+        set(0.0, None);
+    }
+    if let Some((weight, gesture)) = row.weight(ui, now.smoothness, share, None) {
+        set(weight, gesture);
+    }
+}
+
+/// Width of the button that removes an objective, of its numbers, and of what the scroll bar may cover.
+const REMOVE: f32 = 24.0;
+const FIELDS: f32 = 132.0;
+const SCROLL_BAR: f32 = 12.0;
+
+/// Least and greatest width of the weight with its share.
+const WEIGHT: [f32; 2] = [64.0, 150.0];
+
+/// A row with the places of its cells: removal, name, numbers, weight and share.
+struct Row<'a> {
+    rect: Rect,
+    name: &'a str,
+}
+
+impl<'a> Row<'a> {
+    fn new(ui: &mut Ui, name: &'a str) -> Self {
+        let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW + 2.0), Sense::hover());
+        ui.painter().rect_filled(rect, CornerRadius::same(2), ui.visuals().faint_bg_color);
+        Self { rect, name }
+    }
+
+    fn weight_width(&self) -> f32 {
+        (0.3 * self.rect.width()).clamp(WEIGHT[0], WEIGHT[1])
+    }
+
+    /// Left end of the numbers.
+    fn fields_left(&self) -> f32 {
+        (self.rect.width() - FIELDS - self.weight_width() - SCROLL_BAR).max(REMOVE + 40.0)
+    }
+
+    /// The name, behind the button that removes the row; whether that was clicked.
+    fn name(&self, ui: &mut Ui, colour: Option<egui::Color32>, hint: &str) -> bool {
+        let mut removed = false;
+        cell(ui, self.rect, [0.0, REMOVE], |ui| {
+            let button = ui.add(Button::new(RichText::new("×").small()).small());
+            let button = button.accessible_name(format!("Remove {}", self.name));
+            removed = button.on_hover_text("Leaves this objective out").clicked();
+        });
+        cell(ui, self.rect, [REMOVE, self.fields_left() - REMOVE], |ui| {
+            if let Some(colour) = colour {
+                let (dot, _) = ui.allocate_exact_size(vec2(9.0, 9.0), Sense::hover());
+                ui.painter().rect_filled(dot, CornerRadius::same(2), colour);
+            }
+            let text = Label::new(RichText::new(self.name).small()).truncate().selectable(false);
+            ui.add(text).on_hover_text(hint);
+        });
+        removed
+    }
+
+    fn fields(&self, ui: &mut Ui, add: impl FnOnce(&mut Ui) -> Response) -> Option<Response> {
+        let mut response = None;
+        cell(ui, self.rect, [self.fields_left(), FIELDS], |ui| {
+            ui.style_mut().override_text_style = Some(egui::TextStyle::Small);
+            ui.spacing_mut().interact_size.y = ROW - 2.0;
+            ui.spacing_mut().button_padding.y = 0.0;
+            response = Some(add(ui));
+        });
+        response
+    }
+
+    /// The weight with its share, or why it is not minimised; a changed weight with its gesture.
+    fn weight(
+        &self,
+        ui: &mut Ui,
+        weight: f64,
+        share: Option<f64>,
+        why: Option<&str>,
+    ) -> Option<(f64, Option<u64>)> {
+        let mut next = None;
+        cell(ui, self.rect, [self.fields_left() + FIELDS, self.weight_width()], |ui| {
+            if let Some(why) = why {
+                let text = RichText::new(format!("left out: {why}")).small().color(theme::of(ui).warning);
+                ui.add(Label::new(text).truncate()).on_hover_text(why);
+                return;
+            }
+            let row = ui.max_rect();
+            next = weight_slider(ui, weight, self.name, 0.0);
+            if let Some(share) = share {
+                share_bar(ui, row, share);
+            }
+        });
+        next
+    }
+}

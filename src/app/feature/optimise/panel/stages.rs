@@ -1,0 +1,131 @@
+//! The doses on the way to leaves side by side: of the optimiser, of its fluence, of the leaves.
+
+use crate::command::{Command, Commands};
+use crate::feature::goals;
+use crate::feature::goals::panel::{ROW, cell};
+use crate::feature::leaves::state::delivery::{Stage, Stages};
+use crate::feature::optimise::command::OptimiseAction;
+use crate::kit::theme;
+use crate::state::State;
+use analysis::GoalRow;
+use egui::{Align, Button, Color32, Label, Layout, RichText, Role, Sense, Ui, WidgetInfo, vec2};
+
+/// Width of the numbers of a dose, and of the limit of a goal.
+const NUMBER: f32 = 80.0;
+const LIMIT: f32 = 64.0;
+
+/// The choice between the goals with their weights and the doses on the way.
+pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    if state.has_leaves() {
+        let on = state.leaves.shows_stages;
+        let button = ui.add(Button::selectable(on, RichText::new("Side by side").small()));
+        let hint = "Goals in the doses of the optimiser, of the fluence and of the leaves, in place of their weights";
+        if button.on_hover_text(hint).clicked() {
+            commands.push(Command::Optimise(OptimiseAction::ShowStages(!on)));
+        }
+    }
+}
+
+/// Rows of D95 of the targets and of the goals, and how the leaves deliver.
+pub fn rows(ui: &mut Ui, state: &State, stages: &Stages) {
+    for (n, target) in stages.targets.iter().enumerate() {
+        let value = |stage: &Stage| {
+            let gy = stage.targets_gy.get(n).copied().flatten();
+            (gy.map_or("–".to_owned(), |gy| format!("{gy:.2} Gy")), None)
+        };
+        row(ui, n, (&format!("{target} D95%"), ""), stages, value);
+    }
+    let goals = &stages.stages[0].goals;
+    for (n, GoalRow { goal, .. }) in goals.iter().enumerate() {
+        let value = |stage: &Stage| match &stage.goals[n].answer {
+            Ok(outcome) => (goals::panel::value_text(outcome, goal), Some(outcome.margin >= 0.0)),
+            Err(_) => ("–".to_owned(), None),
+        };
+        let name = format!("{} {}", goal.structure, goal.metric());
+        row(ui, stages.targets.len() + n, (&name, &goal.limit_text()), stages, value);
+    }
+    if let Some(delivery) = state.delivery() {
+        ui.add_space(3.0);
+        let f = &delivery.of.figures;
+        let per_gy = delivery.of.mu_per_gy.map_or_else(String::new, |mu| format!(" ({mu:.0} MU/Gy)"));
+        let text = format!(
+            "{:.1} MU{per_gy}, beam on {:.0} s, complexity {:.2}, mean gap {:.1} mm",
+            f.mu, f.beam_on_s, f.complexity, f.mean_gap_mm
+        );
+        let line = ui.add(Label::new(RichText::new(text).small()).truncate());
+        line.on_hover_text(delivery.of.words());
+        if let Some(remark) = &delivery.of.remark {
+            ui.add(Label::new(RichText::new(remark).small().color(theme::of(ui).warning)).wrap());
+        }
+    }
+}
+
+/// Names of the doses, each with its status: they stay above the rows, which scroll.
+pub fn headings(ui: &mut Ui, stages: &Stages) {
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 2.0 * ROW - 6.0), Sense::hover());
+    for (stage, [left, width]) in stages.stages.iter().zip(columns(rect.width())) {
+        let mut own = rect;
+        (own.min.x, own.max.x) = (rect.left() + left, rect.left() + left + width - 6.0);
+        let child = egui::UiBuilder::new().max_rect(own).layout(Layout::top_down(Align::Max));
+        ui.scope_builder(child, |ui| {
+            ui.spacing_mut().item_spacing.y = 0.0;
+            ui.add(Label::new(RichText::new(stage.name).small().color(theme::of(ui).weak)).selectable(false));
+            let (word, colour) = match stage.status {
+                Some(status) => (status.word().to_uppercase(), theme::of(ui).status(status)),
+                None => ("none".to_owned(), theme::of(ui).weak),
+            };
+            let chip =
+                ui.add(Label::new(RichText::new(&word).small().strong().color(colour)).selectable(false));
+            let name = format!("Dose of {}: {word}", stage.name);
+            chip.widget_info(|| WidgetInfo::labeled(Role::Label, true, &name));
+            if let Some(caveat) = stage.caveat.as_deref().filter(|caveat| !caveat.is_empty()) {
+                chip.on_hover_text(caveat);
+            }
+        });
+    }
+}
+
+/// Left ends and widths of the numbers.
+fn columns(width: f32) -> [[f32; 2]; 3] {
+    let number = NUMBER.min(0.22 * width);
+    [3.0, 2.0, 1.0].map(|n| [width - n * number, number])
+}
+
+/// A figure in each of the doses; goals that are not met have a sign and a colour.
+fn row(
+    ui: &mut Ui,
+    place: usize,
+    (name, limit): (&str, &str),
+    stages: &Stages,
+    value: impl Fn(&Stage) -> (String, Option<bool>),
+) {
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
+    let fill = if place % 2 == 1 { ui.visuals().faint_bg_color } else { Color32::TRANSPARENT };
+    ui.painter().rect_filled(rect, 2.0, fill);
+    let numbers = columns(rect.width());
+    let to_numbers = numbers[0][0];
+    let limit_width = if limit.is_empty() { 0.0 } else { LIMIT };
+    let small = |text: &str| Label::new(RichText::new(text).small()).truncate().selectable(false);
+    cell(ui, rect, [0.0, to_numbers - limit_width], |ui| _ = ui.add(small(name)));
+    let weak = theme::of(ui).weak;
+    cell(ui, rect, [to_numbers - limit_width, limit_width], |ui| {
+        ui.add(Label::new(RichText::new(limit).small().color(weak)).truncate().selectable(false));
+    });
+    for (stage, [left, width]) in stages.stages.iter().zip(numbers) {
+        let (text, is_met) = value(stage);
+        let colours = theme::of(ui);
+        let colour = match is_met {
+            Some(false) => colours.error,
+            _ if text == "–" => colours.weak,
+            _ => colours.text,
+        };
+        cell(ui, rect, [left, width], |ui| {
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                let shown = if is_met == Some(false) { format!("× {text}") } else { text.clone() };
+                let label = Label::new(RichText::new(shown).small().color(colour)).selectable(false);
+                let name = format!("{name} of {}: {text}", stage.name);
+                ui.add(label).widget_info(|| WidgetInfo::labeled(Role::Label, true, &name));
+            });
+        });
+    }
+}

@@ -1,0 +1,354 @@
+//! The optimisation of the plan on show: what runs, what it has come to, and what of that is shown.
+
+use crate::state::State;
+use crate::state::results::DISPLAYED;
+use analysis::{Dvh, GoalRow, Unanswered, is_computed, scorecard};
+use case::{Beam, Case, DoseStatus, Plan, Structure, StructureKind};
+use results::{BEAMLET_MM, DvhOf, LiveOptimiser, OptimiseQuery, Optimum, OtherShares};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Identity of a run among the gestures.
+const OWN_STEP: u64 = 0x6c65_6176_6573;
+
+/// Name of a DVH of the optimiser wherever it is shown.
+pub const OPTIMISERS_DOSE: &str = "optimiser's dose";
+
+/// The optimiser between two of its steps, and for the worker during one.
+pub type OptimiserPlace = Arc<Mutex<Option<LiveOptimiser>>>;
+
+/// The optimisation of the plan on show.
+#[derive(Debug)]
+pub struct Optimise {
+    /// Spacing of the voxels that objectives are asked of, mm.
+    pub rows_mm: Option<f64>,
+    /// Width of a beamlet along the leaves' travel, mm.
+    pub beamlet_mm: f64,
+    pub(crate) place: OptimiserPlace,
+    pub(crate) run: Option<Run>,
+    /// Runs begun so far.
+    pub(crate) runs: u64,
+    /// Beams whose columns are there, and all.
+    pub(crate) columns: Option<[usize; 2]>,
+    /// The last answer, and the run that it is of.
+    pub(crate) latest: Option<(u64, Arc<Optimum>)>,
+    /// The plan that has the maps of the last answer.
+    pub(crate) applied: Option<Arc<Plan>>,
+    /// Inputs that the fluences of the case answer, or are taken to: a plan that was optimised follows other goals and turned beams.
+    pub(crate) answered: Option<OptimiseQuery>,
+    /// The optimiser's dose, where the DVHs show it.
+    pub(crate) on_view: Option<Arc<Optimum>>,
+    /// The plan on show with the last published maps, while they are in no step of the history: kept against a crash.
+    pub(crate) published: Option<(usize, Arc<Plan>)>,
+    /// Curves by structure of before the last drag.
+    pub(crate) ghost: Vec<(u32, Arc<Dvh>)>,
+    pub(crate) drag: Option<GoalDrag>,
+}
+
+impl Default for Optimise {
+    fn default() -> Self {
+        Self {
+            rows_mm: None,
+            beamlet_mm: BEAMLET_MM,
+            place: OptimiserPlace::default(),
+            run: None,
+            runs: 0,
+            columns: None,
+            latest: None,
+            applied: None,
+            answered: None,
+            on_view: None,
+            published: None,
+            ghost: Vec::new(),
+            drag: None,
+        }
+    }
+}
+
+/// An optimisation that runs.
+#[derive(Debug)]
+pub struct Run {
+    pub number: u64,
+    /// The plan, by index and name: the run ends where another is on show.
+    pub plan: (usize, String),
+    /// The query of the step under way.
+    pub asked: Option<OptimiseQuery>,
+    /// Tells the step under way that another query waits.
+    pub has_changed: Arc<AtomicBool>,
+    /// The step of the history that the maps join: that of a drag.
+    pub step: Option<u64>,
+    /// The plan had leaves, or they were to follow: new ones follow the maps.
+    pub leaves_follow: bool,
+}
+
+/// A goal whose handle is dragged.
+#[derive(Clone, Debug)]
+pub struct GoalDrag {
+    /// Its place in the list.
+    pub index: usize,
+    /// The step of the history.
+    pub step: u64,
+    /// Goals, by place, that were met when the drag began.
+    pub met: Vec<usize>,
+    /// The drag was taken back: what is left of it does nothing.
+    pub dropped: bool,
+}
+
+impl Optimise {
+    pub fn is_running(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// The last answer.
+    pub fn latest(&self) -> Option<&Optimum> {
+        self.latest.as_ref().map(|(_, latest)| &**latest)
+    }
+
+    /// Share of the columns that is there, while they are made.
+    pub fn share_done(&self) -> Option<f32> {
+        let [done, of] = self.columns?;
+        Some(done as f32 / of.max(1) as f32)
+    }
+
+    /// Another case is shown. Returns whether a step may be under way.
+    pub fn reset(&mut self) -> bool {
+        let was_running = self.run.is_some();
+        let Self { rows_mm, beamlet_mm, runs, .. } = *self;
+        *self = Self { rows_mm, beamlet_mm, runs: runs + 1, ..Self::default() };
+        was_running
+    }
+
+    /// Curves of before the last drag.
+    pub fn ghost(&self) -> &[(u32, Arc<Dvh>)] {
+        &self.ghost
+    }
+
+    pub fn drag(&self) -> Option<&GoalDrag> {
+        self.drag.as_ref().filter(|drag| !drag.dropped)
+    }
+}
+
+impl State {
+    /// Inputs that the plan on show would be optimised from.
+    ///
+    /// # Errors
+    /// Inputs that are missing, in words for the user.
+    pub fn optimise_query(&self) -> Result<OptimiseQuery, String> {
+        self.optimise_query_of(self.plan)
+    }
+
+    pub(crate) fn optimise_query_of(&self, plan: usize) -> Result<OptimiseQuery, String> {
+        let sizes = (self.optimise.rows_mm, self.optimise.beamlet_mm);
+        OptimiseQuery::of(self.case(), plan, self.goals(), &self.results.settings, sizes)
+    }
+
+    /// How far the run is, or where the last one that the plan has the maps of came to rest, in words.
+    pub fn optimum_words(&self) -> Option<String> {
+        let optimise = &self.optimise;
+        let words = |now: &Optimum| {
+            let Optimum { evaluations, objective, moved_percent, .. } = now;
+            let moved = match moved_percent {
+                Some(percent) => format!("true dose moved {percent:.2} %"),
+                None => "true dose not yet looked at".to_owned(),
+            };
+            format!("{evaluations} evaluations, objective {objective:.4}, {moved}")
+        };
+        let Some(run) = &optimise.run else {
+            let applied = optimise.applied.as_ref().zip(self.plan());
+            let has_maps = applied.is_some_and(|(applied, plan)| Arc::ptr_eq(applied, plan));
+            let end =
+                |now: &Optimum| if now.is_at_rest { "at rest" } else { "stopped before it came to rest" };
+            return optimise.latest().filter(|_| has_maps).map(|now| format!("{}: {}", end(now), words(now)));
+        };
+        Some(match (optimise.latest.as_ref().filter(|(of, _)| *of == run.number), optimise.columns) {
+            (Some((_, now)), None) => words(now),
+            (_, Some([done, of])) => format!("influence of beamlets: {done} of {of} beams"),
+            (None, None) => "begins".to_owned(),
+        })
+    }
+
+    /// Whether the plan on show is one that fluence maps are found for: goals then show weights and shares.
+    pub fn is_optimised(&self) -> bool {
+        let has_map = |beam: &Beam| is_computed(beam) && beam.map().is_some();
+        self.optimise.is_running() || self.plan().is_some_and(|plan| plan.beams.iter().any(has_map))
+    }
+
+    /// The plan on show as it was before it got the maps that it has, while none are being found.
+    pub fn plan_before_maps(&self) -> Option<&Plan> {
+        let before = self.history.plan_before_maps(self.plan).filter(|_| !self.optimise.is_running());
+        before.map(|plan| &**plan)
+    }
+
+    /// The plans of a case that is kept, by index, as they were before their maps; it may have maps that the history does not have yet.
+    pub(crate) fn plans_before_maps(&self, kept: &Case) -> BTreeMap<usize, Plan> {
+        let before = |(index, plan): (usize, &Arc<Plan>)| {
+            let own = self.case().plans.get(index).filter(|own| !Arc::ptr_eq(own, plan));
+            Some((index, Plan::clone(own.or_else(|| self.history.plan_before_maps(index))?)))
+        };
+        kept.plans.iter().enumerate().filter_map(before).collect()
+    }
+
+    /// The optimiser's dose, where the DVHs and goals show it in place of the dose of the case.
+    pub fn optimisers_dose(&self) -> Option<&Optimum> {
+        self.optimise.on_view.as_deref()
+    }
+
+    /// Share of a goal, by its place, in all that is minimised, or why it is judged only.
+    pub fn goal_share(&self, index: usize) -> Option<&Result<f64, String>> {
+        let (_, latest) = self.optimise.latest.as_ref()?;
+        let goals = latest.query.goals();
+        (goals.len() == self.goals().len()).then(|| latest.by_goal.get(index)).flatten()
+    }
+
+    /// Shares of the objectives that no goal stands for, where the last answer is of the same.
+    pub fn other_shares(&self) -> Option<&OtherShares> {
+        let (_, latest) = self.optimise.latest.as_ref()?;
+        let uniform = self.plan()?.objectives.uniform.len();
+        (latest.others.uniform.len() == uniform).then_some(&latest.others)
+    }
+
+    /// Derives what of the last answer is shown and kept: both follow from comparing inputs.
+    pub(crate) fn note_optimise(&mut self) {
+        let Some((of_run, latest)) = self.optimise.latest.clone() else {
+            (self.optimise.on_view, self.optimise.published) = (None, None);
+            return;
+        };
+        let now = self.optimise_query().ok();
+        let running = self.optimise.run.as_ref().is_some_and(|run| run.number == of_run);
+        let rows = |now: &OptimiseQuery| now.has_rows_of(&latest.query);
+        let applied = || {
+            let applied = self.optimise.applied.as_ref().zip(self.plan());
+            applied.is_some_and(|(applied, plan)| Arc::ptr_eq(applied, plan)) && !self.is_true_dose_there()
+        };
+        let shown = now.as_ref().is_some_and(|now| if running { rows(now) } else { applied() });
+        let is_kept = running && now.as_ref() == Some(&latest.query);
+        self.optimise.on_view = shown.then(|| Arc::clone(&latest));
+        let published = self.optimise.published.take().filter(|_| is_kept);
+        self.optimise.published = match (is_kept, self.plan()) {
+            (true, Some(plan)) => {
+                let with = Arc::new(with_maps(plan, &latest.beams));
+                // An equal plan keeps its identity: it is written once.
+                let same = published.filter(|(at, old)| *at == self.plan && *old == with);
+                Some(same.unwrap_or((self.plan, with)))
+            }
+            _ => None,
+        };
+    }
+
+    /// Whether the DVHs of the case as it is are there.
+    fn is_true_dose_there(&self) -> bool {
+        let nodes = &self.results.nodes;
+        let mut dvhs = nodes.each::<DvhOf>().filter(|((of, _), _)| *of == DISPLAYED).peekable();
+        dvhs.peek().is_some() && dvhs.all(|(_, node)| node.current().is_some() || node.failure().is_some())
+    }
+
+    /// The case with the maps of a run that has not ended: what a crash must not take.
+    pub(crate) fn case_with_published(&self) -> Case {
+        let mut case = self.case().clone();
+        if let Some((index, plan)) = &self.optimise.published
+            && let Some(place) = case.plans.get_mut(*index)
+        {
+            *place = Arc::clone(plan);
+        }
+        case
+    }
+
+    /// The beam whose map the views show: the optimiser's, where its dose is on view.
+    pub fn beam_on_view<'a>(&'a self, beam: &'a Beam) -> &'a Beam {
+        let optimum = self.optimisers_dose();
+        let own = optimum.and_then(|of| of.beams.iter().find(|other| other.number == beam.number));
+        own.unwrap_or(beam)
+    }
+
+    /// The curves that the DVH panel shows: of the optimiser's dose where that is on view, else of the dose of the case.
+    pub fn curves_on_view(&self) -> Vec<(&Structure, &Dvh)> {
+        let Some(optimum) = self.optimisers_dose() else { return self.shown_dvhs() };
+        self.of_structures(&optimum.dvhs)
+    }
+
+    /// The curves of before the last drag, of structures on show.
+    pub fn ghost_curves(&self) -> Vec<(&Structure, &Dvh)> {
+        self.of_structures(&self.optimise.ghost)
+    }
+
+    fn of_structures<'a>(&'a self, dvhs: &'a [(u32, Arc<Dvh>)]) -> Vec<(&'a Structure, &'a Dvh)> {
+        let shown = self.case().structures.structures.iter().filter(|s| !self.hidden.contains(&s.number));
+        let dvh = |s: &Structure| dvhs.iter().find(|(number, _)| *number == s.number).map(|(_, dvh)| &**dvh);
+        let mut found: Vec<(&Structure, &Dvh)> = shown.filter_map(|s| Some((s, dvh(s)?))).collect();
+        found.sort_by_key(|(s, _)| s.kind.min(StructureKind::Organ));
+        found
+    }
+
+    /// Status of the curves on view.
+    pub fn curves_status(&self) -> Option<DoseStatus> {
+        if self.optimisers_dose().is_some() { Some(DoseStatus::Preview) } else { self.results.dvh_status() }
+    }
+
+    /// The goals with their values in what the DVH panel shows: the optimiser's dose decides none of them.
+    pub fn scorecard_on_view(&self) -> Vec<GoalRow> {
+        let Some(optimum) = self.optimisers_dose() else { return self.scorecard() };
+        let hundred_gy = self.goal_hundred().map(|(gy, _)| gy);
+        let why = "the dose is the optimiser's";
+        scorecard(&self.goals(), &self.case().structures, hundred_gy, Some(why), |structure| {
+            let own = optimum.dvhs.iter().find(|(number, _)| *number == structure.number);
+            let none = || Unanswered::NoDose(format!("{} has no volume in the dose grid", structure.name));
+            own.map(|(_, dvh)| &**dvh).ok_or_else(none)
+        })
+    }
+
+    /// Caveat beside every verdict of [`Self::scorecard_on_view`].
+    pub fn reservation_on_view(&self) -> Option<String> {
+        match self.optimisers_dose() {
+            Some(_) => Some(format!("{}, {OPTIMISERS_DOSE}", DoseStatus::Preview.word().to_uppercase())),
+            None => self.goal_reservation(),
+        }
+    }
+
+    /// Whether a goal was met before the drag and no longer is.
+    pub fn is_turned_by_drag(&self, row: &GoalRow) -> bool {
+        let met = self.optimise.drag().is_some_and(|drag| drag.met.contains(&row.index));
+        met && row.answer.as_ref().is_ok_and(|outcome| outcome.margin < -row.goal.tolerance())
+    }
+
+    /// The curves on view, to stay as a ghost.
+    pub(crate) fn curves_to_keep(&self) -> Vec<(u32, Arc<Dvh>)> {
+        if let Some(optimum) = self.optimisers_dose() {
+            return optimum.dvhs.clone();
+        }
+        let structures = self.case().structures.structures.iter();
+        structures.filter_map(|s| Some((s.number, Arc::clone(self.results.dvh(s.number)?)))).collect()
+    }
+
+    /// Goals, by place, whose value in the dose on view meets them, whatever that dose decides.
+    pub(crate) fn goals_met_on_view(&self) -> Vec<usize> {
+        let meets = |row: &GoalRow| row.answer.as_ref().is_ok_and(|outcome| outcome.margin >= 0.0);
+        self.scorecard_on_view().iter().filter(|row| meets(row)).map(|row| row.index).collect()
+    }
+}
+
+/// A plan with the beams of an answer, which keep their names of now.
+pub(crate) fn with_maps(plan: &Plan, beams: &[Beam]) -> Plan {
+    let mut plan = Plan { normalisation: None, ..plan.clone() };
+    for beam in &mut plan.beams {
+        if let Some(own) = beams.iter().find(|own| own.number == beam.number) {
+            *beam = Beam { name: std::mem::take(&mut beam.name), ..own.clone() };
+        }
+    }
+    plan
+}
+
+impl Run {
+    pub(crate) fn new(number: u64, plan: (usize, String), step: Option<u64>, leaves_follow: bool) -> Self {
+        // Leaves join the step of their maps, which needs a name.
+        let own = || OWN_STEP ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let step = step.or_else(|| leaves_follow.then(own));
+        Self { number, plan, asked: None, has_changed: Arc::default(), step, leaves_follow }
+    }
+
+    /// Tells the step under way that other goals wait.
+    pub(crate) fn hurry(&self) {
+        self.has_changed.store(true, Ordering::Relaxed);
+    }
+}

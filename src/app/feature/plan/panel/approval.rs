@@ -1,0 +1,63 @@
+//! Review and approval of a plan: who, when and why, and the read-only state that follows.
+
+use crate::command::{Command, Commands};
+use crate::feature::plan::command::PlanAction;
+use crate::kit::{section, theme};
+use crate::state::State;
+use case::{NO_RELEASE, Plan, Stage};
+use egui::{Button, TextEdit, Ui};
+use files::user_name;
+
+/// Shows the record of a plan, and what the user may do about it.
+pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
+    section(ui, "Approval");
+    let palette = theme::of(ui);
+    let colour = match plan.approval.as_ref().map(|approval| approval.stage) {
+        Some(Stage::Approved) => palette.good,
+        Some(Stage::Rejected) => palette.error,
+        Some(Stage::Reviewed) | None => palette.text,
+    };
+    ui.colored_label(colour, sentence(&plan.approval_words())).on_hover_text(NO_RELEASE);
+    let mut record = |stage: Option<Stage>, reason: &str| {
+        let reason = reason.to_owned();
+        commands.push(Command::Plans(PlanAction::Record { plan: state.plan, stage, reason }));
+    };
+    if plan.is_approved() {
+        ui.weak("Read-only: copy the plan to change it, or take the approval back.");
+        if ui.button("Take approval back").on_hover_text("The plan can be changed again").clicked() {
+            record(None, "");
+        }
+        return;
+    }
+    let id = egui::Id::unique(("reason of approval", state.plan));
+    let mut reason: String = ui.data(|data| data.get_temp(id)).unwrap_or_default();
+    let field = TextEdit::singleline(&mut reason).desired_width(f32::INFINITY).hint_text("reason or remark");
+    if ui.add(field).accessible_name("Reason of the approval").changed() {
+        ui.data_mut(|data| data.insert_temp(id, reason.clone()));
+    }
+    let user = user_name();
+    ui.horizontal_wrapped(|ui| {
+        for (words, stage, then) in [
+            ("Reviewed", Stage::Reviewed, "A change of the plan ends the review"),
+            ("Approve", Stage::Approved, "The plan is read-only from then on"),
+        ] {
+            let button = ui.add_enabled(!user.is_empty(), Button::new(words));
+            let hint = format!("Recorded as by {user}, with the time. {then}. {NO_RELEASE}");
+            let button = button.on_hover_text(hint).on_disabled_hover_text("The system names no user");
+            if button.clicked() {
+                record(Some(stage), &reason);
+                ui.data_mut(|data| data.remove_temp::<String>(id));
+            }
+        }
+        if plan.approval.is_some() && ui.button("Take back").clicked() {
+            record(None, "");
+        }
+        ui.weak(format!("as {user}"));
+    });
+}
+
+/// With a capital.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,94 @@
+//! X-rays from files, read on the worker's thread; if a file lacks its geometry, the user is asked for it.
+
+use crate::feature::register::jobs::{RegisterAnswer, made_up};
+use crate::feature::register::state::{GeometryDraft, Image, Region};
+use crate::jobs::{Answer, Requests};
+use crate::state::files::file_name;
+use crate::state::slot::Slot;
+use crate::state::{About, NoticeKind};
+use case::{Placement, Radiograph, Remark};
+use dicom::{DicomError, read_radiograph};
+use files::picture::{self, PictureError};
+use std::path::{Path, PathBuf};
+use worker::Task;
+
+/// An X-ray from a file, with remarks on its unusual properties.
+#[derive(Debug)]
+pub struct OpenedImage {
+    pub image: Image,
+    pub remarks: Vec<Remark>,
+}
+
+/// Outcome of reading a file.
+enum Read {
+    Whole(Box<Radiograph>, Vec<Remark>),
+    Lacks(Vec<&'static str>),
+}
+
+fn read(path: &Path, given: &Placement) -> Result<Read, String> {
+    if picture::is_picture(path) {
+        return match picture::read(path, given) {
+            Ok(radiograph) => Ok(Read::Whole(Box::new(radiograph), Vec::new())),
+            Err(PictureError::NoGeometry { missing, .. }) => Ok(Read::Lacks(missing)),
+            Err(error) => Err(error.to_string()),
+        };
+    }
+    match read_radiograph(path, given) {
+        Ok((radiograph, remarks)) => Ok(Read::Whole(Box::new(radiograph), remarks)),
+        Err(DicomError::NoGeometry { missing, .. }) => Ok(Read::Lacks(missing)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl Requests<'_> {
+    /// Reads an X-ray and adds it to those displayed; `given` takes precedence over the geometry in the file. The
+    /// metric is restricted to `region`, if any.
+    pub fn open_xray(&mut self, path: PathBuf, given: Placement, region: Option<Region>) {
+        self.state.notices.retain(|about| *about != About::XrayRefused);
+        if self.state.case().ct.is_none() {
+            let text = "An X-ray is registered with a CT: open the CT first.";
+            self.state.notices.add_about(About::XrayRefused, NoticeKind::Warning, text);
+            return;
+        }
+        let task = Task::new(format!("Opening X-ray {}", file_name(&path)), move |_| {
+            let answer = match read(&path, &given)? {
+                Read::Whole(radiograph, remarks) => {
+                    let image = Image::new(*radiograph).map_err(|e| e.to_string())?;
+                    let p = &image.radiograph.projection;
+                    let region = region.filter(|r| r.fits([p.columns(), p.rows()]));
+                    let image = Image { region, file: Some((path, given)), ..image };
+                    RegisterAnswer::Image(Box::new(OpenedImage { image, remarks }))
+                }
+                Read::Lacks(missing) => {
+                    RegisterAnswer::NeedsGeometry(Box::new(GeometryDraft { path, missing, placement: given }))
+                }
+            };
+            Ok::<_, String>(Answer::Register(answer))
+        });
+        self.submit_xray(task);
+    }
+
+    /// Makes up a pair of X-rays from the CT; the user's command also resets the pose to the planned one.
+    pub fn make_up_xrays(&mut self) {
+        let state = &mut *self.state;
+        let Some(ct) = state.case().ct.clone() else {
+            state.notices.add(NoticeKind::Warning, "X-rays are made up from a CT: open one, or a demo.");
+            return;
+        };
+        let isocentre_mm = state.register.centre_mm(state.case());
+        let patient = state.case().patient.clone();
+        let number = state.register.made_up;
+        state.register.made_up += 1;
+        let task = Task::new("Making up X-rays", move |control| {
+            made_up::made_up(&ct, isocentre_mm, &patient, number, control)
+                .map(|(images, hidden)| Answer::Register(RegisterAnswer::MadeUp(images, hidden)))
+        });
+        self.submit_xray(task);
+    }
+
+    /// Submits a job that reads an X-ray. Each has its own slot, so no job replaces another.
+    fn submit_xray(&mut self, task: Task<Answer>) {
+        self.worker.submit(Slot::Xray(self.state.register.asked), task);
+        self.state.register.asked += 1;
+    }
+}

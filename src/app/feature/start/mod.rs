@@ -1,0 +1,4 @@
+//! The first page: recent cases, news, and the tour.
+
+pub mod panel;
+pub mod state;

@@ -1,0 +1,319 @@
+//! Small widgets that all panels share.
+
+use crate::kit::theme;
+use crate::state::results::Stated;
+use case::DoseStatus;
+use egui::containers::menu::{MenuButton, MenuConfig};
+use egui::{
+    Align, Align2, Color32, DragValue, FontId, Layout, PopupCloseBehavior, Rect, Response, Role, Sense,
+    TextFormat, TextStyle, Ui, UiBuilder, WidgetInfo, pos2, vec2,
+};
+use geometry::wrapped_deg;
+use std::cell::Cell;
+use std::ops::RangeInclusive;
+
+/// Height of a row of the tree.
+const ROW_HEIGHT: f32 = 22.0;
+
+/// Width of the words below an angle.
+const ANGLE_WIDTH: f32 = 76.0;
+
+/// A heading inside a panel, with a hairline.
+pub fn section(ui: &mut Ui, title: &str) {
+    ui.add_space(6.0);
+    ui.horizontal(|ui| {
+        ui.label(egui::RichText::new(title).strong().size(12.0).color(theme::of(ui).weak));
+        let rect = ui.available_rect_before_wrap();
+        ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(1.0, theme::of(ui).line));
+    });
+    ui.add_space(1.0);
+}
+
+/// A menu that stays open while the user types or switches in it; closed by a click elsewhere. Its button, and what
+/// the open menu returns.
+pub fn lasting_menu<R>(
+    ui: &mut Ui,
+    button: egui::Button<'_>,
+    content: impl FnOnce(&mut Ui) -> R,
+) -> (Response, Option<R>) {
+    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    let (button, inner) = MenuButton::from_button(button).config(config).ui(ui, content);
+    (button, inner.map(|i| i.inner))
+}
+
+/// A menu whose button is as high as a small button.
+pub fn small_menu(ui: &mut Ui, name: &str, content: impl FnOnce(&mut Ui)) -> Response {
+    MenuButton::from_button(egui::Button::new(name).small()).ui(ui, content).0
+}
+
+/// Lays content out in the panel's width: longer content is cut at its edge and never widens the panel, which would
+/// push the views about.
+pub fn held<R>(ui: &mut Ui, add: impl FnOnce(&mut Ui) -> R) -> R {
+    let rect = ui.available_rect_before_wrap();
+    let mut child = ui.new_child(UiBuilder::new().max_rect(rect));
+    child.set_clip_rect(rect.expand2(vec2(4.0, 0.0)).intersect(ui.clip_rect()));
+    let inner = add(&mut child);
+    ui.advance_cursor_after_rect(rect);
+    inner
+}
+
+/// How a number is edited.
+pub struct Number<'a> {
+    value: &'a mut f64,
+    name: &'a str,
+    unit: &'a str,
+    speed: f64,
+    decimals: usize,
+    range: RangeInclusive<f64>,
+    /// An angle is shown modulo a full turn.
+    is_periodic: bool,
+}
+
+/// A number field to drag or type in, with its name for screen readers and tests.
+pub fn number<'a>(name: &'a str, value: &'a mut f64, unit: &'a str) -> Number<'a> {
+    Number { value, name, unit, speed: 0.5, decimals: 1, range: f64::MIN..=f64::MAX, is_periodic: false }
+}
+
+/// A machine angle in degrees. A drag continues past a full turn; typed values are at most a turn either way, and a
+/// message explains if the field then shows another number.
+pub fn angle<'a>(name: &'a str, value: &'a mut f64) -> Number<'a> {
+    Number { is_periodic: true, ..number(name, value, "°").speed(1.0) }
+}
+
+impl Number<'_> {
+    /// Change per point dragged and per arrow key.
+    #[must_use]
+    pub fn speed(mut self, speed: f64) -> Self {
+        self.speed = speed;
+        self
+    }
+
+    #[must_use]
+    pub fn decimals(mut self, decimals: usize) -> Self {
+        self.decimals = decimals;
+        self
+    }
+
+    #[must_use]
+    pub fn range(mut self, range: RangeInclusive<f64>) -> Self {
+        self.range = range;
+        self
+    }
+
+    /// Shows the field. A number typed outside its range is refused in words, not clamped; a number from a file stays
+    /// unchanged until it is edited.
+    pub fn show(self, ui: &mut Ui) -> Response {
+        if !self.is_periodic {
+            return self.show_here(ui);
+        }
+        // Beside the dial there is room for words below the number only.
+        let below = |ui: &mut Ui| {
+            ui.set_max_width(ANGLE_WIDTH);
+            self.show_here(ui)
+        };
+        ui.vertical(below).inner
+    }
+
+    fn show_here(self, ui: &mut Ui) -> Response {
+        let said = Cell::new(None);
+        let range = if self.is_periodic { -360.0..=360.0 } else { self.range.clone() };
+        let is_periodic = self.is_periodic;
+        let colours = theme::of(ui);
+        let within = |text: &str| {
+            let text = text.trim().trim_end_matches('°').trim_end().replace('\u{2212}', "-");
+            let value: f64 = text.parse().ok()?;
+            if !range.contains(&value) {
+                said.set(Some((colours.error, refused(value, &range))));
+                return None;
+            }
+            let shown = wrapped_deg(value);
+            if is_periodic && shown != value {
+                said.set(Some((colours.warning, format!("{value}° is {shown}°"))));
+            }
+            Some(value)
+        };
+        let decimals = self.decimals;
+        let drag = DragValue::new(self.value)
+            .speed(self.speed)
+            .fixed_decimals(decimals)
+            .custom_formatter(move |value, _| without_minus_zero(format!("{value:.decimals$}")))
+            .range(self.range)
+            .clamp_existing_to_range(false)
+            .custom_parser(within)
+            .suffix(self.unit)
+            .update_while_editing(false);
+        let response = ui.add(drag).accessible_name(self.name);
+        let id = response.id.with("said");
+        if response.changed() || response.gained_focus() || response.drag_started() {
+            ui.data_mut(|d| d.remove::<(Color32, String)>(id));
+        }
+        if let Some(said) = said.take() {
+            ui.data_mut(|d| d.insert_temp(id, said));
+        }
+        if let Some((colour, text)) = ui.data(|d| d.get_temp::<(Color32, String)>(id)) {
+            if colour == colours.error {
+                ui.data_mut(|d| *d.get_temp_mut_or_default::<u64>(refusals()) += 1);
+            }
+            let label = egui::Label::new(egui::RichText::new(text).small().color(colour));
+            ui.add(if is_periodic { label.wrap() } else { label });
+        }
+        response
+    }
+}
+
+/// Counts fields shown that refuse what was typed.
+fn refusals() -> egui::Id {
+    egui::Id::unique("refused numbers")
+}
+
+/// Shows number fields and says whether one of them refuses what was typed last: a button beside it must not act on the
+/// number of before.
+pub fn refuses(ui: &mut Ui, add: impl FnOnce(&mut Ui)) -> bool {
+    let count = |ui: &Ui| ui.data(|d| d.get_temp::<u64>(refusals())).unwrap_or_default();
+    let before = count(ui);
+    add(ui);
+    count(ui) != before
+}
+
+/// Why a button does nothing beside a field that refuses what was typed.
+pub const REFUSED: &str = "The number typed last is refused: type another";
+
+/// Why a number is refused.
+fn refused(value: f64, range: &RangeInclusive<f64>) -> String {
+    if *range.end() == f64::MAX {
+        return format!("{value} refused: not a finite number");
+    }
+    format!("{value} refused: {} to {}", range.start(), range.end())
+}
+
+/// Removes the sign of a number that is displayed as 0.
+fn without_minus_zero(text: String) -> String {
+    match text.strip_prefix('-') {
+        Some(digits) if digits.bytes().all(|b| matches!(b, b'0' | b'.')) => digits.to_owned(),
+        _ => text,
+    }
+}
+
+/// One line of the tree.
+pub struct Row<'a> {
+    name: &'a str,
+    detail: &'a str,
+    selected: bool,
+    indent: f32,
+    weak: bool,
+}
+
+/// A line of the tree: a name, and a detail at its right edge.
+pub fn row<'a>(name: &'a str, detail: &'a str, selected: bool) -> Row<'a> {
+    Row { name, detail, selected, indent: 0.0, weak: false }
+}
+
+impl Row<'_> {
+    #[must_use]
+    pub fn indent(mut self, points: f32) -> Self {
+        self.indent = points;
+        self
+    }
+
+    /// Greyed: the item is hidden in the views.
+    #[must_use]
+    pub fn weak(mut self, weak: bool) -> Self {
+        self.weak = weak;
+        self
+    }
+
+    /// Shows the row, with `lead` (a switch, a swatch) before the name.
+    pub fn show(self, ui: &mut Ui, lead_width: f32, lead: impl FnOnce(&mut Ui)) -> Response {
+        let size = vec2(ui.available_width(), ROW_HEIGHT);
+        let (rect, response) = ui.allocate_exact_size(size, Sense::click());
+        let (name, selected) = (self.name, self.selected);
+        response.widget_info(|| WidgetInfo::selected(Role::Button, true, selected, name));
+        if !ui.is_rect_visible(rect) {
+            return response;
+        }
+        let fill = match (self.selected, response.hovered()) {
+            (true, _) => ui.visuals().selection.bg_fill,
+            (false, true) => theme::of(ui).raised,
+            (false, false) => Color32::TRANSPARENT,
+        };
+        ui.painter().rect_filled(rect, 3.0, fill);
+        if response.has_focus() {
+            let stroke = egui::Stroke::new(1.0, theme::of(ui).accent);
+            ui.painter().rect_stroke(rect, 3.0, stroke, egui::StrokeKind::Inside);
+        }
+        let left = rect.left() + 4.0 + self.indent;
+        if lead_width > 0.0 {
+            let lead_rect = Rect::from_min_size(pos2(left, rect.top()), vec2(lead_width, rect.height()));
+            let layout = Layout::left_to_right(Align::Center);
+            ui.scope_builder(UiBuilder::new().max_rect(lead_rect).layout(layout), |ui| {
+                ui.spacing_mut().item_spacing.x = 4.0;
+                lead(ui);
+            });
+        }
+        let small = TextStyle::Small.resolve(ui.style());
+        let strong = if self.selected { theme::of(ui).selected_weak } else { theme::of(ui).weak };
+        let right = pos2(rect.right() - 5.0, rect.center().y);
+        let taken = ui.painter().text(right, Align2::RIGHT_CENTER, self.detail, small, strong);
+        let from = left + lead_width + if lead_width > 0.0 { 4.0 } else { 0.0 };
+        let colour = if self.weak { theme::of(ui).weak } else { theme::of(ui).text };
+        let clipped = elided(ui, self.name, taken.left() - 6.0 - from, colour);
+        let at = pos2(from, rect.center().y - 0.5 * clipped.size().y);
+        ui.painter().galley(at, clipped, colour);
+        response
+    }
+}
+
+/// Text cut with an ellipsis if it is wider than `width`.
+fn elided(ui: &Ui, text: &str, width: f32, colour: Color32) -> std::sync::Arc<egui::Galley> {
+    let font = TextStyle::Body.resolve(ui.style());
+    let mut job = egui::text::LayoutJob::simple_singleline(text.to_owned(), font, colour);
+    job.wrap = egui::text::TextWrapping::truncate_at_width(width.max(8.0));
+    ui.painter().layout_job(job)
+}
+
+/// The status of a dose with its limitations: `PARTIAL` and, beside it, `2 of 3 beams`.
+pub fn status_with_caveats(ui: &mut Ui, status: DoseStatus, caveats: &[String]) -> Response {
+    let response = status_chip(ui, status);
+    if !caveats.is_empty() {
+        let text = egui::RichText::new(caveats.join(", ")).small().color(theme::of(ui).warning);
+        ui.add(egui::Label::new(text).truncate()).on_hover_text(caveats.join("\n"));
+    }
+    response
+}
+
+/// A number of so many digits and its unit between words, followed by its status in the status's colour where that is worse than
+/// final.
+pub fn stated(
+    ui: &mut Ui,
+    before: &str,
+    (number, digits, unit): (Stated, usize, &str),
+    after: &str,
+) -> Response {
+    let (words, rest) = number.words(digits, unit, after);
+    let words = format!("{before}{words}");
+    let mut job = egui::text::LayoutJob::default();
+    let font = TextStyle::Body.resolve(ui.style());
+    let colour = if number.is_provisional() { theme::of(ui).weak } else { theme::of(ui).text };
+    job.append(&words, 0.0, TextFormat::simple(font.clone(), colour));
+    job.append(&rest, 0.0, TextFormat::simple(font, theme::of(ui).status(number.status)));
+    ui.label(job)
+}
+
+/// A word in a frame of its colour: the status of a dose.
+pub fn status_chip(ui: &mut Ui, status: DoseStatus) -> Response {
+    let colour = theme::of(ui).status(status);
+    let font = FontId::proportional(11.0);
+    let galley = ui.painter().layout_no_wrap(status.word().to_uppercase(), font, colour);
+    let size = galley.size() + vec2(10.0, 4.0);
+    let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+    ui.painter().rect(
+        rect,
+        3.0,
+        theme::of(ui).chip(colour),
+        egui::Stroke::new(1.0, colour.gamma_multiply(0.7)),
+        egui::StrokeKind::Inside,
+    );
+    ui.painter().galley(rect.center() - 0.5 * galley.size(), galley, colour);
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("Dose status {status}")));
+    response
+}
