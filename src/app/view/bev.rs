@@ -8,6 +8,7 @@ use super::shape::{self, Lens};
 use crate::feature::optimise;
 use crate::kit::theme;
 use crate::render::{BevFrame, BevLook, OutlineLook};
+use crate::view::plane_view::PlaneView;
 use crate::view::{BeamLayer, Scene, ViewEvent, ViewState, drag, navigate, rest};
 use case::{Jaws, Mlc, MlcAxis, StructureKind};
 use egui::{Color32, Painter, PointerButton, Pos2, Rect, Response, Stroke, Ui, pos2, vec2};
@@ -43,20 +44,18 @@ impl BevPlane {
         Self { rect, centre_mm: [centre.x, centre.y], mm_per_point }
     }
 
+    fn on_screen(&self) -> PlaneView {
+        let [x, y] = self.centre_mm;
+        PlaneView { rect: self.rect, centre_mm: [x, -y], mm_per_point: self.mm_per_point }
+    }
+
     pub fn screen(&self, x_mm: f64, y_mm: f64) -> Pos2 {
-        let c = self.rect.center();
-        pos2(
-            c.x + ((x_mm - self.centre_mm[0]) / self.mm_per_point) as f32,
-            c.y - ((y_mm - self.centre_mm[1]) / self.mm_per_point) as f32,
-        )
+        self.on_screen().screen([x_mm, -y_mm])
     }
 
     pub fn device_mm(&self, at: Pos2) -> [f64; 2] {
-        let d = at - self.rect.center();
-        [
-            self.centre_mm[0] + f64::from(d.x) * self.mm_per_point,
-            self.centre_mm[1] - f64::from(d.y) * self.mm_per_point,
-        ]
+        let [x_mm, down_mm] = self.on_screen().mm(at);
+        [x_mm, -down_mm]
     }
 
     pub fn rect_of(&self, part: &Jaws) -> Rect {
@@ -130,11 +129,7 @@ fn respond(
         events.push(ViewEvent::Hover(frame.patient_from_device(DVec3::new(x, y, 0.0))));
         let zoom = navigate::zoom_of_wheel(ui, true);
         if zoom != 1.0 {
-            let next = navigate::zoomed(plane.mm_per_point, zoom);
-            let share = next / plane.mm_per_point;
-            let [cx, cy] = plane.centre_mm;
-            state.centre_mm = Some(DVec3::new(x + (cx - x) * share, y + (cy - y) * share, 0.0));
-            state.mm_per_point = Some(next);
+            show_from(state, &plane.on_screen().zoomed_about(at, zoom));
         }
     }
     if let Some(brush) = &scene.limit_brush
@@ -148,11 +143,14 @@ fn respond(
     let delta = response.drag_delta();
     let pans = response.dragged_by(PointerButton::Primary) || response.dragged_by(PointerButton::Middle);
     if pans && delta != egui::Vec2::ZERO {
-        let [cx, cy] = plane.centre_mm;
-        let mm = plane.mm_per_point;
-        state.centre_mm = Some(DVec3::new(cx - f64::from(delta.x) * mm, cy + f64::from(delta.y) * mm, 0.0));
-        state.mm_per_point = Some(mm);
+        show_from(state, &plane.on_screen().panned(delta));
     }
+}
+
+/// Has the view show the isocentre plane from another position and scale.
+fn show_from(state: &mut ViewState, view: &PlaneView) {
+    let [x_mm, down_mm] = view.centre_mm;
+    (state.centre_mm, state.mm_per_point) = (Some(DVec3::new(x_mm, -down_mm, 0.0)), Some(view.mm_per_point));
 }
 
 /// Radiograph and silhouettes: coarse while the beam moves, fine at rest.

@@ -10,6 +10,7 @@ pub mod fluence;
 pub mod navigate;
 pub mod overlay;
 pub mod plane;
+pub mod plane_view;
 pub mod rest;
 pub mod scene;
 pub mod shape;

@@ -1,6 +1,7 @@
 //! Paging, panning, zooming, window and level.
 
 use super::plane::{page_mm, snapped_mm};
+use super::plane_view::{PlaneView, clamped};
 use super::{Scene, ViewEvent, ViewPlane, ViewState};
 use egui::{Event, MouseWheelUnit, PointerButton, Response, Ui};
 use glam::DVec3;
@@ -9,8 +10,6 @@ use glam::DVec3;
 const ZOOM_STEP: f64 = 1.15;
 /// Scroll distance of touchpads for one page, points.
 const POINTS_PER_PAGE: f32 = 24.0;
-/// mm per point at most and at least.
-const ZOOM_RANGE: std::ops::RangeInclusive<f64> = 0.005..=10.0;
 /// A drag of one point changes the window by this share of its width, or by at least 1 HU.
 const WINDOW_PER_POINT: f32 = 1.0 / 300.0;
 
@@ -35,7 +34,7 @@ fn fit_mm_per_point([low, high]: [DVec3; 2], axes: [DVec3; 2], rect: egui::Rect)
     let air = 1.03;
     let x = extent(axes[0]) / f64::from(rect.width());
     let y = extent(axes[1]) / f64::from(rect.height());
-    (x.max(y) * air).clamp(*ZOOM_RANGE.start(), *ZOOM_RANGE.end())
+    clamped(x.max(y) * air)
 }
 
 /// Handles wheel and pointer. `claimed`: a handle has the drag.
@@ -70,9 +69,7 @@ pub(crate) fn respond(
     } else if !claimed
         && (response.dragged_by(PointerButton::Primary) || response.dragged_by(PointerButton::Middle))
     {
-        let moved = plane.right * f64::from(delta.x) + plane.down * f64::from(delta.y);
-        state.centre_mm = Some(plane.centre_mm - moved * plane.mm_per_point);
-        state.mm_per_point = Some(plane.mm_per_point);
+        show_from(state, plane, &plane.on_screen().panned(delta));
     }
 }
 
@@ -85,6 +82,13 @@ pub(crate) fn snapped(scene: &Scene, mut at_mm: DVec3) -> DVec3 {
         }
     }
     at_mm
+}
+
+/// Has the view show its plane from another position and scale.
+fn show_from(state: &mut ViewState, plane: &ViewPlane, view: &PlaneView) {
+    let [right_mm, down_mm] = view.centre_mm;
+    state.centre_mm = Some(plane.centre_mm + plane.right * right_mm + plane.down * down_mm);
+    state.mm_per_point = Some(view.mm_per_point);
 }
 
 fn wheel(
@@ -109,11 +113,7 @@ fn wheel(
     }
     let zoom = zoom_of_wheel(ui, false);
     if zoom != 1.0 {
-        let under = plane.patient_from_screen(at);
-        let next = zoomed(plane.mm_per_point, zoom);
-        // Keeps the position under the pointer fixed.
-        state.centre_mm = Some(under + (plane.centre_mm - under) * (next / plane.mm_per_point));
-        state.mm_per_point = Some(next);
+        show_from(state, plane, &plane.on_screen().zoomed_about(at, zoom));
     }
 }
 
@@ -133,11 +133,6 @@ pub(crate) fn zoom_of_wheel(ui: &Ui, always: bool) -> f64 {
     };
     let zoom: f64 = ui.input(|i| i.events.iter().map(factor).product());
     if zoom.is_finite() && zoom > 0.0 { zoom } else { 1.0 }
-}
-
-/// The scale after zooming in by a factor.
-pub(crate) fn zoomed(mm_per_point: f64, zoom: f64) -> f64 {
-    (mm_per_point / zoom).clamp(*ZOOM_RANGE.start(), *ZOOM_RANGE.end())
 }
 
 /// Notches of a wheel event, and whether ctrl turns it into a zoom.

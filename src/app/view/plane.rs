@@ -1,5 +1,6 @@
 //! Position of a view's plane in the patient, and transforms between screen and patient.
 
+use super::plane_view::PlaneView;
 use crate::render::PlaneFrame;
 use crate::state::ViewKind;
 use egui::{Pos2, Rect};
@@ -31,22 +32,21 @@ impl ViewKind {
 }
 
 impl ViewPlane {
+    /// The plane on the screen, in mm from its centre.
+    pub fn on_screen(&self) -> PlaneView {
+        PlaneView { rect: self.rect, centre_mm: [0.0; 2], mm_per_point: self.mm_per_point }
+    }
+
     /// The patient position of a point on the screen.
     pub fn patient_from_screen(&self, at: Pos2) -> DVec3 {
-        let d = at - self.rect.center();
-        self.centre_mm
-            + self.right * (f64::from(d.x) * self.mm_per_point)
-            + self.down * (f64::from(d.y) * self.mm_per_point)
+        let [right_mm, down_mm] = self.on_screen().mm(at);
+        self.centre_mm + self.right * right_mm + self.down * down_mm
     }
 
     /// The screen point of a position, projected along the normal.
     pub fn screen_from_patient(&self, patient_mm: DVec3) -> Pos2 {
         let d = patient_mm - self.centre_mm;
-        let c = self.rect.center();
-        Pos2::new(
-            c.x + (d.dot(self.right) / self.mm_per_point) as f32,
-            c.y + (d.dot(self.down) / self.mm_per_point) as f32,
-        )
+        self.on_screen().screen([d.dot(self.right), d.dot(self.down)])
     }
 
     /// Signed distance of a position from the plane, mm; positive away from the viewer.

@@ -4,6 +4,7 @@ use crate::feature::register::state::{Display, Image, Mode, Region, seen_axes};
 use crate::kit::theme;
 use crate::render::{DrrView, Gpu, OutlineLook, Overlay, RadiographFrame, RadiographLook};
 use crate::view::overlay::{Anchor, display_rgb, text};
+use crate::view::plane_view::PlaneView;
 use crate::view::{navigate, overlay, rest};
 use case::Pose;
 use egui::emath::GuiRounding as _;
@@ -38,6 +39,13 @@ pub struct RadiographState {
     pub centre_mm: Option<[f64; 2]>,
     /// mm of the image's plane per point; `None`: the whole image fits.
     pub mm_per_point: Option<f64>,
+}
+
+impl RadiographState {
+    /// Shows the image's plane from another position and scale.
+    fn show_from(&mut self, view: &PlaneView) {
+        (self.centre_mm, self.mm_per_point) = (Some(view.centre_mm), Some(view.mm_per_point));
+    }
 }
 
 /// Content of a view.
@@ -85,9 +93,8 @@ pub enum RadiographEvent {
 #[derive(Clone, Copy, Debug)]
 struct Plane<'a> {
     image: &'a Projection,
-    rect: Rect,
-    centre_mm: [f64; 2],
-    mm_per_point: f64,
+    /// In mm to the right and down from the image's centre.
+    view: PlaneView,
 }
 
 impl<'a> Plane<'a> {
@@ -95,33 +102,22 @@ impl<'a> Plane<'a> {
         let [width, height] = size_mm(image);
         let fitted = (width / f64::from(rect.width())).max(height / f64::from(rect.height())) * 1.02;
         let mm_per_point = state.mm_per_point.unwrap_or(fitted);
-        Self { image, rect, centre_mm: state.centre_mm.unwrap_or_default(), mm_per_point }
+        Self { image, view: PlaneView { rect, centre_mm: state.centre_mm.unwrap_or_default(), mm_per_point } }
     }
 
     /// Screen point of a pixel `[column, row]`.
     fn screen(&self, [column, row]: [f64; 2]) -> Pos2 {
         let [dx, dy] = steps_mm(self.image);
         let [half_x, half_y] = half(self.image);
-        let x = ((column - half_x) * dx - self.centre_mm[0]) / self.mm_per_point;
-        let y = ((row - half_y) * dy - self.centre_mm[1]) / self.mm_per_point;
-        self.rect.center() + vec2(x as f32, y as f32)
+        self.view.screen([(column - half_x) * dx, (row - half_y) * dy])
     }
 
     /// Pixel `[column, row]` at a screen point.
     fn pixel(&self, at: Pos2) -> [f64; 2] {
         let [dx, dy] = steps_mm(self.image);
         let [half_x, half_y] = half(self.image);
-        let [x, y] = self.mm(at);
+        let [x, y] = self.view.mm(at);
         [x / dx + half_x, y / dy + half_y]
-    }
-
-    /// mm to the right and down from the image's centre.
-    fn mm(&self, at: Pos2) -> [f64; 2] {
-        let d = at - self.rect.center();
-        [
-            self.centre_mm[0] + f64::from(d.x) * self.mm_per_point,
-            self.centre_mm[1] + f64::from(d.y) * self.mm_per_point,
-        ]
     }
 
     /// Screen point of a position in the room.
@@ -217,12 +213,7 @@ fn respond(
     if let Some(at) = response.hover_pos() {
         let zoom = navigate::zoom_of_wheel(ui, true);
         if zoom != 1.0 {
-            let next = navigate::zoomed(plane.mm_per_point, zoom);
-            let share = next / plane.mm_per_point;
-            let [x, y] = plane.mm(at);
-            let [cx, cy] = plane.centre_mm;
-            state.centre_mm = Some([x + (cx - x) * share, y + (cy - y) * share]);
-            state.mm_per_point = Some(next);
+            state.show_from(&plane.view.zoomed_about(at, zoom));
         }
     }
     let swipe_x = response.rect.left() + scene.display.swipe * response.rect.width();
@@ -304,7 +295,7 @@ fn drag(
     let lies_mm = scene.centre_mm + scene.pose.translation_mm;
     match hold {
         Hold::Patient if scene.free => {
-            let mm = plane.mm_per_point / plane.magnification(lies_mm);
+            let mm = plane.view.mm_per_point / plane.magnification(lies_mm);
             events.push(RadiographEvent::Shift(right * (dx * mm) - up * (dy * mm)));
         }
         Hold::Turn { in_plane: false } if scene.free => {
@@ -327,11 +318,7 @@ fn drag(
             let share = scene.display.swipe + delta.x / response.rect.width();
             events.push(RadiographEvent::Swipe(share.clamp(0.0, 1.0)));
         }
-        Hold::View => {
-            let [cx, cy] = plane.centre_mm;
-            state.centre_mm = Some([cx - dx * plane.mm_per_point, cy - dy * plane.mm_per_point]);
-            state.mm_per_point = Some(plane.mm_per_point);
-        }
+        Hold::View => state.show_from(&plane.view.panned(delta)),
         Hold::Window => events.push(RadiographEvent::Window(delta.x / 400.0, -delta.y / 400.0)),
     }
 }
@@ -349,11 +336,11 @@ fn pictures(ui: &Ui, painter: &Painter, response: &Response, plane: &Plane<'_>, 
         exact: display.exact,
     };
     let [dx, dy] = steps_mm(plane.image);
-    let mm_per_px = plane.mm_per_point / f64::from(pixels);
+    let mm_per_px = plane.view.mm_per_point / f64::from(pixels);
     let frame = RadiographFrame {
-        top_left: plane.pixel(plane.rect.min),
+        top_left: plane.pixel(plane.view.rect.min),
         pixels_per_px: [mm_per_px / dx, mm_per_px / dy],
-        size_px: [plane.rect.width() * pixels, plane.rect.height() * pixels],
+        size_px: [plane.view.rect.width() * pixels, plane.view.rect.height() * pixels],
         image: [plane.image.columns(), plane.image.rows()],
     };
     let outlines = scene.outlines.iter().filter(|_| display.outlines).map(|(mask, colour, width)| {
@@ -372,7 +359,7 @@ fn pictures(ui: &Ui, painter: &Painter, response: &Response, plane: &Plane<'_>, 
         outlines: outlines.collect(),
     };
     let callback =
-        scene.gpu.radiograph_callback(plane.rect, scene.index, &frame, scene.attenuation, &view, &look);
+        scene.gpu.radiograph_callback(plane.view.rect, scene.index, &frame, scene.attenuation, &view, &look);
     if let Some(callback) = callback {
         painter.add(callback);
     }
@@ -422,7 +409,7 @@ fn marks(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>) {
     };
     painter.rect_stroke(plane.frame(), 0.0, Stroke::new(1.0, FRAME), StrokeKind::Outside);
     if display.graticule {
-        let within = plane.frame().intersect(plane.rect);
+        let within = plane.frame().intersect(plane.view.rect);
         graticule(&painter.with_clip_rect(within), plane, scene.centre_mm);
     }
     for corners in scene.fields.iter().filter(|_| display.field) {
@@ -444,7 +431,7 @@ fn marks(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>) {
     if let Some(region) = scene.image.region {
         painter.rect_stroke(part(region), 0.0, Stroke::new(1.5, REGION), StrokeKind::Middle);
     }
-    let r = plane.rect;
+    let r = plane.view.rect;
     match display.mode {
         Mode::Swipe if !scene.flicker => {
             let x = r.left() + display.swipe * r.width();
@@ -500,7 +487,7 @@ fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
 
 /// Name, view direction, orientation letters, legend of the colours, and the geometry problem.
 fn words(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>, name: &str) {
-    let r = plane.rect;
+    let r = plane.view.rect;
     let [right, up, _] = seen_axes(plane.image);
     // At the rim of the visible part of the image, beside the graticule's axes.
     overlay::letters(painter, plane.frame().intersect(r), right, -up, None, 16.0);
@@ -513,7 +500,7 @@ fn words(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>, name
     }
     text(painter, r.left_top() + vec2(8.0, 32.0), Anchor::Left, &seen, 11.0, theme::IMAGE.text);
     let magnification = plane.magnification(scene.centre_mm);
-    overlay::scale_bar(painter, r, plane.mm_per_point / magnification);
+    overlay::scale_bar(painter, r, plane.view.mm_per_point / magnification);
     let mut at = r.right_bottom() - vec2(8.0, 12.0);
     for (what, colour) in legend(scene).into_iter().rev() {
         text(painter, at, Anchor::Right, &what, 12.0, colour);
