@@ -11,25 +11,10 @@ use super::state::State;
 use super::state::files::Target;
 use super::state::slot::Slot;
 use super::state::unsaved::Work;
-use crate::feature::beam::jobs::Fitted;
-use crate::feature::check::state::{Checked, ModelsAsk};
-use crate::feature::commission::jobs::MachineFitAnswer;
-use crate::feature::leaves::jobs::LeavesAnswer;
-use crate::feature::open::state::{Opened, PatientQuestion};
-use crate::feature::optimise::jobs::OptimiseAnswer;
-use crate::feature::register::jobs::RegisterAnswer;
-use crate::feature::structures::state::ContouringAction;
-use ::open::DoseFile;
-use analysis::Side;
-use analysis::contouring::MadeContours;
-use analysis::second_check::MachineUse;
-use case::{Contours, DensityOverride, Dose, Remark, Structure};
-use dicom::Exported;
-use files::{GoalTemplate, Keeper, RecentCase, Recoverable, StructureTemplate};
-use physics::{HuTable, MachineContents};
+use crate::feature::open::state::Opened;
+use files::{Keeper, RecentCase, Recoverable};
 use results::Delivery;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// The window's worker.
 pub type Worker = worker::Worker<Slot, Answer>;
@@ -50,68 +35,45 @@ pub struct Remembered {
     pub recent: Vec<RecentCase>,
 }
 
-/// Contours that were calculated, and of what.
-#[derive(Debug)]
-pub struct Contoured {
-    pub action: ContouringAction,
-    /// Numbers and contours of the structures they are made of.
-    pub sources: Vec<(u32, Option<u64>)>,
-    /// The contours of each structure, by ROI number.
-    pub made: Vec<(u32, MadeContours)>,
-}
+/// Changes of the state by the answer of a job, and the requests that follow from it.
+pub type Completion = Box<dyn FnOnce(&mut Requests<'_>) + Send>;
 
 /// The answer of a worker's job to the window.
-#[derive(Debug)]
 pub enum Answer {
+    /// A result of the current case.
+    Result(Delivery),
+    /// An answer with its completion.
+    Then(Completion),
+    /// An answer on which the course of the window depends.
+    Window(WindowAnswer),
+}
+
+/// Answers of the jobs that open, save and remember work.
+pub enum WindowAnswer {
     Opened(Box<Opened>),
-    /// Nothing is opened: the folder has objects of several patients.
-    AskPatients(Box<PatientQuestion>),
     Saved(PathBuf),
-    /// A case is written as DICOM files into this folder.
-    Exported(PathBuf, Box<Exported>),
     /// Nothing is written: the file already exists, and replacing it is not confirmed.
     IsThere(Target),
     /// A session is written that holds this work, of the case with this number; and why it has no doses beside it.
-    SessionSaved(PathBuf, Box<Work>, u64, Option<String>),
-    /// Beams of the case with this number that are computed again though their doses were kept, in a sentence.
-    ComputedAgain(Option<String>, u64),
+    SessionSaved {
+        path: PathBuf,
+        work: Box<Work>,
+        case: u64,
+        without_doses: Option<String>,
+    },
     Remembered(Box<Remembered>),
     /// Unsaved work of windows that have ended since the start.
     Recoverable(Vec<Recoverable>),
-    Recent(Vec<RecentCase>),
-    /// Unsaved work is kept, or no longer needs to be.
-    Kept,
-    HuTable(Arc<HuTable>),
-    /// A template of goals for the case.
-    Goals(Box<GoalTemplate>),
-    /// A template of structures for the case.
-    Structures(Box<StructureTemplate>),
-    /// A result of the current case.
-    Result(Delivery),
-    /// A dose from a file, for a side of the comparison if one is named.
-    DoseRead(Box<DoseFile>, Option<Side>),
-    /// A dose made of others of the case.
-    NewDose(Arc<Dose>),
-    /// The body found in the CT, with its remark.
-    Body(Structure, Remark),
-    /// Contours of matter in the CT outside the body, its volume in cm3, and the density it was asked for with.
-    Couch(Contours, f64, DensityOverride),
-    /// Apertures of a plan.
-    Apertures(Box<Fitted>),
-    /// State of the files behind the names of machines.
-    MachineContents(Vec<(String, MachineContents)>),
-    /// A machine fitted to measured data, or compared with them.
-    MachineFit(Box<MachineFitAnswer>),
-    /// Contours made of a structure.
-    Contoured(Box<Contoured>),
-    /// The models of a plan's machines, or why there are none.
-    CheckModels(ModelsAsk, Result<Vec<MachineUse>, String>),
-    /// A second check, with what is to be told of the remembered machines.
-    Checked(Box<Checked>, Vec<String>),
-    /// A step of an optimisation.
-    Optimised(Box<OptimiseAnswer>),
-    /// Leaves of a plan.
-    Leaves(Box<LeavesAnswer>),
-    /// An answer for the Register workspace.
-    Register(RegisterAnswer),
+}
+
+impl Answer {
+    /// An answer that is complete when `completion` has run.
+    pub fn then(completion: impl FnOnce(&mut Requests<'_>) + Send + 'static) -> Self {
+        Self::Then(Box::new(completion))
+    }
+
+    /// The answer of a job that nothing waits for.
+    pub fn nothing() -> Self {
+        Self::then(|_| {})
+    }
 }

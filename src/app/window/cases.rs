@@ -4,7 +4,7 @@ use super::App;
 use crate::feature::compare::state::Compare;
 use crate::feature::open;
 use crate::feature::open::state::{Opened, Opening, Origin};
-use crate::jobs::Answer;
+use crate::jobs::{Answer, WindowAnswer};
 use crate::state::display::DoseReference;
 use crate::state::record::Record;
 use crate::state::results::Shown;
@@ -51,14 +51,19 @@ impl App {
         let task = Task::new(name, move |control| {
             let opened = match open::jobs::open(&opening, body.as_ref(), control)? {
                 open::jobs::Outcome::Opened(opened) => opened,
-                open::jobs::Outcome::Asks(question) => return Ok(Answer::AskPatients(question)),
+                open::jobs::Outcome::Asks(question) => {
+                    return Ok(Answer::then(move |window| window.state.patients = Some(question)));
+                }
             };
             // The previous case closes: the engines release its volumes.
             engine::empty_caches(control.cache());
             if let Some(ct) = &opened.case.ct {
                 gpu.prepare_ct(&ct.hu);
             }
-            Ok::<_, String>(Answer::Opened(Box::new(Opened { recovers: opening.recovers, ..*opened })))
+            Ok::<_, String>(Answer::Window(WindowAnswer::Opened(Box::new(Opened {
+                recovers: opening.recovers,
+                ..*opened
+            }))))
         });
         self.worker.submit(Slot::Open, task);
     }

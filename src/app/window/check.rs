@@ -3,8 +3,9 @@
 use super::App;
 use crate::feature::check::jobs::CheckInputs;
 use crate::feature::check::state::{CheckAction, CheckGoals, CheckPhase, Checked, ModelsAsk};
-use crate::jobs::Answer;
+use crate::jobs::{Answer, WindowAnswer};
 use crate::state::NoticeKind;
+use crate::state::State;
 use crate::state::files::{FileAction, Target};
 use crate::state::slot::Slot;
 use analysis::second_check::MachineUse;
@@ -56,16 +57,9 @@ impl App {
         let Some(asked) = asked else { return };
         let task = Task::new("Looking up machines", move |_| {
             let models = inputs.look_up(&asked.plan, asked.picked.clone());
-            Ok::<_, String>(Answer::CheckModels(asked, models))
+            Ok::<_, String>(Answer::then(move |window| window.state.take_check_models(&asked, models)))
         });
         self.worker.submit(Slot::CheckModels, task.quick());
-    }
-
-    pub(super) fn take_check_models(&mut self, ask: &ModelsAsk, models: Result<Vec<MachineUse>, String>) {
-        let of = &mut self.state.second_check;
-        if of.models_of.as_ref() == Some(ask) {
-            of.models = Some(models);
-        }
     }
 
     fn run_check(&mut self) {
@@ -84,18 +78,9 @@ impl App {
         let task = Task::new(name, move |control| {
             inputs
                 .check(ask, control, &phase)
-                .map(|(checked, notes)| Answer::Checked(Box::new(checked), notes))
+                .map(|(checked, notes)| Answer::then(move |window| window.state.take_checked(checked, notes)))
         });
         self.worker.submit(Slot::SecondCheck, task.on(Lane::Device));
-    }
-
-    pub(super) fn take_checked(&mut self, checked: Box<Checked>, notes: Vec<String>) {
-        // An answer that comes late is of the case before.
-        let is_of_case = self.state.origin.as_ref().is_some_and(|origin| origin.number == checked.ask.case);
-        self.state.second_check.answer = Some(checked).filter(|_| is_of_case);
-        for note in notes {
-            self.state.notices.add(NoticeKind::Warning, format!("Second check: {note}."));
-        }
     }
 
     /// Ends a check of the case before, and drops its answer.
@@ -140,7 +125,25 @@ impl App {
         let bytes = report::check::draw(&[&answer.check], &[]);
         self.submit_write(target, move |path: &Path| {
             report::save(path, &bytes)?;
-            Ok(Answer::Saved(path.to_owned()))
+            Ok(Answer::Window(WindowAnswer::Saved(path.to_owned())))
         });
+    }
+}
+
+impl State {
+    fn take_check_models(&mut self, ask: &ModelsAsk, models: Result<Vec<MachineUse>, String>) {
+        if self.second_check.models_of.as_ref() == Some(ask) {
+            self.second_check.models = Some(models);
+        }
+    }
+
+    /// Takes a second check, with what is to be told of the remembered machines.
+    fn take_checked(&mut self, checked: Checked, notes: Vec<String>) {
+        // An answer that comes late is of the case before.
+        let is_of_case = self.origin.as_ref().is_some_and(|origin| origin.number == checked.ask.case);
+        self.second_check.answer = is_of_case.then(|| Box::new(checked));
+        for note in notes {
+            self.notices.add(NoticeKind::Warning, format!("Second check: {note}."));
+        }
     }
 }

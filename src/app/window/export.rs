@@ -1,13 +1,16 @@
 //! An export of the case on show, by the same code as `beamsight export`.
 
 use super::App;
-use crate::jobs::Answer;
+use crate::jobs::{Answer, WindowAnswer};
 use crate::state::NoticeKind;
+use crate::state::State;
 use crate::state::files::Target;
 use analysis::Engine;
 use dicom::ExportPart;
+use dicom::Exported;
 use files::{NewFolder, NewFolderError};
 use results::{EngineChoice, ExportHow, export_case};
+use std::path::Path;
 use worker::{Lane, Task};
 
 impl App {
@@ -34,7 +37,7 @@ impl App {
                 Err(NewFolderError::NotEmpty { .. }) => {
                     // A folder with other files is refused rather than asked about.
                     prepare(true).map_err(|e| e.to_string())?;
-                    return Ok(Answer::IsThere(target));
+                    return Ok(Answer::Window(WindowAnswer::IsThere(target)));
                 }
                 prepared => prepared.map_err(|e| e.to_string())?,
             };
@@ -43,9 +46,19 @@ impl App {
             let exported = export_case(folder.path(), &case, &options, how, control, &|_| {});
             let exported = exported.map_err(|e| format!("Nothing is exported: {e}"))?;
             let path = folder.finish().map_err(|e| e.to_string())?;
-            Ok::<_, String>(Answer::Exported(path, Box::new(exported)))
+            Ok::<_, String>(Answer::then(move |window| window.state.tell_exported(&path, exported)))
         });
         let lane = if has_doses || has_drrs { Lane::Device } else { Lane::Host };
         self.submit_save(task.on(lane));
+    }
+}
+
+impl State {
+    fn tell_exported(&mut self, folder: &Path, exported: Exported) {
+        let text = format!("Exported {} files to {}.", exported.files.len(), folder.display());
+        self.notices.add(NoticeKind::Success, text);
+        for remark in exported.remarks {
+            self.notices.add(NoticeKind::Warning, format!("Export: {remark}."));
+        }
     }
 }

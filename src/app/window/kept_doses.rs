@@ -3,6 +3,7 @@
 use super::App;
 use crate::jobs::Answer;
 use crate::state::NoticeKind;
+use crate::state::State;
 use crate::state::slot::Slot;
 use files::{BeamPlace, KeptDoses};
 use results::DosesOfOpened;
@@ -34,15 +35,19 @@ impl App {
         let task = Task::new("Looking for kept doses", move |_| {
             let (kept, with) =
                 if is_recovered { (None, "the unsaved work") } else { (Some(&named[..]), "the session") };
-            Ok::<_, String>(Answer::ComputedAgain(opened.computed_again(kept, with), case))
+            let said = opened.computed_again(kept, with);
+            Ok::<_, String>(Answer::then(move |window| window.state.tell_computed_again(said, case)))
         });
         self.worker.submit(Slot::KeptDoses, task);
     }
+}
 
+impl State {
     /// Says which beams of a case, by its number, are computed again.
-    pub(super) fn take_computed_again(&mut self, said: Option<String>, of_case: u64) {
-        if let Some(text) = said.filter(|_| self.cases == of_case) {
-            self.state.notices.add(NoticeKind::Info, text);
+    fn tell_computed_again(&mut self, said: Option<String>, of_case: u64) {
+        let is_of_case = self.origin.as_ref().is_some_and(|origin| origin.number == of_case);
+        if let Some(text) = said.filter(|_| is_of_case) {
+            self.notices.add(NoticeKind::Info, text);
         }
     }
 }

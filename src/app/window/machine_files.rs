@@ -2,9 +2,8 @@
 
 use super::App;
 use crate::jobs::Answer;
-use crate::state::NoticeKind;
 use crate::state::slot::Slot;
-use physics::{Machine, MachineContents};
+use physics::Machine;
 use std::time::Instant;
 use worker::Task;
 
@@ -14,16 +13,9 @@ impl App {
         let Some(names) = self.state.machines_to_look_at(Instant::now()) else { return };
         let task = Task::new("Looking at machine files", move |_| {
             let contents = |name: String| (name.clone(), Machine::contents(&name));
-            Ok::<_, String>(Answer::MachineContents(names.into_iter().map(contents).collect()))
+            let contents = names.into_iter().map(contents).collect();
+            Ok::<_, String>(Answer::then(move |window| window.state.tell_changed_machines(contents)))
         });
         self.worker.submit(Slot::MachineFiles, task);
-    }
-
-    pub(super) fn take_machine_contents(&mut self, contents: Vec<(String, MachineContents)>) {
-        for name in self.state.take_machine_contents(contents) {
-            let text =
-                format!("The machine file {name} has changed: doses are computed with it as it is now.");
-            self.state.notices.add(NoticeKind::Warning, text);
-        }
     }
 }

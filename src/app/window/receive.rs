@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::feature::register::state::Search;
-use crate::jobs::Answer;
+use crate::jobs::{Answer, WindowAnswer};
 use crate::state::slot::Slot;
 use crate::state::{About, JobEnd, LiveJob, NoticeKind};
 use case::Receipt;
@@ -141,44 +141,19 @@ impl App {
     fn accept(&mut self, answer: Answer) {
         match answer {
             Answer::Result(delivery) => self.state.results.nodes.receive(delivery),
-            Answer::Opened(opened) => self.take_case(*opened),
-            Answer::Saved(path) if self.start.writes_report.as_ref() == Some(&path) => {}
-            Answer::AskPatients(question) => self.state.patients = Some(question),
-            Answer::Saved(path) => {
+            Answer::Then(completion) => completion(&mut self.requests()),
+            Answer::Window(WindowAnswer::Opened(opened)) => self.take_case(*opened),
+            Answer::Window(WindowAnswer::Saved(path)) if self.start.writes_report.as_ref() == Some(&path) => {
+            }
+            Answer::Window(WindowAnswer::Saved(path)) => {
                 self.state.notices.add(NoticeKind::Success, format!("Saved {}.", path.display()));
             }
-            Answer::Exported(folder, exported) => {
-                let text = format!("Exported {} files to {}.", exported.files.len(), folder.display());
-                self.state.notices.add(NoticeKind::Success, text);
-                for remark in exported.remarks {
-                    self.state.notices.add(NoticeKind::Warning, format!("Export: {remark}."));
-                }
+            Answer::Window(WindowAnswer::IsThere(target)) => self.ask_to_replace(target),
+            Answer::Window(WindowAnswer::SessionSaved { path, work, case, without_doses }) => {
+                self.session_saved(path, *work, case, without_doses);
             }
-            Answer::IsThere(target) => self.ask_to_replace(target),
-            Answer::SessionSaved(path, work, of_case, without) => {
-                self.session_saved(path, *work, of_case, without);
-            }
-            Answer::ComputedAgain(said, of_case) => self.take_computed_again(said, of_case),
-            Answer::Remembered(remembered) => self.take_remembered(*remembered),
-            Answer::Recoverable(found) => self.take_recoverable(found),
-            Answer::Recent(cases) => self.state.recent = cases,
-            Answer::Kept => {}
-            Answer::DoseRead(file, side) => self.requests().take_dose_file(*file, side),
-            Answer::NewDose(dose) => self.requests().take_dose(dose, None),
-            Answer::HuTable(table) => self.requests().take_hu_table(table),
-            Answer::Goals(template) => self.state.add_template(&template),
-            Answer::Structures(template) => self.state.add_structures(&template),
-            Answer::Body(structure, remark) => self.requests().take_body(structure, remark),
-            Answer::Couch(contours, cm3, density) => self.state.take_couch(contours, cm3, density),
-            Answer::Apertures(fitted) => self.requests().take_apertures(*fitted),
-            Answer::Contoured(contoured) => self.requests().take_contoured(*contoured),
-            Answer::MachineContents(contents) => self.take_machine_contents(contents),
-            Answer::MachineFit(answer) => self.requests().take_machine_fit(*answer),
-            Answer::CheckModels(ask, models) => self.take_check_models(&ask, models),
-            Answer::Checked(checked, notes) => self.take_checked(checked, notes),
-            Answer::Optimised(answer) => self.requests().take_optimised(*answer),
-            Answer::Leaves(answer) => self.requests().take_leaves(*answer),
-            Answer::Register(answer) => self.requests().take_register(answer),
+            Answer::Window(WindowAnswer::Remembered(remembered)) => self.take_remembered(*remembered),
+            Answer::Window(WindowAnswer::Recoverable(found)) => self.take_recoverable(found),
         }
     }
 

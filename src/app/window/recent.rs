@@ -75,7 +75,9 @@ impl App {
     pub(super) fn change_recent(&mut self) {
         let Some(folder) = self.state_folder() else { return };
         let changes = self.memory.recent.clone();
-        let task = Task::new("Recent cases", move |_| changes.make(&folder).map(Answer::Recent));
+        let task = Task::new("Recent cases", move |_| {
+            changes.make(&folder).map(|cases| Answer::then(move |window| window.state.recent = cases))
+        });
         self.worker.submit(Slot::Recent, task);
     }
 

@@ -2,11 +2,10 @@
 //! if the user has confirmed it.
 
 use super::App;
-use crate::feature::commission::jobs::MachineFitAnswer;
 use crate::feature::commission::state::MachineFit;
 use crate::feature::open;
 use crate::gather;
-use crate::jobs::Answer;
+use crate::jobs::{Answer, WindowAnswer};
 use crate::state::NoticeKind;
 use crate::state::files::{FileAction, Target};
 use crate::state::record::Record;
@@ -66,7 +65,11 @@ impl App {
     ) {
         let inputs = self.inputs(&target);
         let task = Task::new(target.in_words(), move |_| {
-            if target.is_free(&inputs)? { write(&target.path) } else { Ok(Answer::IsThere(target)) }
+            if target.is_free(&inputs)? {
+                write(&target.path)
+            } else {
+                Ok(Answer::Window(WindowAnswer::IsThere(target)))
+            }
         });
         self.submit_save(task);
     }
@@ -77,7 +80,7 @@ impl App {
             Ok(text) => self.submit_write(target, move |path| {
                 replace_file(path, |file| file.write_all(text.as_bytes()))
                     .map_err(|e| not_written(path, &e))?;
-                Ok(Answer::Saved(path.to_owned()))
+                Ok(Answer::Window(WindowAnswer::Saved(path.to_owned())))
             }),
             Err(why) => self.state.notices.add(NoticeKind::Error, format!("No DVHs are saved: {why}.")),
         }
@@ -132,7 +135,7 @@ impl App {
         let Some(plan) = self.state.plan().cloned() else { return };
         self.submit_write(target, move |path| {
             plan_toml::write(path, &plan).map_err(|e| e.to_string())?;
-            Ok(Answer::Saved(path.to_owned()))
+            Ok(Answer::Window(WindowAnswer::Saved(path.to_owned())))
         });
     }
 
@@ -149,7 +152,12 @@ impl App {
             let earlier: Vec<PathBuf> = [path.to_owned()].into_iter().chain(origin.session).collect();
             let written = session::write_with_doses(path, session, &doses.digested(), &earlier);
             let without = written.map_err(|e| e.to_string())?.map(|why| why.to_string());
-            Ok(Answer::SessionSaved(path.to_owned(), Box::new(work), origin.number, without))
+            Ok(Answer::Window(WindowAnswer::SessionSaved {
+                path: path.to_owned(),
+                work: Box::new(work),
+                case: origin.number,
+                without_doses: without,
+            }))
         });
     }
 
@@ -162,7 +170,10 @@ impl App {
             &state.case().structures,
         );
         self.submit_write(target, move |path| {
-            template.write(path).map(|()| Answer::Saved(path.to_owned())).map_err(|e| e.to_string())
+            template
+                .write(path)
+                .map(|()| Answer::Window(WindowAnswer::Saved(path.to_owned())))
+                .map_err(|e| e.to_string())
         });
     }
 
@@ -171,7 +182,10 @@ impl App {
         let set = &self.state.case().structures;
         let template = StructureTemplate::of_case(name.as_deref().unwrap_or("Structures"), set);
         self.submit_write(target, move |path| {
-            template.write(path).map(|()| Answer::Saved(path.to_owned())).map_err(|e| e.to_string())
+            template
+                .write(path)
+                .map(|()| Answer::Window(WindowAnswer::Saved(path.to_owned())))
+                .map_err(|e| e.to_string())
         });
     }
 
@@ -189,7 +203,7 @@ impl App {
         };
         self.submit_write(target, move |path| {
             replace_file(path, |out| out.write_all(text.as_bytes())).map_err(|e| not_written(path, &e))?;
-            Ok(Answer::Saved(path.to_owned()))
+            Ok(Answer::Window(WindowAnswer::Saved(path.to_owned())))
         });
     }
 
@@ -206,7 +220,8 @@ impl App {
         self.submit_write(target, move |path| {
             let text = fitted.text(path);
             replace_file(path, |file| file.write_all(text.as_bytes())).map_err(|e| not_written(path, &e))?;
-            Ok(Answer::MachineFit(Box::new(MachineFitAnswer::Saved(path.to_owned(), fitted))))
+            let path = path.to_owned();
+            Ok(Answer::then(move |window| window.state.take_saved_machine(path, &fitted)))
         });
     }
 
@@ -222,7 +237,7 @@ impl App {
             let machine = MachineFit::machine_words(&answer);
             report::machine::write(path, &machine, answer.outcome.report())
                 .map_err(|e| not_written(path, &e))?;
-            Ok(Answer::Saved(path.to_owned()))
+            Ok(Answer::Window(WindowAnswer::Saved(path.to_owned())))
         });
     }
 
@@ -246,7 +261,7 @@ impl App {
         self.submit_write(target, move |path| {
             let object = spatial_registration((&pose, &standing), centre_mm, &image.radiograph, &ct, &case);
             write_registration(path, &object, &ct, &Belonging::of(&case)).map_err(|e| e.to_string())?;
-            Ok(Answer::Saved(path.to_owned()))
+            Ok(Answer::Window(WindowAnswer::Saved(path.to_owned())))
         });
     }
 
@@ -275,7 +290,7 @@ impl App {
             }
         };
         self.submit_write(target, move |path| {
-            report::plan::write(&report, path).map(|()| Answer::Saved(path.to_owned()))
+            report::plan::write(&report, path).map(|()| Answer::Window(WindowAnswer::Saved(path.to_owned())))
         });
     }
 
@@ -289,7 +304,8 @@ impl App {
             }
         };
         self.submit_write(target, move |path| {
-            report::comparison::write(&report, path).map(|()| Answer::Saved(path.to_owned()))
+            report::comparison::write(&report, path)
+                .map(|()| Answer::Window(WindowAnswer::Saved(path.to_owned())))
         });
     }
 }

@@ -126,12 +126,15 @@ impl Requests<'_> {
             if work.shields { "Shielding" } else { "Fitting fields to" },
             work.structure.name
         );
-        let task = Task::new(name, move |_| Ok::<_, String>(Answer::Apertures(Box::new(work.done()))));
+        let task = Task::new(name, move |_| {
+            let made = work.done();
+            Ok::<_, String>(Answer::then(move |window| window.take_apertures(made)))
+        });
         self.worker.submit(Slot::Apertures, task);
     }
 
     /// Applies fitted apertures, unless their plan has changed meanwhile.
-    pub fn take_apertures(&mut self, made: Fitted) {
+    fn take_apertures(&mut self, made: Fitted) {
         self.take_fitted(made, None);
     }
 

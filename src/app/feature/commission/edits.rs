@@ -1,13 +1,15 @@
 //! A machine fitted to measured data: asked of the worker, received, used for a plan.
 
-use crate::feature::commission::jobs::MachineFitAnswer;
 use crate::feature::commission::state::{Answered, MachineFitAction, Outcome, Running};
 use crate::jobs::{Answer, Requests};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, State};
+use analysis::machine_fit::FittedMachine;
 use analysis::machine_fit::{FitContext, FitJob, compare_files};
 use case::{Beam, Edit, Plan};
+use physics::MachineContents;
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::sync::Arc;
 use worker::{Lane, Task};
 
@@ -38,9 +40,10 @@ impl Requests<'_> {
         let name = format!("{} {}", if fits { "Fitting" } else { "Comparing" }, from.machine);
         let task = Task::refining(name, move |control, partial| {
             let partial = RefCell::new(partial);
-            let answer = |answer| Answer::MachineFit(Box::new(answer));
-            let tell =
-                |line: &str| partial.borrow_mut()(answer(MachineFitAnswer::Stage(line.trim().to_owned())));
+            let tell = |line: &str| {
+                let stage = line.trim().to_owned();
+                partial.borrow_mut()(Answer::then(move |window| window.state.machine_fit.begin_stage(stage)));
+            };
             let device = device.resolve().map_err(|e| e.to_string())?;
             let context = FitContext { device: &device, control, tell: &tell };
             let (machine, files, settings) = (from.machine.clone(), from.files.clone(), from.settings);
@@ -52,39 +55,42 @@ impl Requests<'_> {
                 compared.map(|compared| Outcome::Compared(Arc::new(compared)))
             };
             let outcome = outcome.map_err(|e| e.to_string())?;
-            Ok::<_, String>(answer(MachineFitAnswer::Done(Box::new(Answered { from, outcome, saved: None }))))
+            let answered = Answered { from, outcome, saved: None };
+            Ok::<_, String>(Answer::then(move |window| {
+                let fit = &mut window.state.machine_fit;
+                fit.running = None;
+                fit.answer = Some(answered);
+            }))
         });
         self.worker.submit(Slot::MachineFit, task.on(Lane::Device));
-    }
-
-    pub fn take_machine_fit(&mut self, answer: MachineFitAnswer) {
-        let fit = &mut self.state.machine_fit;
-        match answer {
-            MachineFitAnswer::Stage(stage) => {
-                if let Some(running) = &mut fit.running {
-                    running.stage = stage;
-                }
-            }
-            MachineFitAnswer::Done(answered) => {
-                fit.running = None;
-                fit.answer = Some(*answered);
-            }
-            MachineFitAnswer::Saved(path, fitted) => {
-                let text = format!("Saved {}.", path.display());
-                let answer = fit.answer.as_mut().filter(|answer| {
-                    answer.outcome.fitted().is_some_and(|on_show| Arc::ptr_eq(on_show, &fitted))
-                });
-                if let Some(answer) = answer {
-                    answer.saved = Some(path);
-                }
-                self.state.notices.add(NoticeKind::Success, text);
-                self.state.look_at_machines_again();
-            }
-        }
     }
 }
 
 impl State {
+    /// Takes the present state of the machine files, and says which have changed.
+    pub fn tell_changed_machines(&mut self, contents: Vec<(String, MachineContents)>) {
+        for name in self.take_machine_contents(contents) {
+            let text =
+                format!("The machine file {name} has changed: doses are computed with it as it is now.");
+            self.notices.add(NoticeKind::Warning, text);
+        }
+    }
+
+    /// The file of a fitted machine is written: the fit on show is saved, if it is this one.
+    pub fn take_saved_machine(&mut self, path: PathBuf, fitted: &Arc<FittedMachine>) {
+        let text = format!("Saved {}.", path.display());
+        let answer = self
+            .machine_fit
+            .answer
+            .as_mut()
+            .filter(|answer| answer.outcome.fitted().is_some_and(|on_show| Arc::ptr_eq(on_show, fitted)));
+        if let Some(answer) = answer {
+            answer.saved = Some(path);
+        }
+        self.notices.add(NoticeKind::Success, text);
+        self.look_at_machines_again();
+    }
+
     /// Gives the displayed plan the machine that was fitted and saved, as one step.
     fn use_fitted_machine(&mut self) {
         let Some(answer) = &self.machine_fit.answer else { return };

@@ -1,6 +1,5 @@
 //! A machine fitted to measured data, and the machines' files.
 
 pub mod edits;
-pub mod jobs;
 pub mod panel;
 pub mod state;

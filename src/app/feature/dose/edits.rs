@@ -19,12 +19,13 @@ impl Requests<'_> {
     /// Reads a HU table and applies it.
     pub fn open_hu_table(&mut self, path: PathBuf) {
         let task = Task::new("Reading a HU table", move |_| {
-            HuTable::resolve(&path.display().to_string()).map(|table| Answer::HuTable(Arc::new(table)))
+            HuTable::resolve(&path.display().to_string())
+                .map(|table| Answer::then(move |window| window.take_hu_table(Arc::new(table))))
         });
         self.worker.submit(Slot::HuTable, task);
     }
 
-    pub fn take_hu_table(&mut self, table: Arc<HuTable>) {
+    fn take_hu_table(&mut self, table: Arc<HuTable>) {
         self.state.results.settings.hu_table = table;
         self.state.hu_draft = None;
     }
@@ -32,7 +33,7 @@ impl Requests<'_> {
     /// Reads a dose from a file into the case, for a side of the comparison if one is named.
     pub fn open_dose(&mut self, path: PathBuf, side: Option<Side>) {
         let task = Task::new(format!("Opening dose {}", file_name(&path)), move |_| {
-            read_dose(&path).map(|file| Answer::DoseRead(Box::new(file), side))
+            read_dose(&path).map(|file| Answer::then(move |window| window.take_dose_file(file, side)))
         });
         self.submit_dose(task);
     }
@@ -45,7 +46,7 @@ impl Requests<'_> {
         let label = made_label(self.state.case(), [&a.label, &b.label], weights);
         let task = Task::new(format!("Making the dose {label}"), move |_| {
             let made = combined(&label, &a, &b, weights);
-            made.map(|dose| Answer::NewDose(Arc::new(dose)))
+            made.map(|dose| Answer::then(move |window| window.take_dose(Arc::new(dose), None)))
         });
         self.submit_dose(task);
     }
@@ -56,7 +57,7 @@ impl Requests<'_> {
     }
 
     /// Adds a dose of a file that belongs to the case; of another patient's the user is asked first.
-    pub fn take_dose_file(&mut self, mut file: DoseFile, side: Option<Side>) {
+    fn take_dose_file(&mut self, mut file: DoseFile, side: Option<Side>) {
         match file.check(self.state.case()) {
             Ok(()) => self.add_dose_file(file, side),
             Err(why @ NotOfCase::Frame { .. }) => {
@@ -102,13 +103,13 @@ impl Requests<'_> {
         let set = self.state.case().structures.clone();
         let task = Task::new("Finding the body in the CT", move |control| {
             let (structure, remark) = open::jobs::body(&ct, &set, control)?;
-            Ok::<_, String>(Answer::Body(structure, remark))
+            Ok::<_, String>(Answer::then(move |window| window.take_body(structure, &remark)))
         });
         self.worker.submit(Slot::Body, task);
     }
 
     /// Adds the body that the search found.
-    pub fn take_body(&mut self, found: Structure, remark: Remark) {
+    fn take_body(&mut self, found: Structure, remark: &Remark) {
         // Structures may have been added during the search.
         let set = &self.state.case().structures;
         let (number, name) = (self.state.case().free_number(), set.free_name("BODY"));

@@ -147,7 +147,9 @@ impl Requests<'_> {
     /// Reads a template of goals and adds its goals.
     pub fn open_goals(&mut self, path: PathBuf) {
         let task = Task::new("Reading a template of goals", move |_| {
-            GoalTemplate::read(&path).map(|t| Answer::Goals(Box::new(t))).map_err(|e| e.to_string())
+            GoalTemplate::read(&path)
+                .map(|t| Answer::then(move |window| window.state.add_template(&t)))
+                .map_err(|e| e.to_string())
         });
         self.worker.submit(Slot::Goals, task);
     }

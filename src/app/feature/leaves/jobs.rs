@@ -71,7 +71,8 @@ impl Requests<'_> {
                 Some(query) => leaves_of_arcs(query, job.technique, &graph, control)?,
                 None => cut_into_leaves(&job, &place, &graph, control)?,
             };
-            Ok::<_, results::Failure>(Answer::Leaves(Box::new(LeavesAnswer { cut: number, leaves })))
+            let answer = LeavesAnswer { cut: number, leaves };
+            Ok::<_, results::Failure>(Answer::then(move |window| window.take_leaves(answer)))
         };
         self.worker.submit(Slot::Leaves, Task::new(name, work).on(Lane::Device));
     }

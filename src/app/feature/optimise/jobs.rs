@@ -17,13 +17,6 @@ const LEAST_ITERATIONS: usize = 8;
 /// Answers on the way are published so often at most.
 const PUBLISH_EVERY: Duration = Duration::from_millis(120);
 
-/// Outcome of a step of a run.
-#[derive(Debug)]
-pub struct OptimiseAnswer {
-    pub run: u64,
-    pub step: Step,
-}
-
 impl Requests<'_> {
     /// Begins, goes on with and ends the optimisation as the case asks for. Cheap where nothing changed.
     pub(crate) fn follow_optimise(&mut self) {
@@ -101,7 +94,7 @@ impl Requests<'_> {
         run.asked = Some(query.clone());
         run.has_changed = Arc::default();
         let (number, has_changed) = (run.number, Arc::clone(&run.has_changed));
-        let answer = move |step| Answer::Optimised(Box::new(OptimiseAnswer { run: number, step }));
+        let answer = move |step| Answer::then(move |window| window.take_step(number, step));
         let work = move |control: &JobControl, partial: &mut dyn FnMut(Answer)| {
             let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
             let (mut iterations, mut told) = (0, Instant::now());
@@ -120,16 +113,17 @@ impl Requests<'_> {
         self.worker.submit(Slot::Optimise, Task::refining(name, work).on(Lane::Device));
     }
 
-    pub fn take_optimised(&mut self, answer: OptimiseAnswer) {
+    /// Takes a step of the run with this number.
+    fn take_step(&mut self, of_run: u64, step: Step) {
         let optimise = &mut self.state.optimise;
-        if optimise.run.as_ref().is_none_or(|run| run.number != answer.run) {
+        if optimise.run.as_ref().is_none_or(|run| run.number != of_run) {
             return;
         }
-        match answer.step {
+        match step {
             Step::Columns { done, of } => optimise.columns = Some([done, of]),
             Step::Optimum(optimum) => {
                 optimise.columns = None;
-                optimise.latest = Some((answer.run, Arc::from(optimum)));
+                optimise.latest = Some((of_run, Arc::from(optimum)));
             }
         }
     }

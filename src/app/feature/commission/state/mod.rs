@@ -124,6 +124,13 @@ impl MachineFit {
     }
 
     /// The job has ended without an answer: failed for a reason, else cancelled.
+    /// A stage of the work has begun or ended, in words.
+    pub fn begin_stage(&mut self, stage: String) {
+        if let Some(running) = &mut self.running {
+            running.stage = stage;
+        }
+    }
+
     pub fn end(&mut self, why: Option<String>) {
         self.running = None;
         self.failure = why;

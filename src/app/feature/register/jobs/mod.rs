@@ -3,26 +3,13 @@
 pub mod made_up;
 pub mod xray;
 
-use crate::feature::register::jobs::xray::OpenedImage;
-use crate::feature::register::state::{GeometryDraft, Image, Proposal, Search, Trace};
+use crate::feature::register::state::{Proposal, Search, Trace};
 use crate::jobs::{Answer, Requests};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, State};
-use case::Pose;
 use registration::{self, Found, Request, Step};
 use std::sync::Arc;
 use worker::{Lane, Task};
-
-/// Answers of the workspace's jobs.
-#[derive(Debug)]
-pub enum RegisterAnswer {
-    Image(Box<OpenedImage>),
-    /// An X-ray's geometry is to be asked for.
-    NeedsGeometry(Box<GeometryDraft>),
-    /// With the pose they hide.
-    MadeUp(Vec<Image>, Pose),
-    Found(Box<Found>),
-}
 
 impl Requests<'_> {
     /// Adds the values that a running search has come to since the last frame to the metric's curve.
@@ -63,27 +50,15 @@ impl Requests<'_> {
             let device = device.resolve_for_cuda().map_err(|e| e.to_string())?;
             let found =
                 registration::register(&request, &device, control, &note).map_err(|e| e.to_string())?;
-            Ok::<_, String>(Answer::Register(RegisterAnswer::Found(Box::new(found))))
+            Ok::<_, String>(Answer::then(move |window| window.take_found(found)))
         });
         self.worker.submit(Slot::Search, task.on(Lane::Device));
     }
 
-    pub fn take_register(&mut self, answer: RegisterAnswer) {
+    fn take_found(&mut self, found: Found) {
         let register = &mut self.state.register;
-        match answer {
-            RegisterAnswer::Image(opened) => self.take_opened(*opened),
-            RegisterAnswer::NeedsGeometry(mut draft) => {
-                let centre_mm = register.centre_mm(self.state.history.case());
-                draft.suggest(self.state.history.case(), centre_mm);
-                register.draft = Some(draft);
-            }
-            RegisterAnswer::MadeUp(images, hidden) => self.take_made_up(images, hidden),
-            RegisterAnswer::Found(found) => {
-                if matches!(register.search, Search::Running(_)) {
-                    register.search =
-                        Search::Ended(Box::new(Proposal { pose: found.pose, found: Some(*found) }));
-                }
-            }
+        if matches!(register.search, Search::Running(_)) {
+            register.search = Search::Ended(Box::new(Proposal { pose: found.pose, found: Some(found) }));
         }
     }
 

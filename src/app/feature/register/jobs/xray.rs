@@ -1,6 +1,6 @@
 //! X-rays from files, read on the worker's thread; if a file lacks its geometry, the user is asked for it.
 
-use crate::feature::register::jobs::{RegisterAnswer, made_up};
+use crate::feature::register::jobs::made_up;
 use crate::feature::register::state::{GeometryDraft, Image, Region};
 use crate::jobs::{Answer, Requests};
 use crate::state::files::file_name;
@@ -57,13 +57,14 @@ impl Requests<'_> {
                     let p = &image.radiograph.projection;
                     let region = region.filter(|r| r.fits([p.columns(), p.rows()]));
                     let image = Image { region, file: Some((path, given)), ..image };
-                    RegisterAnswer::Image(Box::new(OpenedImage { image, remarks }))
+                    Answer::then(move |window| window.take_opened(OpenedImage { image, remarks }))
                 }
                 Read::Lacks(missing) => {
-                    RegisterAnswer::NeedsGeometry(Box::new(GeometryDraft { path, missing, placement: given }))
+                    let draft = Box::new(GeometryDraft { path, missing, placement: given });
+                    Answer::then(move |window| window.ask_for_geometry(draft))
                 }
             };
-            Ok::<_, String>(Answer::Register(answer))
+            Ok::<_, String>(answer)
         });
         self.submit_xray(task);
     }
@@ -81,9 +82,15 @@ impl Requests<'_> {
         state.register.made_up += 1;
         let task = Task::new("Making up X-rays", move |control| {
             made_up::made_up(&ct, isocentre_mm, &patient, number, control)
-                .map(|(images, hidden)| Answer::Register(RegisterAnswer::MadeUp(images, hidden)))
+                .map(|(images, hidden)| Answer::then(move |window| window.take_made_up(images, hidden)))
         });
         self.submit_xray(task);
+    }
+
+    fn ask_for_geometry(&mut self, mut draft: Box<GeometryDraft>) {
+        let case = self.state.history.case();
+        draft.suggest(case, self.state.register.centre_mm(case));
+        self.state.register.draft = Some(draft);
     }
 
     /// Submits a job that reads an X-ray. Each has its own slot, so no job replaces another.

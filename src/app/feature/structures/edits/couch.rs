@@ -16,7 +16,7 @@ impl Requests<'_> {
         let task = Task::new("Finding the couch in the CT", move |control| {
             let found = couch_from_ct(&ct, &set, body, control);
             let (contours, cm3) = found.map_err(|e| format!("Couch from CT: {e}"))?;
-            Ok::<_, String>(Answer::Couch(contours, cm3, density))
+            Ok::<_, String>(Answer::then(move |window| window.state.take_couch(contours, cm3, density)))
         });
         self.worker.submit(Slot::Body, task);
     }
@@ -24,7 +24,7 @@ impl Requests<'_> {
 
 impl State {
     /// Adds what the search found, with the density it was asked for with.
-    pub fn take_couch(&mut self, contours: Contours, cm3: f64, density: DensityOverride) {
+    fn take_couch(&mut self, contours: Contours, cm3: f64, density: DensityOverride) {
         let made = roi::new_structure(self.case(), "CT couch", StructureKind::Support);
         let structure = Structure { contours, density: Some(density), ..made };
         let how = match density.density {

@@ -3,7 +3,7 @@
 pub mod couch;
 
 use crate::feature::structures::state::{ContouringAction, Destination};
-use crate::jobs::{Answer, Contoured, Requests};
+use crate::jobs::{Answer, Requests};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, Selection, State, roi};
 use analysis::contouring::{ContouringError, MadeContours, made_of};
@@ -11,6 +11,15 @@ use case::{Case, DensityOverride, Edit, Medium, Structure, StructureKind};
 use files::StructureTemplate;
 use std::path::PathBuf;
 use worker::Task;
+
+/// Contours that were calculated, and of what.
+struct Contoured {
+    action: ContouringAction,
+    /// Numbers and contours of the structures they are made of.
+    sources: Vec<(u32, Option<u64>)>,
+    /// The contours of each structure, by ROI number.
+    made: Vec<(u32, MadeContours)>,
+}
 
 impl Requests<'_> {
     /// Calculates contours; a calculation under way is cancelled.
@@ -36,14 +45,17 @@ impl Requests<'_> {
             }
             match refused {
                 Some(why) if made.is_empty() => Err(format!("{}: {why}", action.operation.name())),
-                _ => Ok::<_, String>(Answer::Contoured(Box::new(Contoured { action, sources, made }))),
+                _ => {
+                    let contoured = Contoured { action, sources, made };
+                    Ok::<_, String>(Answer::then(move |window| window.take_contoured(contoured)))
+                }
             }
         });
         self.worker.submit(Slot::Contouring, task);
     }
 
     /// Applies what was calculated as one step, if it is made of the structures as they are.
-    pub fn take_contoured(&mut self, contoured: Contoured) {
+    fn take_contoured(&mut self, contoured: Contoured) {
         let Contoured { action, sources: made_of, made } = contoured;
         let state = &mut *self.state;
         let case = state.history.case();
@@ -88,7 +100,8 @@ impl Requests<'_> {
     pub fn open_structures(&mut self, path: PathBuf) {
         let task = Task::new("Reading a template of structures", move |_| {
             let read = StructureTemplate::read(&path);
-            read.map(|t| Answer::Structures(Box::new(t))).map_err(|e| e.to_string())
+            read.map(|t| Answer::then(move |window| window.state.add_structures(&t)))
+                .map_err(|e| e.to_string())
         });
         self.worker.submit(Slot::Contouring, task);
     }
