@@ -5,8 +5,8 @@
 
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::JobControl;
+use beamsight::engine::cccs::cpu::beam_dose;
 use beamsight::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality};
-use beamsight::engine::cpu::cccs::beam_dose;
 use beamsight::geometry::{Grid, PatientPosition, Volume};
 use beamsight::physics::{Machine, Material, Patient};
 use glam::DVec3;

@@ -15,8 +15,11 @@ const HOMES: [(&[&str], &[&str]); 7] = [
     (&["pdf-writer", "epaint_default_fonts"], &["report"]),
 ];
 
-/// Crates of which one room has parts that may name them, and those parts; a part of `engine` bears the name `wgpu`.
-const PARTS_THAT_NAME: [(&str, &str, &str); 1] = [("cudarc", "engine", "engine/cuda/")];
+/// Crates that one part of a room alone may name: the crate, the room and the part.
+const PARTS_THAT_NAME: [(&str, &str, &str); 2] = [("cudarc", "engine", "cuda"), ("wgpu", "engine", "wgpu")];
+
+/// Files and folders in a job's folder of `engine` that are a part of their own name, the same in every job.
+const ROLES: [&str; 6] = ["cpu", "cuda", "wgpu", "reference", "selftest", "bench"];
 
 const MOST_LINES: usize = 600;
 
@@ -112,19 +115,101 @@ fn climb(file: &str, folders: usize) -> String {
     "super::".repeat(file.matches('/').count() + usize::from(!file.ends_with("mod.rs")) - folders)
 }
 
-/// Parts of its own room that a file names; an item that the room re-exports counts as the part that defines
-/// it.
-fn parts_used<'a>(file: &str, code: &'a str, exports: &[(&'a str, &'a str)]) -> Vec<&'a str> {
-    let mut parts = heads(code, "crate::");
-    parts.extend(heads(code, &climb(file, 1)));
-    let part_of =
-        |name: &'a str| exports.iter().find(|(item, _)| *item == name).map_or(name, |(_, part)| part);
-    parts.into_iter().map(part_of).collect()
+/// A folder of `engine` for one job: its modules, and the code of its `mod.rs`, which the rest of the house calls.
+struct Job<'a> {
+    name: &'a str,
+    modules: Vec<&'a str>,
+    entry: &'a str,
 }
 
-/// Items that the code of a `lib.rs` re-exports, and the parts that define them.
+/// The jobs of a room: the folders in which a file or a folder has a role. No folder of another room is one.
+fn jobs<'a>(room: &str, files: &'a [(String, String)]) -> Vec<Job<'a>> {
+    let within = files.iter().filter_map(|(file, code)| Some((file.strip_prefix("engine/")?, code.as_str())));
+    let mut jobs: Vec<Job<'a>> = Vec::new();
+    for (file, code) in within.filter(|_| room == "engine") {
+        let Some((name, rest)) = file.split_once('/') else { continue };
+        if jobs.last().is_none_or(|job| job.name != name) {
+            jobs.push(Job { name, modules: Vec::new(), entry: "" });
+        }
+        let job = jobs.last_mut().expect("one was pushed");
+        match rest {
+            "mod.rs" => job.entry = code,
+            "tests.rs" => {}
+            _ => job.modules.push(room_of(rest)),
+        }
+    }
+    jobs.retain(|job| job.modules.iter().any(|module| ROLES.contains(module)));
+    jobs
+}
+
+impl<'a> Job<'a> {
+    /// The part of a module of the job: its role, else `jobs`, what all devices share.
+    fn part_of_module(module: &'a str) -> &'a str {
+        if ROLES.contains(&module) { module } else { "jobs" }
+    }
+
+    /// The part of what a path names in the job's folder: of a module, of an item that the entry re-exports, else the entry.
+    fn part_of(&self, name: &'a str) -> Option<&'a str> {
+        let exports = exports(self.entry);
+        let module = exports.iter().find(|(item, _)| *item == name).map_or(name, |(_, module)| module);
+        if self.modules.contains(&module) {
+            return Some(Self::part_of_module(module));
+        }
+        let kinds = ["fn ", "struct ", "enum ", "trait ", "type ", "const ", "static "];
+        kinds.iter().any(|kind| heads(self.entry, kind).contains(&name)).then_some(self.name)
+    }
+}
+
+/// The part of a room that a file belongs to: its file or folder in the room, in a job's folder its role.
+fn part_of_file<'a>(file: &'a str, jobs: &[Job<'a>]) -> &'a str {
+    let (_, within) = file.split_once('/').unwrap_or_default();
+    match within.split_once('/') {
+        Some((name, module)) if jobs.iter().any(|job| job.name == name) => match module {
+            "mod.rs" | "tests.rs" => name,
+            module => Job::part_of_module(room_of(module)),
+        },
+        _ => room_of(within),
+    }
+}
+
+/// Parts of its own room that a file names; an item that the room or a job re-exports counts as the part that defines it.
+fn parts_used<'a>(
+    file: &str,
+    code: &'a str,
+    exports: &[(&'a str, &'a str)],
+    jobs: &[Job<'a>],
+) -> Vec<&'a str> {
+    let mut parts = Vec::new();
+    for path in [paths(code, "crate::"), paths(code, &climb(file, 1))].concat() {
+        let name = identifier(path);
+        let name = exports.iter().find(|(item, _)| *item == name).map_or(name, |(_, part)| part);
+        let after = path[identifier(path).len()..].strip_prefix("::");
+        match (jobs.iter().find(|job| job.name == name), after) {
+            (Some(job), Some(after)) => {
+                let named = branches(after).into_iter().map(identifier);
+                parts.extend(named.map(|name| job.part_of(name).unwrap_or(job.name)));
+            }
+            _ => parts.push(name),
+        }
+    }
+    let own = file.split('/').nth(1).and_then(|folder| jobs.iter().find(|job| job.name == folder));
+    if let Some(job) = own {
+        let from_entry = |module: &&&str| !paths(code, &format!("{module}::")).is_empty();
+        match climb(file, 2).as_str() {
+            "" => {
+                parts.extend(job.modules.iter().filter(from_entry).map(|module| Job::part_of_module(module)))
+            }
+            climb => parts.extend(heads(code, climb).into_iter().filter_map(|name| job.part_of(name))),
+        }
+    }
+    parts
+}
+
+/// Items that the code of a `lib.rs` or a job's `mod.rs` re-exports, and the modules that define them.
 fn exports(code: &str) -> Vec<(&str, &str)> {
-    let lines = code.split("pub use ").skip(1).filter_map(|line| line.split_once("::"));
+    let uses = code.split("use ").zip(code.split("use ").skip(1));
+    let lines = uses.filter(|(before, _)| before.ends_with("pub ") || before.ends_with("pub(crate) "));
+    let lines = lines.filter_map(|(_, line)| line.split_once("::"));
     lines.flat_map(|(part, items)| branches(items).into_iter().map(move |i| (identifier(i), part))).collect()
 }
 
@@ -155,14 +240,20 @@ fn room_of(file: &str) -> &str {
 /// Folder of a room in which each folder is a feature, whose files bear the names of the parts they belong to.
 const FEATURES: &str = "feature";
 
-/// The part of a room to which a file (named from the room's folder) belongs. The files that list a feature's parts, or
-/// the features, belong to none.
-fn part_of(file: &str) -> Option<&str> {
+/// The part to which a file of a feature (named from the room's folder) belongs; none for one that lists a feature's
+/// parts, or the features. `None` for a file of no feature.
+fn part_in_features(file: &str) -> Option<Option<&str>> {
     let mut names = file.split('/').map(|name| name.trim_end_matches(".rs"));
-    match names.next()? {
-        FEATURES => names.nth(1).filter(|part| *part != "mod"),
-        part => Some(part),
-    }
+    (names.next()? == FEATURES).then(|| names.nth(1).filter(|part| *part != "mod"))
+}
+
+/// The features of a room.
+fn features(within: &str, files: &[(String, String)]) -> Vec<String> {
+    let folder = format!("{within}{FEATURES}/");
+    let names = files.iter().filter_map(|(file, _)| file.strip_prefix(&folder)).map(room_of);
+    let mut features: Vec<String> = names.map(str::to_owned).collect();
+    features.dedup();
+    features
 }
 
 /// Parts of features that a file names: `FEATURE::PART`, after whichever path.
@@ -202,29 +293,27 @@ const STOREYED: [&str; 2] = ["engine", "app"];
 #[test]
 fn no_part_of_a_room_uses_one_above_it_or_beside_it() {
     let mut wrong = Vec::new();
-    let files = sources();
+    let files: Vec<(String, String)> =
+        sources().into_iter().map(|(file, text)| (file, code(&text))).collect();
     for room in STOREYED {
         let chart = chart(&format!("part of `{room}`"));
         let within = format!("{room}/");
         let head =
             files.iter().find(|(file, _)| *file == format!("{room}/lib.rs")).expect("a room has a lib.rs");
-        let head = code(&head.1);
-        let exports = exports(&head);
-        let in_features = format!("{within}{FEATURES}/");
-        let mut features: Vec<String> = files
-            .iter()
-            .filter_map(|(file, _)| file.strip_prefix(&in_features))
-            .map(room_of)
-            .map(str::to_owned)
-            .collect();
-        features.dedup();
-        for (file, text) in files.iter().filter(|(file, _)| *file != format!("{room}/lib.rs")) {
-            let Some(own) = file.strip_prefix(&within).and_then(part_of) else { continue };
+        let exports = exports(&head.1);
+        let jobs = jobs(room, &files);
+        let features = features(&within, &files);
+        for (file, code) in files.iter().filter(|(file, _)| *file != format!("{room}/lib.rs")) {
+            let Some(in_room) = file.strip_prefix(&within) else { continue };
+            let Some(own) = part_in_features(in_room).unwrap_or_else(|| Some(part_of_file(file, &jobs)))
+            else {
+                continue;
+            };
             let own_floor =
                 floor(&chart, own).unwrap_or_else(|| panic!("src/{file} stands on no floor of {room}"));
-            let code = code(text);
-            let used =
-                parts_used(file, &code, &exports).into_iter().chain(feature_parts_used(&code, &features));
+            let used = parts_used(file, code, &exports, &jobs)
+                .into_iter()
+                .chain(feature_parts_used(code, &features));
             for used in used {
                 if used != own && floor(&chart, used).is_some_and(|floor| floor >= own_floor) {
                     wrong.push(format!("src/{file} (floor {own_floor} of {room}) uses `{used}`"));
@@ -249,21 +338,26 @@ fn dependencies_stay_in_their_rooms() {
             wrong.extend(found.map(|name| format!("src/{room}/Cargo.toml lists {name}: only {homes:?} may")));
         }
     }
-    for (file, text) in sources() {
-        let code = code(&text);
-        for (name, room, part) in PARTS_THAT_NAME {
-            if room_of(&file) == room
-                && !file.starts_with(part)
-                && !paths(&code, &format!("{name}::")).is_empty()
-            {
-                wrong.push(format!("src/{file} names {name}: only {part} may"));
+    let files: Vec<(String, String)> =
+        sources().into_iter().map(|(file, text)| (file, code(&text))).collect();
+    for (name, room, part) in PARTS_THAT_NAME {
+        let jobs = jobs(room, &files);
+        for (file, code) in files.iter().filter(|(file, _)| room_of(file) == room) {
+            // A module of the same name hides the crate: one that is declared, or imported from the room.
+            let hidden =
+                code.contains(&format!("mod {name};")) || parts_used(file, code, &[], &jobs).contains(&name);
+            let names = !paths(code, &format!("{name}::")).is_empty();
+            if names && !hidden && part_of_file(file, &jobs) != part {
+                wrong.push(format!("src/{file} names {name}: only the part {part} of {room} may"));
             }
         }
+    }
+    for (file, code) in &files {
         // Tests may print figures.
-        let own = if file.ends_with("tests.rs") { "" } else { &code };
+        let own = if file.ends_with("tests.rs") { "" } else { code };
         let own = own.split("#[cfg(test)]").next().unwrap_or_default();
         let speaks = ["println!", "eprintln!", "print!", "eprint!"].iter().any(|p| !heads(own, p).is_empty());
-        if speaks && room_of(&file) != "cli" && file != "main.rs" {
+        if speaks && room_of(file) != "cli" && file != "main.rs" {
             wrong.push(format!("src/{file} prints; only the command line does"));
         }
     }
@@ -363,20 +457,40 @@ fn the_reader_of_parts_sees_all_forms() {
     let text = "use case::Beam;\nuse crate::{cpu::path, JobControl};\nuse crate::jobs::{cccs, drr};\n\
                 use super::super::cuda; use super::near; let x = mycrate::dicom::x(); // crate::automatic";
     let code = code(text);
-    assert_eq!(parts_used("engine/cpu/path.rs", &code, &exports), ["cpu", "job_control", "jobs", "cuda"]);
-    assert_eq!(parts_used("engine/path.rs", "use super::jobs::path;", &exports), ["jobs"]);
+    let parts = |file, code| parts_used(file, code, &exports, &[]);
+    assert_eq!(parts("engine/cpu/path.rs", &code), ["cpu", "job_control", "jobs", "cuda"]);
+    assert_eq!(parts("engine/path.rs", "use super::jobs::path;"), ["jobs"]);
     let features = ["beam".to_owned(), "goals".to_owned()];
     let text = "use crate::feature::{beam, goals}; use crate::feature::goals::{edits, state::Editor};\n\
                 beam::panel::arc::show(); under_beam::jobs::x();";
     assert_eq!(feature_parts_used(text, &features), ["panel", "edits", "state"]);
-    let parts = [
-        "feature/beam/panel/arc.rs",
-        "feature/beam/state.rs",
-        "feature/beam/mod.rs",
-        "view/bev.rs",
-        "keys.rs",
-    ];
-    assert_eq!(parts.map(part_of), [Some("panel"), Some("state"), None, Some("view"), Some("keys")]);
+    let parts = ["feature/beam/panel/arc.rs", "feature/beam/state.rs", "feature/beam/mod.rs", "view/bev.rs"];
+    assert_eq!(parts.map(part_in_features), [Some(Some("panel")), Some(Some("state")), Some(None), None]);
+}
+
+#[test]
+fn files_of_a_job_have_the_parts_of_their_roles() {
+    let entry = "mod cpu;\npub use medium::Medium;\npub(crate) use cpu::Lines;\npub fn dose() {}";
+    let files = [
+        ("cccs/cpu/mod.rs", ""),
+        ("cccs/cuda.rs", ""),
+        ("cccs/medium.rs", ""),
+        ("cccs/mod.rs", entry),
+        ("cuda/mod.rs", ""),
+    ]
+    .map(|(file, code)| (format!("engine/{file}"), code.to_owned()));
+    let jobs = jobs("engine", &files);
+    assert_eq!(jobs.iter().map(|job| job.name).collect::<Vec<_>>(), ["cccs"]);
+    let parts = files.iter().map(|(file, _)| part_of_file(file, &jobs));
+    assert_eq!(parts.collect::<Vec<_>>(), ["cpu", "cuda", "jobs", "cccs", "cuda"]);
+    let used = |file, code| parts_used(file, code, &[], &jobs);
+    let groups =
+        "use crate::cccs::{Lines, Medium, cuda::x};\nuse crate::{cccs::medium, cuda};\ncrate::cccs::y()";
+    assert_eq!(used("engine/gamma.rs", groups), ["cpu", "jobs", "cuda", "jobs", "cuda", "cccs"]);
+    let climbs = "use super::cpu::x;\nuse super::super::cuda;\nuse super::{dose, medium};";
+    assert_eq!(used("engine/cccs/cuda.rs", climbs), ["cuda", "cpu", "cccs", "jobs"]);
+    assert_eq!(used("engine/cccs/mod.rs", "mod cuda;\npub use medium::Medium;\ncpu::x()"), ["cpu", "jobs"]);
+    assert_eq!(used("engine/cccs/cpu/mod.rs", "use super::cuda;\nuse super::Medium;"), ["cuda", "jobs"]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use beamsight::case::{Beam, Jaws};
 use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality};
 use beamsight::engine::cuda::{self, CudaError, Device, signature};
 use beamsight::engine::gamma::{Criterion, GammaRequest};
-use beamsight::engine::{JobControl, Random, cpu, phantom};
+use beamsight::engine::{JobControl, Random, cccs, gamma, phantom};
 use beamsight::geometry::{Grid, Volume};
 use beamsight::physics::{Machine, Material};
 use glam::{DMat3, DVec3, EulerRot};
@@ -54,7 +54,7 @@ fn lines_that_walk_by_themselves_give_the_cpus_dose() {
     let Some(card) = card("no walk of Xiao 2012 is tested") else { return };
     let control = JobControl::new();
     for (name, request) in doses() {
-        let want = cpu::cccs::beam_dose(&request, &control).expect("a dose");
+        let want = cccs::cpu::beam_dose(&request, &control).expect("a dose");
         let most = want.gy.data().iter().copied().fold(0.0, f32::max);
         for walk in Walk::ALL {
             let [got, again] =
@@ -129,7 +129,7 @@ fn cells_by_distance_give_the_cpus_gamma() {
             threshold_percent,
             ..GammaRequest::new(Arc::clone(&reference), Arc::clone(&evaluated), vec![criterion])
         };
-        let want = cpu::gamma::gamma(&request, &control).expect("a gamma");
+        let want = gamma::cpu::gamma(&request, &control).expect("a gamma");
         let [got, again] =
             [(); 2].map(|()| search::gamma(sorted, &request, &card, &control).expect("a gamma"));
         assert!(want.maps[0].counts.analysed > 1000, "{:?}", want.maps[0].counts);

@@ -9,9 +9,9 @@ mod words;
 
 mod search;
 
-use beamsight::engine::bench::gamma::{CASES, computed};
+use beamsight::engine::gamma::bench::{CASES, computed};
 use beamsight::engine::gamma::{Criterion, GammaRequest, GammaResult};
-use beamsight::engine::{JobControl, cuda};
+use beamsight::engine::{JobControl, cuda, gamma};
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -92,7 +92,7 @@ fn gamma(
     control: &JobControl,
 ) -> Result<GammaResult, cuda::CudaError> {
     let result = match sorted {
-        None => cuda::gamma::gamma(request, card, control),
+        None => gamma::cuda::gamma(request, card, control),
         Some(sorted) => search::gamma(sorted, request, card, control),
     };
     result.map_err(|failure| match failure {

@@ -2,8 +2,8 @@
 //! lie or sorted by dose difference. The answers are those of the program's search.
 
 use beamsight::engine::JobControl;
-use beamsight::engine::cuda::gamma::{Points, gamma_by};
 use beamsight::engine::cuda::{Arg, Buffer, CardLock, CudaError, Device, Failure, Shape};
+use beamsight::engine::gamma::cuda::{Points, gamma_by};
 use beamsight::engine::gamma::{GammaError, GammaRequest, GammaResult};
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;

@@ -9,7 +9,8 @@ mod words;
 
 mod rays;
 
-use beamsight::engine::bench::cccs::{ON_CARD, PAPER_NS, XIAO, water};
+use beamsight::engine::cccs::bench::{ON_CARD, PAPER_NS, XIAO, water};
+use beamsight::engine::cccs::cuda::beam_dose;
 use beamsight::engine::cccs::{BeamDose, DoseRequest, Quality};
 use beamsight::engine::{JobControl, cuda};
 use rays::Walk;
@@ -81,7 +82,7 @@ fn dose(
     control: &JobControl,
 ) -> Result<BeamDose, cuda::CudaError> {
     let dose = match walk {
-        None => cuda::cccs::beam_dose(request, card, control),
+        None => beam_dose(request, card, control),
         Some(walk) => rays::beam_dose(walk, request, card, control),
     };
     dose.map_err(|failure| match failure {

@@ -1,8 +1,8 @@
 //! Both walks of Xiao 2012 on a card, each line by itself (`kernels/paper_xiao.cu`): the dose is that of the program.
 
 use beamsight::engine::JobControl;
+use beamsight::engine::cccs::cuda::{HighTerma, beam_dose_by};
 use beamsight::engine::cccs::{BeamDose, DoseError, DoseRequest};
-use beamsight::engine::cuda::cccs::{HighTerma, beam_dose_by};
 use beamsight::engine::cuda::{Arg, CardLock, CudaError, Device, Failure, Shape, int};
 use bytemuck::{Pod, Zeroable};
 

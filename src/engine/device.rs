@@ -3,7 +3,7 @@
 use super::Cancelled;
 use super::cache::Cache;
 use super::cuda::{self, CudaError};
-use super::jobs::failure::Failure;
+use super::failure::Failure;
 use super::wgpu::{self, WgpuError};
 use std::fmt;
 use std::str::FromStr;

@@ -1,6 +1,6 @@
 //! Dispatch of every job: a card where one was chosen, the CPU where the card fails, with a note in the receipt.
 
-use super::jobs::failure::Failure;
+use super::failure::Failure;
 use super::wgpu::WgpuError;
 use super::{Compute, DeviceError, cuda, wgpu};
 use case::Receipt;

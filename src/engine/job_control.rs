@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use thiserror::Error;
 
+/// Named phases of a job and their times, ms.
+pub type Phases = Vec<(String, f64)>;
+
 /// Given to a running job, which checks for cancellation, reports its progress and finds what others have cached. Clones share one
 /// state.
 #[derive(Clone, Debug, Default)]

@@ -6,8 +6,8 @@
 //! | [`pieces`] | radiological depth by columns | a row of rays crosses the columns' planes at the same `alpha` |
 //! | [`even`] | Monte Carlo | rays from anywhere on an even lattice: no table of planes |
 //! | [`lattice`] | collapsed cone | parallel lines are alike: one walk serves a direction |
-//! | `engine::cpu::drr::exact` | exact radiographs | layer by layer: predictable planes take half the time of [`nested`] |
-//! | `engine::reference::cccs` | the reference of collapsed cone | plain, and shared with nobody |
+//! | `engine::drr::cpu::exact` | exact radiographs | layer by layer: predictable planes take half the time of [`nested`] |
+//! | `engine::cccs::reference` | the reference of collapsed cone | plain, and shared with nobody |
 //!
 //! [`nested`] and [`pieces`] are the 3D digital differential analyser (3D-DDA): Algorithm 1 of Xiao et al., "Efficient
 //! implementation of the 3D-DDA ray traversal algorithm on GPU", Med. Phys. 2012, on grids whose z planes may be uneven, as in

@@ -4,10 +4,11 @@ use super::error::RegistrationError;
 use super::metric::{self, Metric, MetricError, Sample, Similarity};
 use super::view::Picture;
 use case::Pose;
-use engine::cuda::drr_gradient::LevelOnCard;
 use engine::cuda::{CudaError, Device};
+use engine::drr_gradient::cpu;
+use engine::drr_gradient::cuda::LevelOnCard;
 use engine::drr_gradient::{AXES, Compared, CorrelationAtPose, Features, Level, Sums};
-use engine::{Cache, Cancelled, Compute, JobControl, cpu, else_cpu, note_card_failure};
+use engine::{Cache, Cancelled, Compute, JobControl, else_cpu, note_card_failure};
 use geometry::{Projection, Volume};
 use glam::DVec3;
 use std::cell::RefCell;
@@ -187,7 +188,7 @@ impl PyramidLevel {
         for view in &self.views {
             let shot = self.level.shot(&view.projection, pose, self.centre_mm);
             let pixels = view.similarity.pixels();
-            drrs.extend(cpu::drr_gradient::integrals(&self.level, &shot, pixels, self.step_mm, control)?);
+            drrs.extend(cpu::integrals(&self.level, &shot, pixels, self.step_mm, control)?);
         }
         Ok(self.mean(&drrs))
     }
@@ -202,8 +203,7 @@ impl PyramidLevel {
             let shot = self.level.shot(&view.projection, pose, self.centre_mm);
             let motion = self.level.motion(&view.projection, pose, self.centre_mm);
             let pixels = view.similarity.pixels();
-            let drr =
-                cpu::drr_gradient::with_gradient(&self.level, &shot, &motion, pixels, self.step_mm, control)?;
+            let drr = cpu::with_gradient(&self.level, &shot, &motion, pixels, self.step_mm, control)?;
             let derivatives = std::array::from_fn(|axis| drr.gradient[axis].as_slice());
             each.push(view.similarity.correlation().and_then(|c| c.at_pose(&drr.integrals, &derivatives)));
         }

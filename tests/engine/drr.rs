@@ -3,7 +3,7 @@
 
 use beamsight::case::Pose;
 use beamsight::engine::drr::{DrrRequest, Integrator, Pixels, Region, Spread, drr};
-use beamsight::engine::reference::path::siddon;
+use beamsight::engine::path::reference::siddon;
 use beamsight::engine::{Compute, JobControl};
 use beamsight::geometry::{Grid, ImagingSetup, PatientPosition, Projection, Volume};
 use glam::{DMat3, DVec3, EulerRot};

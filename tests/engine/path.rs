@@ -1,10 +1,10 @@
-//! Radiological depth against Siddon's sorted planes in f64 (`engine::reference::path`) in de Greef's geometries at full size: the job
+//! Radiological depth against Siddon's sorted planes in f64 (`engine::path::reference`) in de Greef's geometries at full size: the job
 //! must agree within 0.01 mm. Oblique grids, sources inside, edges and corners, and other targets are cases of the selftest.
 
 use crate::common::cancelling::cancelled_at;
-use beamsight::engine::bench::degreef::{CASES, GEOMETRIES};
-use beamsight::engine::cpu::path::{radiological_depth, radiological_depth_at};
-use beamsight::engine::reference::path::siddon;
+use beamsight::engine::path::cpu::{radiological_depth, radiological_depth_at};
+use beamsight::engine::path::degreef::{CASES, GEOMETRIES};
+use beamsight::engine::path::reference::siddon;
 use beamsight::engine::{Cancelled, JobControl, Random};
 use beamsight::geometry::{Grid, Volume};
 use glam::DVec3;

@@ -1,9 +1,9 @@
 //! `beamsight bench drr`: the table of Tornai 2012, on this machine.
 
 use super::{Args, Failure, Peer, VerbOutput, number};
-use engine::bench::drr::{Block, Line, Report, report};
-use engine::cuda::drr::Launch;
 use engine::drr::Integrator;
+use engine::drr::bench::{Block, Line, Report, report};
+use engine::drr::cuda::Launch;
 use engine::{Compute, DeviceChoice, JobControl};
 use serde_json::{Value, json};
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! `beamsight bench gamma`: the tables of Gu 2010.
 
 use super::{Args, Failure, Peer, VerbOutput, number};
-use engine::bench::gamma::{Line, lines};
+use engine::gamma::bench::{Line, lines};
 use engine::{Compute, DeviceChoice, JobControl};
 use serde_json::{Value, json};
 use std::fmt::Write as _;

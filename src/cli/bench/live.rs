@@ -8,8 +8,8 @@ use app::frames::live_times;
 use case::{
     Beam, Case, Contour, Ct, Goal, Jaws, Normalisation, Plan, Structure, StructureKind, StructureSet,
 };
-use engine::bench::cccs::water;
 use engine::cccs::beam_dose;
+use engine::cccs::bench::water;
 use engine::{Compute, DeviceChoice, JobControl};
 use geometry::{Grid, PatientPosition, Volume, sphere_contours};
 use glam::DVec3;

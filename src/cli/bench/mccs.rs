@@ -1,8 +1,8 @@
 //! `beamsight bench mccs`: the cases of Zhou 2010.
 
 use super::{Args, Failure, Peer, VerbOutput, number};
-use engine::bench::mccs::{Line, PAPER_BATCH, lines};
 use engine::mccs::Variant;
+use engine::mccs::bench::{Line, PAPER_BATCH, lines};
 use engine::{Compute, DeviceChoice, JobControl};
 use serde_json::{Value, json};
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! How long a device takes for a small collapsed-cone dose, and whether that is the CPU's.
 
-use crate::bench::cccs::water;
+use crate::cccs::bench::water;
 use crate::cccs::{DoseRequest, Quality, beam_dose};
 use crate::{DeviceChoice, DeviceError, JobControl};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,8 +1,8 @@
 //! Memory of this process and of the cards, at rest and at the peak of a case's jobs.
 
-use super::cccs::water;
-use super::drr::{View, projection};
+use crate::cccs::bench::water;
 use crate::cccs::{Quality, beam_dose};
+use crate::drr::bench::{View, projection};
 use crate::drr::{DrrRequest, Integrator, Pixels, drr};
 use crate::gamma::{Criterion, GammaRequest, gamma};
 use crate::{Compute, DeviceError, JobControl, Memory, empty_caches, memory};

@@ -1,17 +1,11 @@
 //! Times of the jobs on this machine, beside the papers': one file a job, for every device.
 
-pub mod cccs;
-pub mod degreef;
-pub mod drr;
-pub mod gamma;
-pub mod mccs;
 pub mod memory;
-mod path;
 
 use super::cuda::{Buffer, CardLock, CudaError, Device};
-use super::jobs::failure::Failure;
+use super::failure::Failure;
 use super::wgpu::{self, WgpuError};
-use super::{Compute, DeviceError, JobControl};
+use super::{Compute, DeviceError, JobControl, cccs, path};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -25,7 +19,7 @@ pub struct Options {
 }
 
 impl Options {
-    fn wants(&self, case: &str) -> bool {
+    pub(crate) fn wants(&self, case: &str) -> bool {
         self.cases.is_empty() || self.cases.iter().any(|wanted| case.starts_with(wanted.as_str()))
     }
 }
@@ -78,7 +72,7 @@ type Bench = fn(&Compute, &Options, &JobControl) -> Result<Vec<Row>, DeviceError
 /// # Errors
 /// [`DeviceError`]; cancelled among them.
 pub fn path_report(device: &Compute, options: &Options, control: &JobControl) -> Result<Report, DeviceError> {
-    report("path", path::rows, device, options, control)
+    report("path", path::bench::rows, device, options, control)
 }
 
 /// Times the collapsed cone on a device.
@@ -86,7 +80,7 @@ pub fn path_report(device: &Compute, options: &Options, control: &JobControl) ->
 /// # Errors
 /// [`DeviceError`]; cancelled among them.
 pub fn cccs_report(device: &Compute, options: &Options, control: &JobControl) -> Result<Report, DeviceError> {
-    report("cccs", cccs::rows, device, options, control)
+    report("cccs", cccs::bench::rows, device, options, control)
 }
 
 fn report(
@@ -106,7 +100,7 @@ fn report(
 }
 
 /// The error of a bench, the card's or the job's.
-fn card_error<E: std::fmt::Display, D: Into<DeviceError>>(
+pub(crate) fn card_error<E: std::fmt::Display, D: Into<DeviceError>>(
     job: &'static str,
     failure: Failure<E, D>,
 ) -> DeviceError {
@@ -117,13 +111,13 @@ fn card_error<E: std::fmt::Display, D: Into<DeviceError>>(
 }
 
 /// The middle of some times.
-fn median(mut times: Vec<f64>) -> f64 {
+pub(crate) fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Wall time of something, ms.
-fn timed<T>(what: impl FnOnce() -> T) -> (T, f64) {
+pub(crate) fn timed<T>(what: impl FnOnce() -> T) -> (T, f64) {
     let start = Instant::now();
     let value = what();
     (value, start.elapsed().as_secs_f64() * 1e3)

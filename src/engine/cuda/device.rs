@@ -1,10 +1,10 @@
 //! Cards of this machine, opening them, and a job's lock on one.
 
-use super::drr::{Class, Launch};
 use super::error::{CudaError, is_out_of_memory};
 use super::kernels;
 use super::memory::{BlockSource, Buffer, ItemCache, Key, Pool, Resident};
-pub use crate::jobs::int;
+use crate::drr::cuda::{Class, Launch};
+pub use crate::kernel_size::int;
 use bytemuck::Pod;
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, DriverError, result, sys};
 use cudarc::nvrtc::Ptx;
@@ -247,16 +247,16 @@ impl Deref for CardLock<'_> {
 }
 
 impl CardLock<'_> {
-    pub(super) fn failed(&self, doing: &str) -> impl FnOnce(DriverError) -> CudaError + use<> {
+    pub(crate) fn failed(&self, doing: &str) -> impl FnOnce(DriverError) -> CudaError + use<> {
         let (device, doing) = (self.device.card.to_string(), doing.to_owned());
         move |error| CudaError::failed(&device, &doing, error)
     }
 
-    pub(super) fn stream(&self) -> &Arc<CudaStream> {
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.device.stream
     }
 
-    pub(super) fn context(&self) -> &Arc<CudaContext> {
+    pub(crate) fn context(&self) -> &Arc<CudaContext> {
         &self.device.context
     }
 
@@ -266,7 +266,7 @@ impl CardLock<'_> {
     }
 
     /// Layouts of launches found for this card.
-    pub(super) fn layouts(&mut self) -> &mut HashMap<Class, Launch> {
+    pub(crate) fn layouts(&mut self) -> &mut HashMap<Class, Launch> {
         &mut self.state.layouts
     }
 
@@ -288,7 +288,7 @@ impl CardLock<'_> {
     }
 
     /// Gives free blocks back and evicts the least recently used item; false where there is none.
-    pub(super) fn make_room(&mut self) -> bool {
+    pub(crate) fn make_room(&mut self) -> bool {
         let evicted = self.state.cache.evict();
         self.device.pool.give_back();
         evicted
@@ -317,12 +317,12 @@ impl CardLock<'_> {
     }
 
     /// A cached item.
-    pub(super) fn find_cached<R: Resident>(&mut self, key: Key) -> Option<Arc<R>> {
+    pub(crate) fn find_cached<R: Resident>(&mut self, key: Key) -> Option<Arc<R>> {
         self.state.cache.get(key)
     }
 
     /// Caches an item whose kernels have been queued.
-    pub(super) fn cache_item<R: Resident>(&mut self, key: Key, item: Arc<R>) {
+    pub(crate) fn cache_item<R: Resident>(&mut self, key: Key, item: Arc<R>) {
         self.state.cache.put(key, item);
         while self.state.cache.bytes() > self.device.card.memory_bytes / 2 && self.state.cache.evict() {}
     }

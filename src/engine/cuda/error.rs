@@ -1,7 +1,7 @@
 //! Errors of a card. `dispatch` turns every one of them into an answer of the CPU with a note.
 
 use crate::Cancelled;
-use crate::jobs::failure;
+use crate::failure;
 use cudarc::driver::{DriverError, sys::CUresult};
 use thiserror::Error;
 
@@ -55,7 +55,7 @@ impl<E: From<Cancelled>> From<CudaError> for Failure<E> {
 }
 
 /// Whether the driver had no memory left.
-pub(super) fn is_out_of_memory(error: DriverError) -> bool {
+pub(crate) fn is_out_of_memory(error: DriverError) -> bool {
     error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY
 }
 

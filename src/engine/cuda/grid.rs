@@ -1,7 +1,7 @@
 //! A grid as `kernels/walk.cuh` walks it.
 
 use super::device::int;
-use crate::jobs::drr::Image;
+use crate::drr::rays::Image;
 use bytemuck::{Pod, Zeroable};
 use geometry::Grid;
 use glam::DVec3;
@@ -10,7 +10,7 @@ use std::ops::Range;
 /// `struct Exact` of `kernels/walk.cuh`: a number as the sum of two, the second within the rounding of the first.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub(super) struct Exact {
+pub(crate) struct Exact {
     hi: f32,
     lo: f32,
 }
@@ -25,7 +25,7 @@ impl From<f64> for Exact {
 /// `struct WalkGrid` of `kernels/walk.cuh`, field for field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub(super) struct WalkGrid {
+pub(crate) struct WalkGrid {
     box_low: [i32; 3],
     box_high: [i32; 3],
     stride_y: i32,
@@ -34,7 +34,7 @@ pub(super) struct WalkGrid {
 
 /// A grid seen by the kernels, x and y exchanged where `swapped`: positions are in voxels from the low edge of voxel 0
 /// along x and y, in mm from the middle of the grid along z.
-pub(super) struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     grid: &'a Grid,
     middle_z_mm: f64,
     pub swapped: bool,

@@ -18,7 +18,7 @@ const SOURCES: [(&str, &str); 11] = [
 ];
 
 /// The PTX of `kernels/NAME.cu`.
-pub(super) fn ptx(source: &str) -> Result<&'static str, CudaError> {
+pub(crate) fn ptx(source: &str) -> Result<&'static str, CudaError> {
     SOURCES.iter().find(|(name, _)| *name == source).map(|(_, ptx)| *ptx).ok_or_else(|| CudaError::Call {
         kernel: source.to_owned(),
         what: "the program has no such source".to_owned(),
@@ -43,7 +43,7 @@ fn size_of_parameter(declared: &str) -> Option<usize> {
 
 /// The number that sources give a constant: `NAME = 3.5f;`.
 #[cfg(test)]
-pub(super) fn constant(sources: &[&str], name: &str) -> f64 {
+pub(crate) fn constant(sources: &[&str], name: &str) -> f64 {
     let written = format!(" {name} = ");
     let after = sources.iter().find_map(|source| Some(source.split_once(&written)?.1));
     let value = after.and_then(|after| after.split(';').next());
@@ -76,8 +76,8 @@ mod tests {
     #[test]
     fn the_path_kernels_are_called_as_declared() {
         let ptx = ptx("path").unwrap();
-        assert_eq!(signature(ptx, "path_step"), Some(vec![size_of::<crate::cuda::path::Rays>(), 8, 8]));
-        assert_eq!(signature(ptx, "path_columns"), Some(vec![size_of::<crate::cuda::path::Rays>(), 8, 4, 8]));
+        assert_eq!(signature(ptx, "path_step"), Some(vec![size_of::<crate::path::cuda::Rays>(), 8, 8]));
+        assert_eq!(signature(ptx, "path_columns"), Some(vec![size_of::<crate::path::cuda::Rays>(), 8, 4, 8]));
         assert_eq!(signature(ptx, "path_edges"), Some(vec![8, 4, 4, 4, 8]));
         assert_eq!(signature(ptx, "path_matter"), Some(vec![8, 4, 4, 4, 8]));
         assert_eq!(signature(ptx, "path_orient"), Some(vec![8, 4, 4, 4, 4, 8]));
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn the_slopes_kernels_are_called_as_declared() {
         let ptx = ptx("drr_gradient").unwrap();
-        let scene = size_of::<crate::cuda::drr_gradient::CardScene>();
+        let scene = size_of::<crate::drr_gradient::cuda::CardScene>();
         assert_eq!(signature(ptx, "drr_integrals"), Some(vec![scene, 8, 8, 8, 8]));
         assert_eq!(signature(ptx, "drr_gradients"), Some(vec![scene, 8, 8, 8, 8, 8]));
         assert_eq!(signature(ptx, "drr_sums"), Some(vec![8, 4, 8, 8, 4, 8]));
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_drr_kernels_are_called_as_declared() {
-        use crate::cuda::drr::{CardImage, CardPlanes, CardSpace, PixelRegion};
+        use crate::drr::cuda::{CardImage, CardPlanes, CardSpace, PixelRegion};
         let ptx = ptx("drr").unwrap();
         let [space, wanted] = [size_of::<CardSpace>(), size_of::<PixelRegion>()];
         assert_eq!((space, wanted, size_of::<CardImage>()), (96, 24, 96));

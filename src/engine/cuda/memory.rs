@@ -111,7 +111,7 @@ impl<T> Buffer<T> {
         self.len * size_of::<T>()
     }
 
-    pub(super) fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         self.block.address
     }
 }

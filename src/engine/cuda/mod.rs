@@ -7,21 +7,13 @@
 //! * Kernels are `kernels/*.cu`; `python3 .ci/compile_kernels.py` makes the PTX that [`kernels`] embeds.
 //! * Everything that can fail is a [`CudaError`]; no job panics for a driver's sake.
 
-pub mod cccs;
 mod device;
 mod download;
-pub mod drr;
-pub mod drr_gradient;
-mod error;
-pub mod gamma;
-mod grid;
-pub mod influence;
-mod kernels;
-pub mod mccs;
-mod memory;
-mod pages;
-pub mod path;
-mod similarity;
+pub(crate) mod error;
+pub(crate) mod grid;
+pub(crate) mod kernels;
+pub(crate) mod memory;
+pub(crate) mod pages;
 mod staging;
 mod transfer;
 

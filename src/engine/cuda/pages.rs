@@ -39,7 +39,7 @@ impl<T: Pod + Send> HostBuffer<T> {
     }
 
     /// The values, all 0.
-    pub(super) fn values(self) -> Vec<T> {
+    pub(crate) fn values(self) -> Vec<T> {
         match self {
             Self::Later(count) => ready_pages(count),
             Self::Coming(count, thread) => thread.join().unwrap_or_else(|_| ready_pages(count)),

@@ -1,6 +1,7 @@
-use super::*;
-use crate::jobs::drr_gradient::moved;
-use crate::{JobControl, cpu, phantom};
+use crate::drr_gradient::cpu;
+use crate::drr_gradient::level::moved;
+use crate::drr_gradient::*;
+use crate::{JobControl, phantom};
 use case::Pose;
 use geometry::{Projection, Volume};
 use glam::DVec3;
@@ -20,7 +21,7 @@ fn all() -> Vec<u32> {
 
 fn drr(level: &Level, gantry_deg: f64, pose: &Pose, step_mm: f64) -> Vec<f32> {
     let shot = level.shot(&view(gantry_deg), pose, DVec3::ZERO);
-    cpu::drr_gradient::integrals(level, &shot, &all(), step_mm, &JobControl::new()).expect("not cancelled")
+    cpu::integrals(level, &shot, &all(), step_mm, &JobControl::new()).expect("not cancelled")
 }
 
 /// Averaging keeps the mass: the sum of attenuation times volume.
@@ -42,7 +43,8 @@ fn a_coarse_level_holds_as_much() {
 /// The reference of another room: the exact walk through the CT's own voxels.
 #[test]
 fn the_integrals_are_those_of_the_exact_walk() {
-    use crate::jobs::drr::{DrrRequest, Integrator, Pixels, Rays};
+    use crate::drr::rays::Rays;
+    use crate::drr::{DrrRequest, Integrator, Pixels};
     let volume = Arc::new(balls());
     let control = JobControl::new();
     let pose = Pose::new([5.0, -8.0, 3.0], [4.0, -6.0, 9.0]);
@@ -56,7 +58,7 @@ fn the_integrals_are_those_of_the_exact_walk() {
             pixels: Pixels::All,
         };
         let rays = Rays::new(&request, control.cache()).expect("a request");
-        let (want, _) = cpu::drr::integrals(&rays, &control).expect("an image");
+        let (want, _) = crate::drr::cpu::integrals(&rays, &control).expect("an image");
         let most = want.iter().copied().fold(0.0, f32::max);
         for (side, within) in [(2.0, 0.01), (4.0, 0.03)] {
             let got = drr(&Level::new(&volume, side), gantry, &pose, side);
@@ -76,7 +78,7 @@ fn slopes_are_those_of_finite_differences() {
         let projection = view(gantry);
         let shot = level.shot(&projection, &pose, DVec3::ZERO);
         let motion = level.motion(&projection, &pose, DVec3::ZERO);
-        let got = cpu::drr_gradient::with_gradient(&level, &shot, &motion, &all(), 0.25, &JobControl::new());
+        let got = cpu::with_gradient(&level, &shot, &motion, &all(), 0.25, &JobControl::new());
         let got = got.expect("not cancelled");
         assert_eq!(got.integrals, drr(&level, gantry, &pose, 0.25));
         let across = got.gradient[2].iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();

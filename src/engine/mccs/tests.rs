@@ -1,7 +1,7 @@
 //! Histories distributed over several runners.
 
-use super::*;
-use crate::cpu::mccs::Histories;
+use crate::mccs::cpu::Histories;
+use crate::mccs::*;
 use crate::phantom::patient;
 use case::{Beam, Jaws};
 use glam::DVec3;
@@ -10,7 +10,8 @@ use std::time::Duration;
 
 fn over(runners: usize, request: &MccsRequest) -> (MccsDose, Vec<MccsDose>) {
     let control = JobControl::new();
-    let mut job = Job::new(request, &|machine| cpu::cccs::monitor_unit(machine, &control), &control).unwrap();
+    let mut job =
+        Job::new(request, &|machine| crate::cccs::cpu::monitor_unit(machine, &control), &control).unwrap();
     let mut shared = Shared::new(Histories::default(), (1..runners).map(|_| Histories::default()));
     let mut shown = Vec::new();
     let dose = job.refine(&mut shared, &control, &mut |dose| {

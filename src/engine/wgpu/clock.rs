@@ -1,6 +1,6 @@
 //! Times of the phases of a job: by timestamps of the device where it has them, else by the host's clock.
 
-use crate::jobs::Phases;
+use crate::job_control::Phases;
 use std::time::Instant;
 
 /// Dispatches that are timed, at most: those of a hundred fields, in a query set of the size that wgpu allows.

@@ -1,7 +1,7 @@
 //! Errors of a graphics device. `dispatch` turns every one of them into an answer of the CPU with a note.
 
 use crate::Cancelled;
-use crate::jobs::failure;
+use crate::failure;
 use thiserror::Error;
 
 /// Why a graphics device gave no answer.

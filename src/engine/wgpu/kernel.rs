@@ -62,7 +62,7 @@ impl Pipelines {
 
 /// A constant of a kernel's source.
 #[cfg(test)]
-pub(super) fn constant(kernel: &Kernel, name: &str) -> f64 {
+pub(crate) fn constant(kernel: &Kernel, name: &str) -> f64 {
     let source = kernel.sources.concat();
     let line = source.lines().find(|line| line.starts_with(&format!("const {name}:"))).expect(name);
     let value = line.split('=').nth(1).and_then(|value| value.split(';').next()).expect(name);

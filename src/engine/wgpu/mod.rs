@@ -10,15 +10,12 @@
 
 mod adapter;
 mod buffer;
-pub mod cccs;
 mod clock;
 mod device;
 mod error;
 mod faults;
-pub mod gamma;
-mod kernel;
+pub(crate) mod kernel;
 mod pace;
-pub mod path;
 mod session;
 
 pub use adapter::{Adapter, adapters, listed};

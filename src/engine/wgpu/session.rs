@@ -6,7 +6,7 @@ use super::device::{Device, State};
 use super::error::WgpuError;
 use super::kernel::Kernel;
 use crate::JobControl;
-use crate::jobs::Phases;
+use crate::job_control::Phases;
 use bytemuck::{Pod, Zeroable};
 use geometry::Volume;
 use std::sync::{Arc, MutexGuard};

@@ -3,8 +3,8 @@
 use super::phantom::{block, cube, dose, machine, on_axis, request};
 use crate::common::cancelling::cancelled_at;
 use beamsight::engine::JobControl;
+use beamsight::engine::cccs::cpu::beam_dose;
 use beamsight::engine::cccs::{DoseError, Quality, dose_grid, matter_box};
-use beamsight::engine::cpu::cccs::beam_dose;
 use glam::DVec3;
 use std::sync::Arc;
 

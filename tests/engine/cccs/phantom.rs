@@ -3,8 +3,8 @@
 use crate::common::physics_data;
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::JobControl;
+use beamsight::engine::cccs::cpu::beam_dose;
 use beamsight::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality};
-use beamsight::engine::cpu::cccs::beam_dose;
 use beamsight::geometry::{Grid, PatientPosition, Volume};
 use beamsight::physics::kernel::KernelTable;
 use beamsight::physics::{Machine, Material, Patient};

@@ -3,9 +3,9 @@
 use super::phantom::{block, machine};
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::JobControl;
+use beamsight::engine::cccs::cpu::beam_dose;
+use beamsight::engine::cccs::reference;
 use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality};
-use beamsight::engine::cpu::cccs::beam_dose;
-use beamsight::engine::reference;
 use beamsight::physics::{Calibration, Machine};
 use glam::DVec3;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn request(density: impl Fn(DVec3) -> f32, quality: Quality, gantry_deg: f64) ->
 /// Worst and root mean square difference of the fast engine, of the maximum, percent.
 fn off(request: &DoseRequest, lines: usize) -> [f64; 2] {
     let control = JobControl::new();
-    let want = reference::cccs::beam_dose(request, lines, &control).expect("a dose");
+    let want = reference::beam_dose(request, lines, &control).expect("a dose");
     let got = beam_dose(request, &control).expect("a dose");
     let most = want.iter().copied().fold(0.0, f64::max);
     let off: Vec<f64> =

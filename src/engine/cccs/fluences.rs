@@ -1,0 +1,151 @@
+//! Fluences of the last apertures: a turned gantry or a moved isocentre changes none of them.
+
+use super::request::DoseRequest;
+use crate::JobControl;
+use crate::cache::ByteSize;
+use case::{ControlPoint, FluenceMap, Mlc};
+use physics::{Exposure, Fluence, FluenceError, Machine};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Most fluences that are kept: those of a plan's fields.
+const KEPT: usize = 16;
+/// A fluence of 20 x 20 cm through leaves, about.
+const FLUENCE_BYTES: usize = 2 << 20;
+
+/// All that a fluence depends on.
+#[derive(PartialEq)]
+struct Aperture {
+    machine: Arc<Machine>,
+    mlc: Option<Mlc>,
+    fluence: Option<FluenceMap>,
+    /// Both ends of each segment, without their angles and meterset weights; its span and its weight.
+    segments: Vec<([ControlPoint; 2], [f64; 2], f64)>,
+}
+
+impl Aperture {
+    fn of(request: &DoseRequest, exposure: &Exposure<'_>) -> Self {
+        let collimators = |point: &ControlPoint| ControlPoint {
+            meterset_weight: 0.0,
+            gantry_deg: 0.0,
+            collimator_deg: 0.0,
+            couch_deg: 0.0,
+            ..point.clone()
+        };
+        let segments = exposure.segments.iter().map(|s| ([s.from, s.to].map(collimators), s.span, s.weight));
+        Self {
+            machine: Arc::clone(&request.machine),
+            mlc: request.beam.mlc.clone(),
+            fluence: request.beam.fluence.clone(),
+            segments: segments.collect(),
+        }
+    }
+}
+
+/// The last fluences, the most recent last.
+#[derive(Default)]
+struct LastFluences(Mutex<Vec<(Aperture, Arc<Fluence>)>>);
+
+impl ByteSize for LastFluences {
+    fn bytes(&self) -> usize {
+        KEPT * FLUENCE_BYTES
+    }
+}
+
+/// Their key in the cache.
+#[derive(PartialEq)]
+struct Key;
+
+/// The fluence of an exposure of the beam of a request.
+///
+/// # Errors
+/// [`FluenceError`].
+pub fn fluence(
+    request: &DoseRequest,
+    exposure: &Exposure<'_>,
+    control: &JobControl,
+) -> Result<Arc<Fluence>, FluenceError> {
+    let last = control.cache().get(Key, || Ok::<_, FluenceError>(LastFluences::default()))?;
+    let entries = || last.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let aperture = Aperture::of(request, exposure);
+    if let Some((_, fluence)) = entries().iter().find(|(of, _)| *of == aperture) {
+        return Ok(Arc::clone(fluence));
+    }
+    let fluence = Arc::new(Fluence::new(&request.machine, &request.beam, exposure)?);
+    let mut entries = entries();
+    if entries.len() >= KEPT {
+        entries.remove(0);
+    }
+    entries.push((aperture, Arc::clone(&fluence)));
+    Ok(fluence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cccs::request::{DoseTo, Quality};
+    use crate::phantom;
+    use case::{Beam, Jaws, MlcAxis};
+    use glam::DVec3;
+    use physics::{Material, exposures};
+
+    fn request() -> DoseRequest {
+        let patient =
+            phantom::patient(DVec3::splat(10.0), [4; 3], |_| (1.0, Material::Water)).expect("water");
+        let jaws = Jaws::symmetric(100.0, 100.0);
+        let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, jaws, 100.0);
+        let boundaries_mm: Vec<f64> = (-10..=10).map(|n| 5.0 * f64::from(n)).collect();
+        beam.control_points.iter_mut().for_each(|p| p.leaves_mm = vec![[-40.0, 40.0]; 20]);
+        beam.mlc = Some(Mlc { axis: MlcAxis::X, boundaries_mm });
+        DoseRequest {
+            grid: Arc::clone(patient.mass_density_g_cm3.grid()),
+            patient,
+            machine: Machine::resolve("generic-6mv").expect("a machine"),
+            beam,
+            quality: Quality::Fast,
+            dose_to: DoseTo::Medium,
+        }
+    }
+
+    /// Angles, isocentre and monitor units change no fluence; leaves, jaws, sides of leaves and the machine do.
+    #[test]
+    fn a_fluence_is_kept_for_its_aperture_alone() {
+        let control = JobControl::new();
+        let of = |request: &DoseRequest| {
+            fluence(request, &exposures(&request.beam, 4.0)[0], &control).expect("a fluence")
+        };
+        let first = of(&request());
+        let mut turned = request();
+        turned.beam.mu = 7.0;
+        turned.beam.isocentre_mm.x = 30.0;
+        turned.beam.control_points.iter_mut().for_each(|p| (p.gantry_deg, p.collimator_deg) = (77.0, 10.0));
+        assert!(Arc::ptr_eq(&first, &of(&turned)));
+        let changes: [fn(&mut DoseRequest); 4] = [
+            |r| r.beam.control_points.iter_mut().for_each(|p| p.leaves_mm[10][1] = -10.0),
+            |r| r.beam.control_points.iter_mut().for_each(|p| p.jaws.x[1] = 5.0),
+            |r| r.beam.mlc.iter_mut().for_each(|mlc| mlc.boundaries_mm[11] = 2.0),
+            |r| r.machine = Machine::resolve("generic-15mv").expect("a machine"),
+        ];
+        for change in changes {
+            let mut other = request();
+            change(&mut other);
+            let exposure = &exposures(&other.beam, 4.0)[0];
+            let kept = of(&other);
+            let made = Fluence::new(&other.machine, &other.beam, exposure).expect("a fluence");
+            let at = |f: &Fluence| [0.0, 12.0, 33.0].map(|x| f.at(x, 3.0, 1000.0, 2.0));
+            assert_eq!(at(&kept), at(&made));
+            assert_ne!(at(&kept), at(&first));
+        }
+        assert!(Arc::ptr_eq(&first, &of(&turned)));
+    }
+
+    #[test]
+    fn no_more_are_kept_than_the_last() {
+        let (control, mut request) = (JobControl::new(), request());
+        for n in 0..3 * KEPT {
+            request.beam.control_points.iter_mut().for_each(|p| p.leaves_mm[0][0] = -40.0 - n as f64);
+            fluence(&request, &exposures(&request.beam, 4.0)[0], &control).expect("a fluence");
+        }
+        let last = control.cache().find::<_, LastFluences>(&Key).expect("some are kept");
+        assert_eq!(last.0.lock().expect("no other thread").len(), KEPT);
+    }
+}

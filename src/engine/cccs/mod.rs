@@ -1,0 +1,50 @@
+//! Collapsed-cone convolution/superposition: the dose of a beam.
+
+pub(crate) mod angles;
+pub(crate) mod beam;
+pub mod bench;
+pub(crate) mod calibrate;
+pub(crate) mod correction;
+pub mod cpu;
+pub mod cuda;
+pub(crate) mod directions;
+pub(crate) mod field_tables;
+mod fluences;
+pub(crate) mod job;
+pub(crate) mod lattice;
+pub(crate) mod medium;
+pub mod reference;
+pub(crate) mod request;
+pub(crate) mod selftest;
+pub(crate) mod terma;
+mod wgpu;
+
+use crate::dispatch::{HasReceipt, answer};
+use crate::{Compute, JobControl};
+use case::Receipt;
+pub use request::{BeamDose, DoseError, DoseRequest, DoseTo, Quality, dose_grid, matter_box};
+use std::sync::Arc;
+
+impl HasReceipt for BeamDose {
+    fn receipt(&mut self) -> &mut Receipt {
+        Arc::make_mut(&mut self.receipt)
+    }
+}
+
+/// Answers a request on a device. Where a card fails, the CPU answers and the receipt says why.
+///
+/// # Errors
+/// [`DoseError`]: a beam that is no photon beam or delivers nothing, a grid that is uneven or lies outside the
+/// patient, or the job was cancelled.
+pub fn beam_dose(
+    request: &DoseRequest,
+    device: &Compute,
+    control: &JobControl,
+) -> Result<BeamDose, DoseError> {
+    answer(
+        device,
+        |card| cuda::beam_dose(request, card, control),
+        |card| wgpu::beam_dose(request, card, control),
+        || cpu::beam_dose(request, control),
+    )
+}

@@ -1,0 +1,72 @@
+//! Influence of beamlets: the dose of every beamlet of a fluence map at sampled voxels, in one pass for all.
+//!
+//! Equal to one collapsed-cone dose after another, each of a map with a single beamlet (`engine::reference`): same lines, same
+//! local correction. What is new is what is left out. A beamlet's focal TERMA is a tube, so that of a direction only lines through the
+//! tube carry anything. What the extra-focal source and the electrons give is smooth and scaled from one dose of all beamlets.
+
+use crate::cccs::job::{check, frame_of};
+use crate::cccs::{DoseError, DoseRequest};
+use crate::influence::columns::DoseColumns;
+use case::{FluenceMap, Receipt};
+use geometry::BeamFrame;
+use physics::{BeamletFluence, Exposure, Fluence, exposures};
+use std::sync::Arc;
+
+/// Asks for the doses of the beamlets of a beam at sampled voxels.
+#[derive(Clone, Debug)]
+pub struct InfluenceRequest {
+    /// The beam has one direction and a fluence map, whose values do not matter. All TERMA goes along the directions of the quality:
+    /// low TERMA has none of its own, which would not be linear in the fluence.
+    pub dose: DoseRequest,
+    /// Indices into the values of the map, ascending.
+    pub beamlets: Arc<[usize]>,
+    /// Indices into the dose grid, ascending.
+    pub voxels: Arc<[usize]>,
+}
+
+/// The answer to an [`InfluenceRequest`].
+#[derive(Clone, Debug)]
+pub struct BeamletDoses {
+    /// Gy of one fraction at fluence 1, for the beam's monitor units; a row for each voxel.
+    pub columns: Arc<DoseColumns>,
+    pub receipt: Arc<Receipt>,
+}
+
+/// The one field of a request.
+pub struct OpenField {
+    pub frame: BeamFrame,
+    /// Fluence of the map with all beamlets asked for at 1.
+    pub flat: Fluence,
+    pub beamlets: BeamletFluence,
+    pub map: FluenceMap,
+    /// Part of the monitor units.
+    pub share: f64,
+}
+
+impl OpenField {
+    /// # Errors
+    /// [`DoseError`]: no photon beam, no map, a beam that turns, or beamlets that the map does not have.
+    pub fn of(request: &InfluenceRequest) -> Result<Self, DoseError> {
+        let DoseRequest { machine, beam, .. } = &request.dose;
+        check(beam)?;
+        let refused = |why: &str| DoseError::Beam { beam: beam.name.clone(), why: why.to_owned() };
+        let Some(map) = &beam.fluence else { return Err(refused("it has no fluence map")) };
+        let mut map = map.clone();
+        map.values.fill(0.0);
+        for beamlet in &*request.beamlets {
+            *map.values.get_mut(*beamlet).ok_or_else(|| refused("its fluence map lacks a beamlet"))? = 1.0;
+        }
+        let mut flat = beam.clone();
+        flat.fluence = Some(map.clone());
+        let all = exposures(&flat, crate::cccs::job::ARC_STEP_DEG);
+        let [exposure]: &[Exposure<'_>; 1] =
+            all.as_slice().try_into().map_err(|_| refused("it turns while it delivers"))?;
+        Ok(Self {
+            frame: frame_of(&request.dose, exposure),
+            flat: Fluence::new(machine, &flat, exposure)?,
+            beamlets: BeamletFluence::new(machine, &flat, &map, exposure)?,
+            share: exposure.share,
+            map,
+        })
+    }
+}

@@ -1,0 +1,289 @@
+//! The run of a request: batches on a device until it has its histories or its uncertainty, with intermediate doses.
+
+use super::heads::MonitorUnitOf;
+use super::part::{Part, PartError, PartTally};
+use super::request::{MccsDose, MccsRequest, Next, Until};
+use super::simulation::Simulation;
+use super::tally::{Tally, uncertainty_percent};
+use crate::JobControl;
+use crate::cccs::DoseError;
+use crate::cccs::beam::cropped;
+use crate::cccs::job::Clock;
+use case::{DoseStatus, Receipt};
+use geometry::Volume;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Fewer batches than this do not estimate the spread.
+const FEWEST_BATCHES: u64 = 10;
+/// A place within a batch is an `f32`.
+const MOST_BATCH: u64 = 1 << 24;
+/// A dose less certain than this is no final one, percent, also where it was asked to be no better.
+pub const FINAL_PERCENT: f64 = 2.0;
+
+/// A device that runs batches of histories and has their tally.
+pub trait Runner {
+    /// Why it fails.
+    type Error: From<DoseError>;
+
+    /// Runs `batch` histories from the `first` on.
+    ///
+    /// # Errors
+    /// A cancelled job, or a card's fault.
+    fn run(
+        &mut self,
+        run: &Simulation,
+        first: u64,
+        batch: u64,
+        control: &JobControl,
+    ) -> Result<(), Self::Error>;
+
+    /// Waits for the batches that are under way.
+    ///
+    /// # Errors
+    /// A card's fault.
+    fn wait(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// Sum of the batches so far; the runner has nothing then.
+    ///
+    /// # Errors
+    /// A card's fault.
+    fn take(&mut self) -> Result<Tally, Self::Error>;
+
+    /// Adds what batches of this run have added up to elsewhere.
+    ///
+    /// # Errors
+    /// A card's fault.
+    fn add(&mut self, run: &Simulation, tally: &Tally) -> Result<(), Self::Error>;
+
+    /// Mean quanta of a history, by voxel, and the standard deviation of that mean.
+    ///
+    /// # Errors
+    /// A card's fault.
+    fn means(&mut self) -> Result<(Vec<f32>, Vec<f32>), Self::Error>;
+
+    fn device(&self) -> String;
+
+    /// Phases that cards have timed by themselves, those of several added up.
+    fn phases_ms(&self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+}
+
+/// A request ready to be run.
+pub struct Job<'a> {
+    request: &'a MccsRequest,
+    pub run: Simulation,
+    digest: String,
+    clock: Clock,
+    batches: u64,
+}
+
+impl<'a> Job<'a> {
+    /// # Errors
+    /// [`DoseError`] of the request.
+    pub fn new(
+        request: &'a MccsRequest,
+        monitor_unit: MonitorUnitOf<'_>,
+        control: &JobControl,
+    ) -> Result<Self, DoseError> {
+        let mut clock = Clock::start();
+        let run = Simulation::new(request, monitor_unit, control)?;
+        clock.phase("tables");
+        Ok(Self { request, run, digest: digest(request), clock, batches: 0 })
+    }
+
+    /// Histories of a batch.
+    fn batch(&self) -> u64 {
+        let most = self.request.batch.clamp(1, MOST_BATCH);
+        match self.request.until {
+            Until::Histories(n) => n.max(1).div_ceil(n.div_ceil(most).max(FEWEST_BATCHES)),
+            Until::Uncertainty { .. } => most,
+        }
+    }
+
+    /// Runs until the request is met or `show` ends the run with the dose so far.
+    ///
+    /// # Errors
+    /// Errors of the runner.
+    pub fn refine<R: Runner>(
+        &mut self,
+        runner: &mut R,
+        control: &JobControl,
+        show: &mut dyn FnMut(&MccsDose) -> Next,
+    ) -> Result<MccsDose, R::Error> {
+        let batch = self.batch();
+        let mut shown = Instant::now();
+        // When to look whether the uncertainty is reached: at numbers of batches that only depend on what was computed, so
+        // that equal runs end alike.
+        let mut look_at = FEWEST_BATCHES;
+        loop {
+            runner.run(&self.run, self.batches * batch, batch, control)?;
+            self.batches += 1;
+            let looks = matches!(self.request.until, Until::Uncertainty { .. }) && self.batches >= look_at;
+            let last = self.has_most(batch);
+            let shows = shown.elapsed() >= self.request.show_every;
+            if !(looks || last || shows) {
+                self.report(None, batch, control);
+                continue;
+            }
+            runner.wait()?;
+            self.clock.phase("histories");
+            let mut dose = self.dose(runner, batch)?;
+            self.clock.phase("means");
+            self.report(dose.uncertainty_percent, batch, control);
+            let reached = looks && self.reached(&dose);
+            if reached || last {
+                dose.status = self.final_status(&dose, reached);
+                return Ok(dose);
+            }
+            if looks {
+                look_at = next_look(self.batches, self.request.until, dose.uncertainty_percent);
+            }
+            if shows {
+                shown = Instant::now();
+                if show(&dose) == Next::Keep {
+                    return Ok(dose);
+                }
+            }
+        }
+    }
+
+    /// Batches of a run that ends at a number of histories.
+    fn all_batches(&self) -> u64 {
+        let (Until::Histories(most) | Until::Uncertainty { most, .. }) = self.request.until;
+        most.div_ceil(self.batch()).max(1)
+    }
+
+    /// Digest of the run of which this is a part.
+    fn run_digest(&self) -> String {
+        format!("{}-{}-{}", self.run.digest(), self.batch(), env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Runs the batches of a part.
+    ///
+    /// # Errors
+    /// Errors of the runner; a part of more than there are batches.
+    pub fn part<R: Runner>(
+        &mut self,
+        part: Part,
+        runner: &mut R,
+        control: &JobControl,
+    ) -> Result<PartTally, R::Error> {
+        let (batch, batches) = (self.batch(), self.all_batches());
+        if part.of > batches {
+            return Err(DoseError::Parts(PartError::TooMany { batches, of: part.of }).into());
+        }
+        let own = part.batches(batches);
+        let begin = Instant::now();
+        for n in own.clone() {
+            runner.run(&self.run, n * batch, batch, control)?;
+            control.report((n + 1 - own.start) as f32 / (own.end - own.start) as f32);
+        }
+        runner.wait()?;
+        let ms = begin.elapsed().as_secs_f64() * 1e3;
+        Ok(PartTally::new(self.run_digest(), part, runner.device(), ms, runner.take()?))
+    }
+
+    /// The dose of all parts of the run: the one that [`Self::refine`] gives, to the bit.
+    ///
+    /// # Errors
+    /// Errors of the runner; parts that are not all of this run.
+    pub fn of_parts<R: Runner>(&mut self, parts: &PartTally, runner: &mut R) -> Result<MccsDose, R::Error> {
+        let batch = self.batch();
+        self.batches = self.all_batches();
+        let all = [self.batches, self.batches * batch];
+        parts.check(&self.run_digest(), all).map_err(DoseError::Parts)?;
+        runner.add(&self.run, &parts.tally)?;
+        let mut dose = self.dose(runner, batch)?;
+        dose.status = self.final_status(&dose, false);
+        let receipt = Arc::make_mut(&mut dose.receipt);
+        receipt.device = format!("{} ({} parts)", parts.devices().join(", "), parts.parts());
+        receipt.phases_ms.push(("histories".to_owned(), parts.ms()));
+        Ok(dose)
+    }
+
+    fn has_most(&self, batch: u64) -> bool {
+        let (Until::Histories(most) | Until::Uncertainty { most, .. }) = self.request.until;
+        let fewest = if matches!(self.request.until, Until::Uncertainty { .. }) { FEWEST_BATCHES } else { 1 };
+        self.batches * batch >= most && self.batches >= fewest
+    }
+
+    fn reached(&self, dose: &MccsDose) -> bool {
+        let Until::Uncertainty { percent, .. } = self.request.until else { return false };
+        dose.uncertainty_percent.is_some_and(|u| u <= percent)
+    }
+
+    fn final_status(&self, dose: &MccsDose, reached: bool) -> DoseStatus {
+        if matches!(self.request.until, Until::Uncertainty { .. }) && !reached {
+            return DoseStatus::Preview;
+        }
+        match dose.uncertainty_percent {
+            Some(percent) if percent <= FINAL_PERCENT => DoseStatus::Final,
+            _ => DoseStatus::Coarse,
+        }
+    }
+
+    fn report(&self, uncertainty_percent: Option<f64>, batch: u64, control: &JobControl) {
+        let done = self.batches * batch;
+        match (self.request.until, uncertainty_percent) {
+            (Until::Histories(most), _) => control.report((done as f64 / most as f64).min(1.0) as f32),
+            // Histories grow with the inverse square of the uncertainty. Of few batches it says little, and a fraction once
+            // reported does not fall again.
+            (Until::Uncertainty { percent, .. }, Some(u)) if self.batches >= FEWEST_BATCHES => {
+                control.report((percent / u).powi(2).min(1.0) as f32);
+            }
+            _ => {}
+        }
+    }
+
+    fn dose<R: Runner>(&self, runner: &mut R, batch: u64) -> Result<MccsDose, R::Error> {
+        let (mean, sigma) = runner.means()?;
+        let MccsRequest { grid, dose_to, .. } = self.request;
+        let gy = |quanta: Vec<f32>| {
+            let energy: Vec<f32> =
+                quanta.into_iter().map(|q| (f64::from(q) * self.run.gy_g_cm3_per_quantum) as f32).collect();
+            cropped(grid, *dose_to, &self.run.medium, &energy)
+        };
+        let (gy, sigma) = (gy(mean), gy(sigma));
+        let uncertainty_percent = uncertainty_percent(&gy, &sigma);
+        let receipt = Receipt {
+            job: "mccs".to_owned(),
+            digest: self.digest.clone(),
+            device: runner.device(),
+            phases_ms: self.clock.phases_ms().iter().cloned().chain(runner.phases_ms()).collect(),
+            warnings: Vec::new(),
+            work: self.batches * batch,
+        };
+        Ok(MccsDose {
+            gy: Arc::new(Volume::new(Arc::clone(grid), gy)),
+            sigma_gy: Arc::new(Volume::new(Arc::clone(grid), sigma)),
+            uncertainty_percent,
+            histories: self.batches * batch,
+            batches: self.batches,
+            status: DoseStatus::Preview,
+            receipt: Arc::new(receipt),
+        })
+    }
+}
+
+/// The number of batches at which the uncertainty may be reached: nine tenths of the prediction by the square root law, but
+/// not more than twice as many as there are.
+fn next_look(batches: u64, until: Until, uncertainty_percent: Option<f64>) -> u64 {
+    let Until::Uncertainty { percent, .. } = until else { return u64::MAX };
+    let ratio = uncertainty_percent.map_or(2.0, |u| 0.9 * (u / percent).powi(2));
+    ((batches as f64 * ratio.min(2.0)) as u64).max(batches + 1 + batches / 50)
+}
+
+/// Equal requests have equal digests: the volumes by identity, the rest by value.
+fn digest(request: &MccsRequest) -> String {
+    let mut hasher = DefaultHasher::new();
+    let MccsRequest { patient, beams, grid, dose_to, until, seed, directions, batch, variant, .. } = request;
+    let volumes = [patient.mass_density_g_cm3.id()];
+    let how = format!("{dose_to:?} {until:?} {seed} {directions} {batch} {variant:?}");
+    format!("{volumes:?} {:?} {beams:?} {grid:?} {how}", patient.material.id()).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}

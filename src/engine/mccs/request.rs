@@ -1,0 +1,108 @@
+//! Monte Carlo convolution/superposition: request and answer.
+//!
+//! Zhou, Yu, Chen and Hu, "GPU-accelerated Monte Carlo convolution/superposition implementation for dose calculation", Med.
+//! Phys. 37, 5593 (2010). Photons are drawn from the sources, followed through the head as weights and to their first interaction
+//! in the patient; from there their energy is spread along sampled directions by cumulative kernels. Machine, medium and
+//! monitor unit are those of [`cccs`](crate::cccs::request).
+
+use crate::cccs::DoseTo;
+use case::{Beam, DoseStatus, Receipt};
+use geometry::{Grid, Volume};
+use physics::{Machine, Patient};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// End of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Until {
+    /// At this number.
+    Histories(u64),
+    /// When the mean relative standard deviation of the voxels with more than half the greatest dose is this, percent, but at
+    /// `most` histories.
+    Uncertainty { percent: f64, most: u64 },
+}
+
+/// How it is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// Energies by their share of the energy, directions by equal energy, few of them followed beyond the primary's range.
+    #[default]
+    Own,
+    /// As Zhou 2010: energies by their share of the photons, directions even over the sphere, all followed to the end.
+    Paper,
+}
+
+/// Directions that a photon is split over, as in the paper.
+pub const DIRECTIONS: u32 = 6;
+/// Histories of a batch: a quarter of the paper's.
+pub const BATCH: u64 = 168_000;
+
+/// Asks for the dose of a plan's beams together: histories are distributed over beams and control points by their photons.
+#[derive(Clone, Debug)]
+pub struct MccsRequest {
+    pub patient: Arc<Patient>,
+    pub beams: Vec<(Beam, Arc<Machine>)>,
+    /// Grid of the dose: evenly spaced, any orientation.
+    pub grid: Arc<Grid>,
+    pub dose_to: DoseTo,
+    pub until: Until,
+    /// Equal seeds give equal doses, whatever the number of threads or cards.
+    pub seed: u64,
+    /// Directions that a photon is split over, 1 to 24.
+    pub directions: u32,
+    /// Histories of a batch, at most; there are ten batches at least.
+    pub batch: u64,
+    pub variant: Variant,
+    /// Time between two intermediate doses.
+    pub show_every: Duration,
+}
+
+impl MccsRequest {
+    /// A run of so many histories on the grid of the patient, without intermediate doses.
+    pub fn of_histories(
+        patient: &Arc<Patient>,
+        beams: Vec<(Beam, Arc<Machine>)>,
+        histories: u64,
+        batch: u64,
+    ) -> Self {
+        Self {
+            patient: Arc::clone(patient),
+            beams,
+            grid: Arc::clone(patient.mass_density_g_cm3.grid()),
+            dose_to: DoseTo::Medium,
+            until: Until::Histories(histories),
+            seed: 1,
+            directions: DIRECTIONS,
+            batch,
+            variant: Variant::Own,
+            show_every: Duration::MAX,
+        }
+    }
+}
+
+/// A dose as it stands after so many histories.
+#[derive(Clone, Debug)]
+pub struct MccsDose {
+    /// Gy for the beams' monitor units (one fraction), on the grid of the request.
+    pub gy: Arc<Volume<f32>>,
+    /// One standard deviation of each voxel's dose, Gy.
+    pub sigma_gy: Arc<Volume<f32>>,
+    /// Mean relative standard deviation where the dose is above half its maximum, percent; none before the second batch.
+    pub uncertainty_percent: Option<f64>,
+    pub histories: u64,
+    pub batches: u64,
+    /// Preview until the request is met; then final, or coarse where that leaves more than 2 % of uncertainty.
+    pub status: DoseStatus,
+    pub receipt: Arc<Receipt>,
+}
+
+/// Continuation after an intermediate dose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    GoOn,
+    /// Stop, with the present dose as the answer.
+    Keep,
+}
