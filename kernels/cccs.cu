@@ -1,5 +1,5 @@
 // Collapsed cone: transport along lattices of parallel lines by exponential recursion, every direction of a beam at once. Names
-// are those of cccs.cuh, the reference is engine/cpu/cccs.
+// are those of cccs.cuh, the reference is engine/cccs/cpu.
 //
 // A thread transports a line from the first slab to the last, its state in registers; threads share nothing. Lines of a direction
 // traverse the same cells but for an offset, so that a warp does not diverge; layout.cu writes the traversals. A warp begins where

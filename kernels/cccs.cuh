@@ -1,4 +1,4 @@
-// Collapsed cone: the names, layouts and marked values that its kernels share. The algorithm is that of engine/cpu/cccs, with
+// Collapsed cone: the names, layouts and marked values that its kernels share. The algorithm is that of engine/cccs/cpu, with
 // the same constants.
 //
 // Voxels are laid out once for each dominant axis. A slab lies across that axis: rows of cells along the contiguous axis, one
@@ -13,7 +13,7 @@ constexpr int TERMS = 9;
 constexpr float SLOWEST_PER_CM = 0.04f;
 constexpr int SCATTER_END = 5;   // terms 0 to 4 are the scatter's,
 constexpr int PRIMARY_FIRST = 3; // 3 to 8 the primary's
-// As in engine/jobs/cccs/angles.rs.
+// As in engine/cccs/angles.rs.
 constexpr int ANGLES = 97;
 constexpr float STEP_DEG = 1.875f;
 // Rows of the table to a step of STEP_DEG.
@@ -22,7 +22,7 @@ constexpr int ROWS_OF_STEP = 8;
 constexpr int LANES = 32;
 constexpr unsigned ALL_LANES = 0xffffffffu;
 
-// Cells laid out for the lines of one dominant axis, as the host declares it in engine/cuda/cccs, field for field.
+// Cells laid out for the lines of one dominant axis, as the host declares it in engine/cccs/cuda, field for field.
 struct SlabLayout {
     int columns;         // voxels of a row
     int across;          // rows of a slab
@@ -43,7 +43,7 @@ __device__ inline bool has_entry(float marked) { return marked < 0.0f; }
 __device__ inline float density_of(float marked) { return fabsf(marked); }
 __device__ inline float marked_density(float density, bool has_entry) { return has_entry ? -density : density; }
 
-// Kernel coefficients of a direction at one angle, per sr (engine/jobs/cccs/angles.rs), shallow and deep channel: the sum of
+// Kernel coefficients of a direction at one angle, per sr (engine/cccs/angles.rs), shallow and deep channel: the sum of
 // amplitudes over EXPONENT_PER_CM, then amplitudes over decay constants. Linear between the rows.
 struct __align__(16) Coefficients {
     float primary_sum[2];

@@ -1,8 +1,8 @@
-// Local correction of the collapsed cone's discretisation, next to the TERMA: engine/jobs/cccs/correction.rs.
+// Local correction of the collapsed cone's discretisation, next to the TERMA: engine/cccs/correction.rs.
 
 #include "correction.cuh"
 
-// As in engine/cpu/cccs: voxels of a row that share stencils.
+// As in engine/cccs/cpu: voxels of a row that share stencils.
 constexpr int STRIP = 16;
 constexpr int PRIMARY_TERMS = TERMS - PRIMARY_FIRST;
 
@@ -290,7 +290,7 @@ __device__ inline float received(const SlabLayout& layout, const Receiver& to, c
            + received_over<3>(layout, to, list, table, density, terma);
 }
 
-// Adds the correction to the deposit: engine/cpu/cccs/correction.rs. Warps take the listed blocks in turn.
+// Adds the correction to the deposit: engine/cccs/cpu/correction.rs. Warps take the listed blocks in turn.
 extern "C" __global__ void __launch_bounds__(128)
 correction_add(const SlabLayout layout, const Correction correction, const CorrectionList* __restrict__ listed,
                const float4* __restrict__ table, const int* __restrict__ count, const int* __restrict__ reached,

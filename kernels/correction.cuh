@@ -1,8 +1,8 @@
-// Stencils of the local correction of the collapsed cone's discretisation (engine/jobs/cccs/correction.rs).
+// Stencils of the local correction of the collapsed cone's discretisation (engine/cccs/correction.rs).
 
 #include "cccs.cuh"
 
-// As in engine/jobs/cccs/correction.rs: voxels to each side; voxels of an offset's path, at most; greater densities count as
+// As in engine/cccs/correction.rs: voxels to each side; voxels of an offset's path, at most; greater densities count as
 // this; powers of the density; offsets within reach; offsets that never receive more than this share are left out; starting points
 // to each side of a voxel's face over which the mean is taken.
 constexpr int CORRECTION_REACH = 3;

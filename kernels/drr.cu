@@ -3,14 +3,14 @@
 //
 // Trilinear: equal steps, sampled in the middle of each. Samples are summed in eight parts, sample n in part n mod 8,
 // and the parts in one fixed order, whether one thread follows the ray or two, four or eight share it, and empty
-// cells add 0: a pixel has the same bits however it is computed. `src/engine/cpu/drr/trilinear.rs` is the same on the CPU.
+// cells add 0: a pixel has the same bits however it is computed. `src/engine/drr/cpu/trilinear.rs` is the same on the CPU.
 //
 // Positions are in voxels from the low edge of voxel 0, along z in mm from there where planes are uneven. Where rays
 // enter and leave is found in f64: at the source's distance f32 loses a tenth of a micrometre in each of them.
 
 #include "walk.cuh"
 
-// As the host declares them in engine/cuda/drr/, field for field.
+// As the host declares them in engine/drr/cuda/, field for field.
 struct Image {
     double source[3];
     double origin[3]; // centre of pixel (0, 0)

@@ -1,4 +1,4 @@
-// DRRs and their derivatives by pose on an even grid, and the sums of their correlation with X-rays, for the pose search. `src/engine/cpu/drr_gradient.rs` is the same on the CPU.
+// DRRs and their derivatives by pose on an even grid, and the sums of their correlation with X-rays, for the pose search. `src/engine/drr_gradient/cpu.rs` is the same on the CPU.
 //
 // LANES threads share a ray: each samples every LANES-th of its steps, and their sums are added in a fixed order.
 
@@ -6,7 +6,7 @@ constexpr int LANES = 8;
 constexpr int AXES = 6;
 constexpr unsigned ALL = 0xffffffffu;
 
-// As the host declares them in engine/cuda/drr_gradient.rs, field for field.
+// As the host declares them in engine/drr_gradient/cuda/mod.rs, field for field.
 
 // Source and image in voxel indices, or how they move.
 struct Shot {

@@ -1,6 +1,6 @@
 // After engine_deposit.wgsl.
 //
-// Collapsed cone: transport along lattices of parallel lines by exponential recursion (engine/cpu/cccs), one thread a line.
+// Collapsed cone: transport along lattices of parallel lines by exponential recursion (engine/cccs/cpu), one thread a line.
 //
 // Lines of a direction traverse the same cells but for an offset: the host walks one of them (geometry/walk/lattice.rs), and the
 // threads follow. A slab's cells and a wall on two sides of them form a ring each way: a line that leaves sideways meets the wall,
@@ -8,7 +8,7 @@
 //
 // Deposits are summed in integers: the sum does not depend on the order, so that equal runs have equal bits.
 
-// Cells as lines of one dominant axis meet them, as engine/wgpu/cccs/superpose.rs declares it: along a row (neighbouring threads),
+// Cells as lines of one dominant axis meet them, as engine/cccs/wgpu/superpose.rs declares it: along a row (neighbouring threads),
 // across, and along the slabs.
 struct Layout {
     size: array<i32, 3>,
@@ -41,7 +41,7 @@ struct Direction {
 @group(0) @binding(7) var<storage, read> greatest: Greatest;
 @group(0) @binding(8) var<storage, read_write> deposit: array<atomic<i32>>;
 
-// As in physics/kernel_fit.rs and engine/jobs/cccs/angles.rs.
+// As in physics/kernel_fit.rs and engine/cccs/angles.rs.
 const SLOWEST_PER_CM: f32 = 0.04;
 const ANGLES: i32 = 97;
 const STEP_DEG: f32 = 1.875;

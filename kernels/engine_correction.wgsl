@@ -1,7 +1,7 @@
-// The local correction of the lattice's discretisation (engine/jobs/cccs/correction.rs) along one dominant axis, one thread a voxel that
+// The local correction of the lattice's discretisation (engine/cccs/correction.rs) along one dominant axis, one thread a voxel that
 // receives it: a gather over the offsets within reach.
 
-// As engine/wgpu/cccs/correction.rs declares it.
+// As engine/cccs/wgpu/correction.rs declares it.
 struct Correction {
     size: array<i32, 3>,
     spacing_mm: array<f32, 3>,
@@ -30,7 +30,7 @@ struct Offset {
 @group(0) @binding(6) var<storage, read> greatest: Greatest;
 @group(0) @binding(7) var<storage, read_write> deposit: array<i32>;
 
-// Of engine/jobs/cccs/correction.rs.
+// Of engine/cccs/correction.rs.
 const DENSEST: f32 = 2.0;
 
 // The number of the stencils for the ray to a voxel.

@@ -1,6 +1,6 @@
 // Energy of the fields, summed from the deposits, and in the end the dose on the requested grid.
 
-// As engine/wgpu/cccs/dose.rs declares it.
+// As engine/cccs/wgpu/dose.rs declares it.
 struct Sum {
     size: array<u32, 3>, // of the medium
     offset: array<u32, 3>, // of the requested grid in it

@@ -11,7 +11,7 @@ struct Picture {
     here: i32, // 0: there is none
 }
 
-// As engine/jobs/cccs/field_tables.rs declares it. Positions are those of the beam limiting device. Numbers named `..._at` are where
+// As engine/cccs/field_tables.rs declares it. Positions are those of the beam limiting device. Numbers named `..._at` are where
 // tables begin in the list of numbers.
 struct Field {
     voxel_mm: array<f32, 3>, // voxel (0, 0, 0)
@@ -54,7 +54,7 @@ struct Field {
     along_y: i32,
 }
 
-// As engine/wgpu/cccs/terma.rs declares it.
+// As engine/cccs/wgpu/terma.rs declares it.
 struct Incident {
     field: Field,
     factor: f32, // of the electrons' energy

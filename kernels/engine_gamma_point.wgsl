@@ -1,7 +1,7 @@
 // A point of gamma under a criterion: its place in the evaluated dose, and the voxels and cells about it seen from there, as
-// engine/jobs/gamma/points.rs and engine/cpu/gamma/search.rs.
+// engine/gamma/points.rs and engine/gamma/cpu/search.rs.
 
-// As engine/jobs/gamma/limits.rs declares it.
+// As engine/gamma/limits.rs declares it.
 struct Limits {
     per_mm: f32, // 1 / DTA
     per_gy: f32, // 1 / dose difference; for a local criterion, times the reference dose
@@ -13,7 +13,7 @@ struct Limits {
     is_local: i32,
 }
 
-// As engine/wgpu/gamma/mod.rs declares it.
+// As engine/gamma/wgpu/mod.rs declares it.
 struct Search {
     limits: Limits,
     reference_size: vec3<u32>,
@@ -50,7 +50,7 @@ struct SplitPosition {
 // `left` of the kernel before.
 @group(0) @binding(8) var<storage, read> points: array<u32>;
 
-// NaNs that say why: as in engine/jobs/gamma/result.rs.
+// NaNs that say why: as in engine/gamma/result.rs.
 const LEFT_OUT: u32 = 0x7fc00000u;
 const OUTSIDE: u32 = 0x7fc00001u;
 const UNDEFINED: u32 = 0x7fc00002u;

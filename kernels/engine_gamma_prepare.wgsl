@@ -1,6 +1,6 @@
 // Least and greatest dose at the corners of each cell of the evaluated dose, and of each block of 4 x 4 x 4 cells (in a plane 4 x 4).
 
-// As engine/wgpu/gamma/mod.rs declares it.
+// As engine/gamma/wgpu/mod.rs declares it.
 struct Cells {
     size: array<u32, 3>, // voxels; in a plane the last counts layers
     is_flat: u32,

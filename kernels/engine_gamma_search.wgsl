@@ -1,5 +1,5 @@
 // Gamma's search for one point: voxels that need none, cells and bounds of their distance, boxes of cells. As
-// engine/cpu/gamma/{vertex,bound,search}.rs.
+// engine/gamma/cpu/{vertex,bound,search}.rs.
 //
 // Cells are searched in boxes of 4 x 4 x 4 (in a plane 4 x 4), of which those that may be nearer are the bits of a mask.
 
@@ -133,7 +133,7 @@ fn steepest(edges: vec4<f32>, is_downwards: bool, is_within: bool) -> f32 {
     return max(select(select(up, down, is_downwards), max(up, down), is_within), 0.0);
 }
 
-// No point of the cell is nearer, squared: engine/cpu/gamma/bound.rs has why.
+// No point of the cell is nearer, squared: engine/gamma/cpu/bound.rs has why.
 fn bound(cell: Cell) -> f32 {
     let q = vec3<f32>(cell.x.q, cell.y.q, cell.z.q);
     // The point is beyond the cell's upper end, between its ends, or else before its lower one.

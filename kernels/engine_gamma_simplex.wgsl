@@ -1,5 +1,5 @@
-// Gamma's geometry: squared distances from a point to the simplices of a cell of doses (Ju 2008), as engine/jobs/gamma/simplex.rs has
-// and explains them; and to the tetrahedra that meet at a voxel, as engine/cpu/gamma/vertex.rs.
+// Gamma's geometry: squared distances from a point to the simplices of a cell of doses (Ju 2008), as engine/gamma/simplex.rs has
+// and explains them; and to the tetrahedra that meet at a voxel, as engine/gamma/cpu/vertex.rs.
 
 // Cells not nearer by this factor of the squared distance are skipped: 2e-6 of gamma.
 const NEARER: f32 = 0.999996;

@@ -1,7 +1,7 @@
 // Voxels laid out for the lines: the density marked where TERMA is high, and all of it once more with x and y exchanged, so that
 // neighbouring lines along x read neighbouring numbers too; in the end the deposits of both, and the dose.
 
-// As engine/wgpu/cccs/superpose.rs declares it.
+// As engine/cccs/wgpu/superpose.rs declares it.
 struct Voxels {
     size: array<u32, 3>,
     low_terma_fraction: f32, // of the greatest; zero where all TERMA is high

@@ -1,10 +1,10 @@
-// Radiological depth of every target from a point source: engine/cpu/path.rs, one thread a target, voxel by voxel (stepping Siddon:
+// Radiological depth of every target from a point source: engine/path/cpu/mod.rs, one thread a target, voxel by voxel (stepping Siddon:
 // de Greef 2009, appendix; Xiao 2012, Algorithm 1).
 //
 // A ray is walked from its target towards the source, as position = target + t way, t from 0 to 1: a crossing is as exact in single
 // precision as it is near, and each is computed from its own plane, so that no rounding adds up.
 
-// As engine/wgpu/path.rs declares it. Positions in mm of the density's frame, from the low edges of its first voxel.
+// As engine/path/wgpu.rs declares it. Positions in mm of the density's frame, from the low edges of its first voxel.
 struct Rays {
     size: array<u32, 3>,
     targets: array<u32, 3>,

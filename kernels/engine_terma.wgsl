@@ -1,4 +1,4 @@
-// TERMA of every voxel by channel (engine/cpu/cccs/terma.rs), and the energy of contaminant electrons there. After engine_fluence.wgsl.
+// TERMA of every voxel by channel (engine/cccs/cpu/terma.rs), and the energy of contaminant electrons there. After engine_fluence.wgsl.
 
 // The greatest TERMA of all channels and the greatest density, as bits of floats of zero or more, which order as integers do.
 struct Greatest {
@@ -12,7 +12,7 @@ struct Greatest {
 @group(0) @binding(7) var<storage, read_write> terma: array<vec4<f32>>;
 @group(0) @binding(8) var<storage, read_write> energy: array<f32>;
 
-// Of engine/jobs/cccs/angles.rs.
+// Of engine/cccs/angles.rs.
 const TILTS: i32 = 17;
 
 var<workgroup> greatest_here: Greatest;
@@ -30,7 +30,7 @@ fn softening_at(radius_mm: f32) -> vec2<f32> {
     return mix(p.xy, p.zw, place - f32(i));
 }
 
-// TiltNorm::at of engine/jobs/cccs/angles.rs: bilinear.
+// TiltNorm::at of engine/cccs/angles.rs: bilinear.
 fn tilt_at(tangents: array<f32, 2>) -> vec4<f32> {
     var cell: array<i32, 2>;
     var part: array<f32, 2>;

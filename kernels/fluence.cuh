@@ -13,7 +13,7 @@ struct Picture {
     int here; // 0: there is none
 };
 
-// A field, as the host declares it in engine/cuda/cccs/terma.rs, field for field. Positions are those of the beam limiting
+// A field, as the host declares it in engine/cccs/cuda/terma.rs, field for field. Positions are those of the beam limiting
 // device. Numbers named `..._at` are where tables begin in the list of numbers.
 struct Field {
     float voxel_mm[3]; // voxel (0, 0, 0)
@@ -48,7 +48,7 @@ constexpr int STEPS_PER_SIGMA = 128;
 constexpr int NORMAL_STEPS = 2 * 6 * STEPS_PER_SIGMA;
 constexpr float FIRST_PLANE_MM = -200.0f, PLANE_STEP_MM = 200.0f;
 constexpr int PLANES = 3;
-// Of fluence.rs and of engine/jobs/cccs/angles.rs.
+// Of fluence.rs and of engine/cccs/angles.rs.
 constexpr float COARSE_MM = 4.0f;
 constexpr int TILTS = 17;
 

@@ -1,5 +1,5 @@
 // Gamma index (Gu 2010) in three passes, a thread or a warp to a point of the reference: here the order of points and the
-// distribution of cells, in gamma_search.cuh the search of one point, as in engine/cpu/gamma/search.rs.
+// distribution of cells, in gamma_search.cuh the search of one point, as in engine/gamma/cpu/search.rs.
 
 #include "gamma_search.cuh"
 

@@ -1,11 +1,11 @@
 // Search of gamma for one point: its place in the evaluated dose, the cells around it, and bounds of their distance. As
-// engine/cpu/gamma/{search,bound,vertex}.rs, function for function.
+// engine/gamma/cpu/{search,bound,vertex}.rs, function for function.
 
 #pragma once
 
 #include "gamma_simplex.cuh"
 
-// As the host declares it in engine/cuda/gamma.rs, field for field.
+// As the host declares it in engine/gamma/cuda/mod.rs, field for field.
 struct Pair {
     // Reference voxel (i, j, k) lies at first + i step_i + j step_j + reference_planes[k] normal, mm in the evaluated grid's frame.
     double first[3];
@@ -30,7 +30,7 @@ struct Criterion {
     int local;
 };
 
-// NaNs that say why: as in engine/jobs/gamma/result.rs.
+// NaNs that say why: as in engine/gamma/result.rs.
 #define LEFT_OUT 0x7fc00000
 #define OUTSIDE 0x7fc00001
 #define UNDEFINED 0x7fc00002
@@ -233,7 +233,7 @@ struct Space : Search<false> {
         look_at(i, j, k, begins(0, i), begins(1, j), begins(2, k), begins(2, k + 1), cell);
     }
 
-    // No point of the cell is nearer: see engine/cpu/gamma/bound.rs.
+    // No point of the cell is nearer: see engine/gamma/cpu/bound.rs.
     __device__ inline float bound(const Cell& cell, float gap_x, float gap_y, float gap_z, float per_z) const
     {
         const float* d = cell.d;

@@ -1,5 +1,5 @@
 // Gamma's geometry: squared distances from a point to the simplices of a cell of doses (Ju 2008), that of
-// engine/jobs/gamma/simplex.rs function for function, and of engine/cpu/gamma/vertex.rs: the same answer to rounding.
+// engine/gamma/simplex.rs function for function, and of engine/gamma/cpu/vertex.rs: the same answer to rounding.
 
 #pragma once
 
@@ -102,7 +102,7 @@ __device__ inline void square(Way x, Way y, const float d[4], float& best)
     best = fminf(best, edge(off_xy, xy, d[0], d[3]));
 }
 
-// Squared steps along the axes away from a voxel, up or down, and their inverses, those of their sums too: engine/cpu/gamma/vertex.rs.
+// Squared steps along the axes away from a voxel, up or down, and their inverses, those of their sums too: engine/gamma/cpu/vertex.rs.
 struct Steps {
     float l[3], per[3], per_two[3], per_all;
 

@@ -1,5 +1,5 @@
-// Influence of beamlets (engine/jobs/influence): the energy per volume that each beamlet's focal fluence leaves at sampled voxels.
-// Collapsed cone along the lines of engine/cpu/influence, one thread a line; deposits add up in fixed point, so that runs repeat.
+// Influence of beamlets (engine/influence): the energy per volume that each beamlet's focal fluence leaves at sampled voxels.
+// Collapsed cone along the lines of engine/influence/cpu, one thread a line; deposits add up in fixed point, so that runs repeat.
 
 #include "correction.cuh"
 
@@ -35,7 +35,7 @@ struct Share {
     float share;
 };
 
-// Kernel coefficients at an angle (engine/jobs/cccs/angles.rs).
+// Kernel coefficients at an angle (engine/cccs/angles.rs).
 struct AngleRow {
     float sums[4];
     float primary[TERMS - PRIMARY_FIRST][2];
@@ -273,7 +273,7 @@ struct Smooth {
     const float* rows[2];
 };
 
-// Steps of a column's greatest dose, as in engine/jobs/influence/columns.rs.
+// Steps of a column's greatest dose, as in engine/influence/columns.rs.
 constexpr float MOST_STEPS = 32767.0f;
 
 // Joins what the threads of a block have, in their order, for all of them.

@@ -3,7 +3,7 @@
 
 #include "cccs.cuh"
 
-// Tilts of rays for which there are factors, each way: TILTS of engine/jobs/cccs/angles.rs.
+// Tilts of rays for which there are factors, each way: TILTS of engine/cccs/angles.rs.
 constexpr int TILTS = 17;
 
 // Finds the greatest TERMA and density.

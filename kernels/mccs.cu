@@ -1,6 +1,6 @@
 // Monte Carlo convolution/superposition (Zhou et al., Med. Phys. 37, 5593 (2010)) in stages: `mccs_head` draws particles, follows them
 // through the head and to their first interactions and writes rays; `mccs_rays` deposits along them; `mccs_tally` adds a batch
-// to the sums. engine/cpu/mccs is the same on the CPU, name for name.
+// to the sums. engine/mccs/cpu is the same on the CPU, name for name.
 //
 // Deposits are whole numbers of quanta: their sum is the same in any order, so that equal runs are equal to the bit.
 
@@ -73,7 +73,7 @@ __device__ inline int sides_below(const float* sides, int count, float v)
     return low;
 }
 
-// Value of a fluence map in the plane of the leaves (engine/cpu/mccs/head.rs).
+// Value of a fluence map in the plane of the leaves (engine/mccs/cpu/head.rs).
 __device__ inline float map_value(const Tables& run, const BeamPosition& position, float u, float v)
 {
     int rows = (int)position.pairs;
@@ -161,7 +161,7 @@ __device__ inline float collimators(const Tables& run, const BeamPosition& posit
     return through * (position.map_columns > 0u ? map_value(run, position, u, v) : leaf_transmission(run, position, head, segment, when, u, v));
 }
 
-// History n of a batch (engine/cpu/mccs/head.rs).
+// History n of a batch (engine/mccs/cpu/head.rs).
 __device__ inline Particle draw(const Tables& run, const Stream& stream, unsigned n, float batch, unsigned& number)
 {
     uint4 words = stream.words(PLACE_HEAD), source = stream.words(PLACE_SOURCE);
@@ -214,7 +214,7 @@ __device__ inline Particle draw(const Tables& run, const Stream& stream, unsigne
 
 __device__ inline float cone_cosine(int edge) { return cosf(PI / (float)CONES * (float)edge); }
 
-// A direction at a polar angle and an azimuth about another (engine/cpu/mccs/deposit.rs).
+// A direction at a polar angle and an azimuth about another (engine/mccs/cpu/deposit.rs).
 __device__ inline void turned(const float axis[3], float cos, float azimuth, float out[3])
 {
     float x = axis[0], y = axis[1], z = axis[2];
@@ -234,7 +234,7 @@ __device__ inline void turned(const float axis[3], float cos, float azimuth, flo
     }
 }
 
-// Direction k from a place (engine/cpu/mccs/deposit.rs, `ray`), and the slot of the history that it goes to: those followed to the
+// Direction k from a place (engine/mccs/cpu/deposit.rs, `ray`), and the slot of the history that it goes to: those followed to the
 // end come first, so that the threads of a warp have paths of like length.
 __device__ inline Ray ray_from(const Tables& run, unsigned number, const Particle& photon, const Stream& stream, unsigned k,
                                const float at[3], unsigned& slot)
@@ -367,7 +367,7 @@ mccs_head(const Tables run, const unsigned long long first, const unsigned begin
     }
 }
 
-// Deposits along rays (engine/cpu/mccs/deposit.rs, `along`), and empties their slots.
+// Deposits along rays (engine/mccs/cpu/deposit.rs, `along`), and empties their slots.
 extern "C" __global__ void __launch_bounds__(128)
 mccs_rays(const Tables run, Ray* __restrict__ rays, const unsigned count, unsigned long long* __restrict__ quanta)
 {
@@ -443,7 +443,7 @@ mccs_add(const int voxels, const Sums from, const Sums to)
     }
 }
 
-// Mean of a history and its standard deviation, by voxel (engine/jobs/mccs/tally.rs, `means`).
+// Mean of a history and its standard deviation, by voxel (engine/mccs/tally.rs, `means`).
 extern "C" __global__ void __launch_bounds__(256)
 mccs_means(const int voxels, const double batches, const double per_history, const Sums sums, float* __restrict__ mean,
            float* __restrict__ sigma)

@@ -1,4 +1,4 @@
-// Shared by the kernels of Monte Carlo convolution/superposition: tables of `engine/jobs/mccs/tables.rs`, field for field,
+// Shared by the kernels of Monte Carlo convolution/superposition: tables of `engine/mccs/tables.rs`, field for field,
 // random numbers, and the walk of an even lattice (`geometry/walk/even.rs`).
 
 #pragma once
@@ -16,7 +16,7 @@ constexpr int HEAD_THREADS = 128;
 constexpr float TAU = 6.28318530717958648f;
 constexpr float PI = 3.14159265358979324f;
 
-// Places in a history's numbers (engine/cpu/mccs/head.rs).
+// Places in a history's numbers (engine/mccs/cpu/head.rs).
 constexpr unsigned PLACE_HEAD = 0u, PLACE_SOURCE = 1u, PLACE_PATIENT = 2u, PLACE_RAYS = 3u;
 
 struct Group {
@@ -50,7 +50,7 @@ struct Segment {
     unsigned tips_at;
 };
 
-// Tables of a run (engine/cuda/mccs/work.rs).
+// Tables of a run (engine/mccs/cuda/work.rs).
 struct Tables {
     const unsigned* voxels;
     const Group* groups;
@@ -77,11 +77,11 @@ __device__ inline unsigned group_of(const Ray& ray) { return ray.packed >> 16; }
 __device__ inline unsigned cone_of(const Ray& ray) { return ray.packed >> 8 & 0xffu; }
 __device__ inline float far_factor_of(const Ray& ray) { return (float)(ray.packed & 0xffu); }
 
-// A voxel's density with its material class in the lowest four bits (PackedVoxel of engine/jobs/mccs/tables.rs).
+// A voxel's density with its material class in the lowest four bits (PackedVoxel of engine/mccs/tables.rs).
 __device__ inline float density_of(unsigned voxel) { return __uint_as_float(voxel); }
 __device__ inline unsigned class_of(unsigned voxel) { return voxel & 0xfu; }
 
-// Philox4x32-10 (engine/jobs/mccs/philox.rs).
+// Philox4x32-10 (engine/mccs/philox.rs).
 __device__ inline uint4 philox(uint4 counter, unsigned key0, unsigned key1)
 {
 #pragma unroll

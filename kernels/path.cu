@@ -9,7 +9,7 @@
 // Plane centres of the targets, mm along their normal from their first plane.
 __constant__ Exact target_planes_mm[MOST_PLANES];
 
-// As the host declares it in engine/cuda/path.rs, field for field. Positions are as in walk.cuh: target (i, j, k) lies at
+// As the host declares it in engine/path/cuda.rs, field for field. Positions are as in walk.cuh: target (i, j, k) lies at
 // first + i step_i + j step_j + target_planes_mm[k] normal.
 struct Rays {
     WalkGrid grid;

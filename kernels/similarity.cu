@@ -1,6 +1,6 @@
 // Measures by counting: the joint histogram of X-ray and DRR with its mutual information, and the ranks of the DRR's values with the
 // products of a rank correlation. For the pose search, of DRRs that never leave the card.
-// `src/engine/jobs/drr_gradient/{information,rank}.rs` is the same on the CPU.
+// `src/engine/drr_gradient/{information,rank}.rs` is the same on the CPU.
 //
 // All counts are whole numbers, so that equal runs are equal to the bit whatever the order of the threads.
 

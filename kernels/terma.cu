@@ -1,4 +1,4 @@
-// TERMA of every voxel of a dose grid by channel (engine/cpu/cccs/terma.rs), the energy of contaminant electrons there, and in the
+// TERMA of every voxel of a dose grid by channel (engine/cccs/cpu/terma.rs), the energy of contaminant electrons there, and in the
 // end the dose: energy over mass, cropped to the requested grid.
 
 #include "fluence.cuh"
@@ -22,7 +22,7 @@ __device__ inline Layer softening_at(const Field& field, const float* __restrict
     return {p[0] + (p[2] - p[0]) * part, p[1] + (p[3] - p[1]) * part};
 }
 
-// TiltNorm::at of engine/jobs/cccs/angles.rs: bilinear.
+// TiltNorm::at of engine/cccs/angles.rs: bilinear.
 __device__ inline void tilt_at(const Field& field, const float* __restrict__ numbers, const float tangents[2], float norm[4])
 {
     int cell[2];

@@ -1,4 +1,4 @@
-// Transport of a line's energy through one voxel: engine/cpu/cccs/transport.rs.
+// Transport of a line's energy through one voxel: engine/cccs/cpu/transport.rs.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-//! The jobs over a patient's voxels, each written once per device: `cpu/` is the reference. ARCHITECTURE.md has the floors.
+//! The jobs over a patient's voxels: a folder each, written once per device (`cpu` is the reference). ARCHITECTURE.md has the floors.
 
 mod automatic;
 pub mod bench;

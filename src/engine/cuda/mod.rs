@@ -1,4 +1,4 @@
-//! The jobs on NVIDIA cards, through the driver alone, which is looked for when asked for: without one the program runs
+//! NVIDIA cards, through the driver alone, which is looked for when asked for: without one the program runs
 //! on the CPU.
 //!
 //! * [`cards`] lists the cards; [`Device::open`] opens one and leaves it open.

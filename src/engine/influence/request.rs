@@ -1,6 +1,6 @@
 //! Influence of beamlets: the dose of every beamlet of a fluence map at sampled voxels, in one pass for all.
 //!
-//! Equal to one collapsed-cone dose after another, each of a map with a single beamlet (`engine::reference`): same lines, same
+//! Equal to one collapsed-cone dose after another, each of a map with a single beamlet (`reference`): same lines, same
 //! local correction. What is new is what is left out. A beamlet's focal TERMA is a tube, so that of a direction only lines through the
 //! tube carry anything. What the extra-focal source and the electrons give is smooth and scaled from one dose of all beamlets.
 

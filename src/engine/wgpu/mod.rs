@@ -1,6 +1,6 @@
-//! The live jobs on any graphics card, in WGSL through wgpu (Vulkan, Metal, DirectX 12).
+//! Any graphics card, for the live jobs, in WGSL through wgpu (Vulkan, Metal, DirectX 12).
 //!
-//! Kernels are `kernels/engine_*.wgsl`: plain forms of the algorithms of [`engine::cpu`](crate::cpu) in single precision,
+//! Kernels are `kernels/engine_*.wgsl`: plain forms of the algorithms of the CPU in single precision,
 //! without what only some cards have. Sums are of integers or in a fixed order, so that equal runs have equal bits.
 //!
 //! * [`adapters`] lists the devices; [`Device::open`] opens one and leaves it open.

@@ -1,4 +1,4 @@
-//! Adds the local correction of the lattice's discretisation (`engine::jobs::cccs::correction`).
+//! Adds the local correction of the lattice's discretisation ([`correction`](crate::cccs::correction)).
 
 use super::block::{Block, F32x16, LANES, LEAD, TermaRows, used_range};
 use crate::cccs::correction::{DENSEST, PATH, POWERS, Stencil};
