@@ -10,6 +10,7 @@ mod colour_scales;
 mod compare;
 pub mod contouring;
 mod couch;
+mod depth_job;
 mod difference;
 mod dvh;
 mod dvh_pair;
@@ -57,6 +58,7 @@ pub use couch::{
     COUCH_MM, Couch, CouchError, CtCouchError, SHELL_MM, couch_densities, couch_from_ct, couch_parts,
     couch_place,
 };
+pub use depth_job::{DepthError, depths};
 pub use difference::{DifferenceDisplay, DifferenceUnit, LOCAL_FROM, Side};
 pub use dvh::{Dvh, DvhError, DvhPlanes, Isodoses, Sampling};
 pub use dvh_pair::{DvhPair, changed_most_first};

@@ -53,6 +53,14 @@ impl Plan {
         beam.machine.as_deref().unwrap_or(&self.machine)
     }
 
+    /// Puts all beams on one machine. A review is one of the plan with its own machine: on another it is gone.
+    pub fn set_machine(&mut self, machine: &str) {
+        let is_own = self.beams.iter().all(|beam| self.machine_of(beam) == machine);
+        self.approval = self.approval.take().filter(|_| is_own);
+        machine.clone_into(&mut self.machine);
+        self.beams.iter_mut().for_each(|beam| beam.machine = None);
+    }
+
     /// Monitor units per fraction of all beams.
     pub fn mu(&self) -> f64 {
         // Not `sum`, whose empty sum is -0.

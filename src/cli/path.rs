@@ -3,18 +3,17 @@
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs, SourceArgs};
 use super::{Failure, VerbOutput};
-use analysis::hu_remarks;
+use analysis::depths;
 use anyhow::anyhow;
-use case::{Case, Ct};
-use engine::path::{DepthMap, PathRequest, trace};
+use case::Case;
+use engine::path::DepthMap;
 use engine::{DeviceChoice, JobControl};
 use files::mha::{self, Facts, Quantity};
-use geometry::{BeamFrame, Grid};
+use geometry::BeamFrame;
 use glam::DVec3;
-use physics::{BeyondTable, HuTable, Patient};
+use physics::HuTable;
 use serde_json::json;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -61,21 +60,11 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let case = args.case.open()?;
     let ct = words::ct_of(&case)?;
     let isocentre = isocentre(args, &case)?;
-    words::check_inside(isocentre, &ct, &case.source)?;
     let frame =
         BeamFrame::new(ct.position, args.source.gantry, 0.0, args.source.couch, isocentre, args.source.sad);
-    let patient = Patient::new(&ct, &table, None)?;
-    let request = PathRequest {
-        density: patient.relative_electron_density,
-        source_mm: frame.source_mm,
-        targets: targets(&ct)?,
-    };
-    let DepthMap { depth_mm: depth, mut receipt } = trace(&request, &device, &JobControl::new())?;
-    Arc::make_mut(&mut receipt).warnings.extend(hu_remarks(
-        &BeyondTable::of(&ct, &table, None, &[]),
-        &table,
-        "of the CT",
-    ));
+    let of = (&*ct, case.source.as_str());
+    let DepthMap { depth_mm: depth, receipt } =
+        depths(of, &table, (&frame, isocentre), &device, &JobControl::new())?;
     let ms = receipt.total_ms();
     let at_isocentre = depth.trilinear(isocentre);
     let largest = depth.data().iter().copied().fold(0.0, f32::max);
@@ -128,39 +117,6 @@ fn isocentre(args: &Args, case: &Case) -> anyhow::Result<DVec3> {
     })
 }
 
-/// The grid of depths: the CT's own voxels; where its planes are uneven, even planes at the smallest
-/// distance.
-fn targets(ct: &Ct) -> anyhow::Result<Arc<Grid>> {
-    let grid = ct.hu.grid();
-    if grid.even_plane_spacing_mm().is_some() {
-        return Ok(Arc::clone(grid));
-    }
-    let planes = grid.planes_mm();
-    let step = planes.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min);
-    let last = planes[planes.len() - 1];
-    let count = (last / step).floor() as usize + 1;
-    let [nx, ny, _] = grid.size();
-    let even: Vec<f64> = (0..count).map(|k| k as f64 * step).collect();
-    let [row, column, _] = grid.axes();
-    Ok(Arc::new(Grid::new(grid.origin_mm(), row, column, grid.spacing_xy_mm(), [nx, ny], &even)?))
-}
-
 fn millimetres(p: DVec3) -> String {
     format!("{:.1},{:.1},{:.1} mm", p.x, p.y, p.z)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use geometry::{PatientPosition, Volume};
-
-    #[test]
-    fn uneven_planes_become_even_ones_as_close_as_the_closest() {
-        let grid =
-            Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [1.0, 1.0], [2, 2], &[0.0, 3.0, 4.0, 8.5]).unwrap();
-        let hu = Arc::new(Volume::new(Arc::new(grid), vec![0.0; 16]));
-        let ct = Ct::unnamed(hu, PatientPosition::Hfs);
-        let even = targets(&ct).unwrap();
-        assert_eq!(even.planes_mm(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
-    }
 }

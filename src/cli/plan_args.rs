@@ -127,11 +127,7 @@ impl PlanArgs {
     /// The machine of `--machine`, for all beams.
     pub fn set_machine(&self, plan: &mut Plan) {
         if let Some(machine) = &self.machine {
-            let is_own = plan.beams.iter().all(|beam| plan.machine_of(beam) == machine);
-            // A review is one of the plan with its own machine.
-            plan.approval = plan.approval.take().filter(|_| is_own);
-            plan.machine.clone_from(machine);
-            plan.beams.iter_mut().for_each(|b| b.machine = None);
+            plan.set_machine(machine);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Arguments that several verbs share, and their parsers.
 
 use super::Failure;
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use case::{Case, Ct};
 use dicom::Choice;
 use engine::drr::Region;
@@ -107,29 +107,6 @@ pub fn first_isocentre(case: &Case) -> Option<DVec3> {
 /// The CT of a case that needs one.
 pub fn ct_of(case: &Case) -> anyhow::Result<Arc<Ct>> {
     case.ct.clone().ok_or_else(|| anyhow!("{} has no CT; add the folder with its CT series", case.source))
-}
-
-/// The isocentre must lie in the image.
-pub fn check_inside(isocentre_mm: DVec3, ct: &Ct, source: &str) -> anyhow::Result<()> {
-    if ct.hu.grid().contains(isocentre_mm) {
-        return Ok(());
-    }
-    let corners = ct.hu.grid().corners_mm();
-    let low = corners.into_iter().fold(DVec3::INFINITY, DVec3::min);
-    let high = corners.into_iter().fold(DVec3::NEG_INFINITY, DVec3::max);
-    bail!(
-        "the isocentre {:.1},{:.1},{:.1} lies outside the CT of {source}, which reaches from {:.1},{:.1},{:.1} to \
-         {:.1},{:.1},{:.1} mm (patient LPS); plan and CT do not belong together, or the axes are mixed up",
-        isocentre_mm.x,
-        isocentre_mm.y,
-        isocentre_mm.z,
-        low.x,
-        low.y,
-        low.z,
-        high.x,
-        high.y,
-        high.z
-    )
 }
 
 /// `x,y,z` in mm.
