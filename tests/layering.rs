@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Dependencies (whole names, or prefixes that end in `-`) and the only rooms whose `Cargo.toml` may list them.
-const HOMES: [(&[&str], &[&str]); 7] = [
+const HOMES: [(&[&str], &[&str]); 8] = [
     (&["egui", "egui-", "egui_", "eframe", "winit", "rfd", "zbus"], &["app"]),
     (&["wgpu"], &["app", "engine"]),
     (&["cudarc"], &["engine"]),
@@ -13,6 +13,7 @@ const HOMES: [(&[&str], &[&str]); 7] = [
     (&["dicom-ul"], &["network"]),
     (&["clap"], &["cli"]),
     (&["pdf-writer", "epaint_default_fonts"], &["report"]),
+    (&["pyo3", "numpy"], &["python"]),
 ];
 
 /// Crates that one part of a room alone may name: the crate, the room and the part.

@@ -1,0 +1,117 @@
+"""Doses and DVHs: the verbs ``dose`` and ``dvh``."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Sequence, Union
+
+from . import _accept
+from . import _beamsight as core
+from ._progress import Progress, callback
+
+
+def how_computed(
+    grid: Optional[float] = None,
+    quality: Optional[str] = None,
+    dose_to: Optional[str] = None,
+    machine: Optional[str] = None,
+    hu_table: Optional[str] = None,
+    body: Optional[str] = None,
+    device: str = "auto",
+) -> Dict[str, Any]:
+    """Arguments of computed doses, as the compiled module takes them."""
+    return {
+        "grid": grid,
+        "quality": quality,
+        "dose_to": dose_to,
+        "machine": machine,
+        "hu_table": hu_table,
+        "body": body,
+        "device": device,
+    }
+
+
+def plan_of(plan: Any, case: core.Case) -> Optional[core.Plan]:
+    """A plan: one, a dictionary, a plan file, or None for the case's first."""
+    if plan is None or isinstance(plan, core.Plan):
+        return plan
+    if isinstance(plan, dict):
+        return core.Plan.from_dict(plan)
+    return core.Plan.read(plan, case)
+
+
+def dose(
+    case: Any,
+    plan: Any = None,
+    *,
+    engine: str = "cccs",
+    grid: Optional[float] = None,
+    quality: Optional[str] = None,
+    dose_to: Optional[str] = None,
+    machine: Optional[str] = None,
+    hu_table: Optional[str] = None,
+    body: Optional[str] = None,
+    histories: Optional[float] = None,
+    uncertainty: Optional[float] = None,
+    seed: Optional[int] = None,
+    directions: Optional[int] = None,
+    variant: Optional[str] = None,
+    device: str = "auto",
+    progress: Progress = None,
+) -> core.Dose:
+    """The dose of a plan in Gy of all fractions: that of ``beamsight dose``, to the bit.
+
+    ``case``: a :class:`Case`, what ``open`` takes, or pydicom data sets. ``plan``: a :class:`Plan`, its dictionary, a plan
+    file, or the case's first; ``{**plan, "beams": [beam]}`` computes single beams. ``engine``: ``cccs`` (collapsed cone) or
+    ``mccs`` (Monte Carlo: ``histories`` like 5e7, or ``uncertainty`` in percent; ``seed``, ``directions``, ``variant``),
+    whose ``sigma_gy`` is one standard deviation. ``grid``: spacing in mm (2.5). ``quality``: ``full`` (384 directions),
+    ``standard`` (128) or ``fast`` (48). ``dose_to``: ``medium`` or ``water``. ``machine``: for all beams, a shipped name or
+    a file. ``hu_table``: a shipped name or a file. ``body``: ``auto``, ``none`` or a structure. ``device``: ``auto``,
+    ``cpu``, ``cuda``, ``cuda:N``, ``wgpu`` or ``wgpu:N``; the result says which one answered. ``progress``: a function
+    ``(fraction, step)``, or True for a bar of tqdm.
+
+    The status is ``final`` only for the whole plan at full quality on 2.5 mm or finer; else ``coarse`` or ``partial``, with
+    caveats. Ctrl-C cancels. Raises ArgumentError, ComputationError.
+    """
+    case = _accept.case(case)
+    how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
+    run = {
+        "engine": engine,
+        "histories": histories,
+        "uncertainty": uncertainty,
+        "seed": seed,
+        "directions": directions,
+        "variant": variant,
+    }
+    with callback(progress, "dose") as tell:
+        return core._dose(case, plan_of(plan, case), how, run, tell)
+
+
+def dvh(
+    case: Any,
+    dose: Any,
+    structures: Union[None, str, Sequence[str]] = None,
+    *,
+    prescription_gy: Optional[float] = None,
+    any_patient: bool = False,
+) -> Union[core.Dvh, Dict[str, Union[core.Dvh, str]]]:
+    """DVHs of structures in a dose: those of ``beamsight dvh``, to the bit.
+
+    ``dose``: as ``gamma`` takes them. ``structures``: one name, which gives its :class:`Dvh`, or several, or None for all
+    drawn ones, which gives a dictionary by name; a structure without a DVH has the sentence that says why in its place.
+    ``prescription_gy``: the 100 % of metrics in percent; left out, what the plans of the case prescribe, where they agree.
+    Raises ArgumentError.
+    """
+    case = _accept.case(case)
+    if prescription_gy is None:
+        prescribed = {plan.prescription_gy for plan in case.plans} - {None}
+        prescription_gy = prescribed.pop() if len(prescribed) == 1 else None
+    names = [structures] if isinstance(structures, str) else structures
+    answers = core._dvh(case, _accept.dose(dose), names, prescription_gy, any_patient)
+    if not isinstance(structures, str):
+        return dict(answers)
+    [(_, answer)] = answers
+    if isinstance(answer, str):
+        from .errors import ComputationError
+
+        raise ComputationError(f"{structures}: {answer}")
+    return answer

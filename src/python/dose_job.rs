@@ -1,0 +1,160 @@
+//! The dose of a plan: the queries of the verb `dose`, with its arguments.
+
+use super::case::PyCase;
+use super::dose::PyDose;
+use super::errors::{argument, failure};
+use super::job::run;
+use super::plan::PyPlan;
+use super::words;
+use analysis::{BodyWord, DEFAULT_GRID_MM, Engine, MOST_HISTORIES, MonteCarlo};
+use case::{Case, Plan};
+use engine::cccs::{DoseTo, Quality};
+use engine::mccs::{Until, Variant};
+use physics::HuTable;
+use pyo3::prelude::*;
+use results::{PlanJob, Settings, compute_plan};
+use std::sync::Arc;
+
+/// How doses are computed: arguments that several jobs share.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct How {
+    pub grid: Option<f64>,
+    pub quality: Option<String>,
+    pub dose_to: Option<String>,
+    pub machine: Option<String>,
+    pub hu_table: Option<String>,
+    pub body: Option<String>,
+    pub device: String,
+}
+
+impl How {
+    fn hu_table(&self) -> &str {
+        self.hu_table.as_deref().unwrap_or(HuTable::DEFAULT)
+    }
+
+    /// # Errors
+    /// `ArgumentError`: words and numbers out of their ranges, a table that cannot be read, a body that the case has not.
+    pub fn settings(&self, case: &Case) -> PyResult<Settings> {
+        let word = |word: &Option<String>, usual: &str| word.clone().unwrap_or_else(|| usual.to_owned());
+        let qualities = Quality::NAMED.map(|quality| (quality.word(), quality));
+        let body: Option<BodyWord> = self.body.as_ref().map(|word| word.parse().unwrap_or(BodyWord::Auto));
+        Ok(Settings {
+            quality: words::one_of("quality", &word(&self.quality, Quality::default().word()), &qualities)?,
+            dose_to: words::one_of(
+                "dose_to",
+                &word(&self.dose_to, "medium"),
+                &[("medium", DoseTo::Medium), ("water", DoseTo::Water)],
+            )?,
+            grid_mm: words::within("grid", self.grid.unwrap_or(DEFAULT_GRID_MM), [0.5, 100.0])?,
+            device: words::device(&self.device)?,
+            hu_table: Arc::new(HuTable::resolve(self.hu_table()).map_err(argument)?),
+            body: body
+                .map(|word| word.choice(&case.structures))
+                .transpose()
+                .map_err(argument)?
+                .unwrap_or_default(),
+            machine_changes: 0,
+        })
+    }
+
+    /// The plan that is asked for, else the case's first, on the machine that is asked for.
+    pub fn plan(&self, case: &Case, plan: Option<&PyPlan>) -> PyResult<Plan> {
+        let mut plan =
+            match plan {
+                Some(plan) => Plan::clone(&plan.0),
+                None => case.plans.first().map(|plan| Plan::clone(plan)).ok_or_else(|| {
+                    argument(format!("{}; give one: Plan.read(\"plan.toml\")", case.no_plan()))
+                })?,
+            };
+        if let Some(machine) = &self.machine {
+            plan.set_machine(machine);
+        }
+        Ok(plan)
+    }
+}
+
+/// Options of a Monte Carlo run.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Histories {
+    engine: String,
+    histories: Option<f64>,
+    uncertainty: Option<f64>,
+    seed: Option<u64>,
+    directions: Option<u32>,
+    variant: Option<String>,
+}
+
+impl Histories {
+    /// # Errors
+    /// `ArgumentError`: an engine or a variant that is not known, numbers out of their ranges, options of the other engine.
+    pub fn engine(&self) -> PyResult<Engine> {
+        if !words::one_of("engine", &self.engine, &[("cccs", false), ("mccs", true)])? {
+            if self.histories.is_some() || self.uncertainty.is_some() {
+                return Err(argument("histories and uncertainty belong to engine='mccs'"));
+            }
+            return Ok(Engine::Cccs);
+        }
+        let until = match (self.histories, self.uncertainty) {
+            (Some(_), Some(_)) => {
+                return Err(argument("a run ends by histories or by uncertainty: give one of them"));
+            }
+            (Some(n), None) if n >= 1.0 && n.fract() == 0.0 && n <= MOST_HISTORIES as f64 => {
+                Until::Histories(n as u64)
+            }
+            (Some(n), None) => {
+                return Err(argument(format!("histories is {n}: it is a whole number up to 1e11, like 5e7")));
+            }
+            (None, percent) => Until::Uncertainty {
+                percent: words::within("uncertainty", percent.unwrap_or(1.0), [0.01, 100.0])?,
+                most: MOST_HISTORIES,
+            },
+        };
+        let usual = MonteCarlo::default();
+        let directions = self.directions.unwrap_or(usual.directions);
+        if !(1..=24).contains(&directions) {
+            return Err(argument(format!("directions is {directions}: it must be from 1 to 24")));
+        }
+        let variants = [("own", Variant::Own), ("paper", Variant::Paper)];
+        let variant = words::one_of("variant", self.variant.as_deref().unwrap_or("own"), &variants)?;
+        Ok(Engine::Mccs(MonteCarlo {
+            until,
+            seed: self.seed.unwrap_or(usual.seed),
+            directions,
+            variant,
+            ..usual
+        }))
+    }
+}
+
+/// Computes a plan; `beamsight.dose` says how.
+#[pyfunction(name = "_dose")]
+#[pyo3(signature = (case, plan, how, histories, progress = None))]
+pub fn compute(
+    py: Python<'_>,
+    case: &PyCase,
+    plan: Option<&PyPlan>,
+    how: How,
+    histories: Histories,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<PyDose> {
+    let (ct, settings) = (case.ct_of()?, how.settings(&case.0)?);
+    let job = PlanJob {
+        ct,
+        structures: Arc::clone(&case.0.structures),
+        plan: how.plan(&case.0, plan)?,
+        body: settings.body,
+        hu_table: how.hu_table().to_owned(),
+        grid_mm: settings.grid_mm,
+        quality: settings.quality,
+        dose_to: settings.dose_to,
+        device: settings.device,
+        engine: histories.engine()?,
+        parts: None,
+    };
+    let result = run(py, progress.as_ref(), |control, steps| {
+        compute_plan(&job, control, &|words| steps.tell(words)).map_err(|why| failure(&why))
+    })?;
+    Ok(PyDose::computed(case.0.clone(), result))
+}

@@ -1,0 +1,236 @@
+//! Gamma of two doses: the query of the verb `gamma`, with its arguments.
+
+use super::arrays::{as_asked, shown};
+use super::case::{PyCase, structure};
+use super::dose::PyDose;
+use super::errors::{argument, failure};
+use super::grid::PyGrid;
+use super::job::run;
+use super::json::dictionary;
+use super::words;
+use analysis::{GammaReport, not_final, stricter};
+use engine::gamma::{Criterion, Dims, GammaMap, Normalisation, Subset, Surface};
+use geometry::Mask;
+use numpy::PyArray3;
+use pyo3::prelude::*;
+use results::{DoseOfPlan, GammaAnswer, GammaOfPair, Graph, MaskOf, Shared};
+use std::sync::Arc;
+
+/// Gamma at the voxels of the reference dose, with its report. ``numpy.asarray`` of it is the map.
+#[pyclass(frozen, name = "Gamma", module = "beamsight")]
+pub struct PyGamma {
+    answer: GammaAnswer,
+    report: GammaReport,
+    remarks: Vec<String>,
+}
+
+/// The 100 % dose: a word or Gy.
+#[derive(FromPyObject)]
+pub enum Norm {
+    Gy(f64),
+    Word(String),
+}
+
+/// Arguments of gamma, as `beamsight.gamma` explains them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct How {
+    criteria: Vec<(f64, f64)>,
+    local: bool,
+    threshold: f64,
+    norm: Norm,
+    max_gamma: Option<f64>,
+    dims: String,
+    structure: Option<String>,
+    measured: bool,
+    any_patient: bool,
+    subset: Option<u32>,
+    seed: u64,
+    trilinear: bool,
+    device: String,
+}
+
+impl How {
+    fn normalisation(&self, case: Option<&PyCase>) -> PyResult<Normalisation> {
+        let word = match &self.norm {
+            Norm::Gy(gy) => return words::positive("norm", *gy).map(Normalisation::Typed),
+            Norm::Word(word) => word,
+        };
+        match word.as_str() {
+            "near-max" => Ok(Normalisation::NearMaximum),
+            "max" => Ok(Normalisation::Maximum),
+            "rx" => {
+                let plans = case.into_iter().flat_map(|case| &case.0.plans);
+                let prescribed = plans.filter_map(|plan| plan.prescription_gy).next();
+                let none = "norm='rx': no plan of the case says what is prescribed; give the dose in Gy";
+                prescribed.map(Normalisation::Prescription).ok_or_else(|| argument(none))
+            }
+            other => {
+                Err(argument(format!("norm is '{other}': it is near-max, max, rx or a dose in Gy above 0")))
+            }
+        }
+    }
+}
+
+/// Gamma of two doses; `beamsight.gamma` says how.
+#[pyfunction(name = "_gamma")]
+#[pyo3(signature = (reference, evaluated, how, case = None, progress = None))]
+pub fn gamma(
+    py: Python<'_>,
+    reference: &PyDose,
+    evaluated: &PyDose,
+    how: How,
+    case: Option<&PyCase>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<PyGamma> {
+    let [mut reference, mut evaluated] = reference.check_pair(evaluated, how.any_patient)?;
+    if let Some(case) = case {
+        [reference, evaluated] =
+            [reference.check(&case.0, how.any_patient)?, evaluated.check(&case.0, how.any_patient)?];
+    }
+    let region = match (&how.structure, case) {
+        (Some(name), Some(case)) => Some(MaskOf::on(&reference.dose.gy, structure(&case.0, name)?)),
+        (Some(_), None) => return Err(argument("a structure is one of a case: give the case too")),
+        (None, _) => None,
+    };
+    let criterion = |(dose_percent, dta_mm): &(f64, f64)| Criterion {
+        dose_percent: *dose_percent,
+        dta_mm: *dta_mm,
+        local: how.local,
+    };
+    let mut criteria: Vec<Criterion> = how.criteria.iter().map(criterion).collect();
+    // A stricter criterion is reported beside a single one, as the verb does.
+    if let [only] = criteria[..] {
+        criteria.push(stricter(only));
+    }
+    let dose_of = |dose: &PyDose, index| Shared::new(DoseOfPlan::of_file(&dose.dose, index, None), None);
+    let dims = [("3", Dims::Volume), ("2.5", Dims::Slices), ("2", Dims::Plane)];
+    let query = GammaOfPair {
+        normalisation: how.normalisation(case)?,
+        threshold_percent: words::within("threshold", how.threshold, [0.0, 100.0])?,
+        max_gamma: how.max_gamma.map(|most| words::within("max_gamma", most, [1.1, 1e6])).transpose()?,
+        dims: words::one_of("dims", &how.dims, &dims)?,
+        region,
+        subset: how.subset.map(|count| Subset { count: count as usize, seed: how.seed }),
+        surface: if how.trilinear { Surface::Trilinear } else { Surface::Simplices },
+        ..GammaOfPair::of(
+            dose_of(&reference, 0),
+            dose_of(&evaluated, 1),
+            criteria,
+            words::device(&how.device)?,
+        )
+    };
+    let structures = case.map(|case| Arc::clone(&case.0.structures)).unwrap_or_default();
+    let (answer, masks) = run(py, progress.as_ref(), |control, _| {
+        let graph = Graph::default();
+        let answer = graph.full(&query, control).map_err(|why| failure(&why))?;
+        // Of structures that have nothing on the reference dose gamma says nothing.
+        let mask = |s: &case::Structure| {
+            Some((s.name.clone(), graph.full(&MaskOf::on(&reference.dose.gy, s), control).ok()?))
+        };
+        let masks: Vec<(String, Arc<Mask>)> = structures.structures.iter().filter_map(mask).collect();
+        Ok((answer, masks))
+    })?;
+    let judged =
+        (how.measured, not_final([("the reference", &*reference.dose), ("the evaluated", &*evaluated.dose)]));
+    let structures: Vec<(&str, &Mask)> = masks.iter().map(|(name, mask)| (name.as_str(), &**mask)).collect();
+    let labels = [reference.dose.label.as_str(), &evaluated.dose.label];
+    let report = GammaReport::new(
+        labels,
+        &answer.request,
+        &answer.result,
+        judged,
+        how.structure.as_deref(),
+        &structures,
+    );
+    Ok(PyGamma { answer, report, remarks: [reference.remarks, evaluated.remarks].concat() })
+}
+
+impl PyGamma {
+    fn map(&self, index: usize) -> PyResult<&GammaMap> {
+        self.answer.result.maps.get(index).ok_or_else(|| argument(format!("there is no criterion {index}")))
+    }
+}
+
+#[pymethods]
+impl PyGamma {
+    /// Gamma, float32 ``[z, y, x]`` on the reference's grid; NaN where nothing was evaluated: below the threshold, outside
+    /// the region, outside the evaluated dose. A read-only view.
+    #[getter]
+    fn gamma<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
+        self.of_criterion(py, 0)
+    }
+
+    /// Gamma by the criterion of a place: 0 is the first that was asked for.
+    fn of_criterion<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyArray3<f32>>> {
+        shown(py, &self.map(index)?.gamma)
+    }
+
+    /// Gamma with the sign of evaluated minus reference at the voxel.
+    #[getter]
+    fn signed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
+        shown(py, &Arc::new(self.map(0)?.signed(&self.answer.request)))
+    }
+
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        as_asked(self.gamma(py)?.into_any(), dtype, copy)
+    }
+
+    #[getter]
+    fn grid(&self) -> PyResult<PyGrid> {
+        Ok(PyGrid(Arc::clone(self.map(0)?.gamma.grid())))
+    }
+
+    /// Share of the judged points with gamma of at most 1, percent.
+    #[getter]
+    fn pass_rate_percent(&self) -> PyResult<f64> {
+        self.map(0).map(|map| map.counts.pass_rate_percent())
+    }
+
+    /// Points that have a gamma.
+    #[getter]
+    fn points(&self) -> PyResult<usize> {
+        self.map(0).map(|map| map.counts.analysed)
+    }
+
+    /// Points over the threshold without gamma, which neither pass nor fail.
+    #[getter]
+    fn not_judged(&self) -> PyResult<usize> {
+        self.map(0).map(|map| map.counts.unjudged())
+    }
+
+    /// The dose that is 100 %, Gy.
+    #[getter]
+    fn normalisation_gy(&self) -> f64 {
+        self.answer.result.normalisation_gy
+    }
+
+    /// Everything that ``beamsight gamma --json`` says: criteria with figures, histogram, verdict and structures.
+    #[getter]
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        dictionary(py, &self.report)
+    }
+
+    #[getter]
+    fn receipt<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        dictionary(py, &*self.answer.result.receipt)
+    }
+
+    /// Remarks on the files of the doses, a sentence each.
+    #[getter]
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.clone()
+    }
+
+    fn __repr__(&self) -> String {
+        let mut text = self.report.to_string().trim_end().to_owned();
+        self.remarks.iter().for_each(|remark| text += &format!("\nnote: {remark}"));
+        text
+    }
+}

@@ -1,0 +1,50 @@
+//! The engines and the queries of results for Python: arrays in, arrays out, with grid, status, caveats and receipt.
+//!
+//! The package `beamsight` (beside these files) re-exports this module and turns objects of other libraries (pydicom, SimpleITK)
+//! into its own. Every answer is that of the query that window and verbs ask. Jobs run without the GIL ([`job`]); a
+//! panic below becomes an exception at this border.
+
+mod arrays;
+mod case;
+mod dose;
+mod dose_job;
+mod dvh;
+mod errors;
+mod gamma;
+mod grid;
+mod job;
+mod json;
+mod path;
+mod plan;
+mod structure;
+mod words;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the package beamsight.
+#[pymodule]
+mod _beamsight {
+    #[pymodule_export]
+    use super::case::{PyCase, PyCt, open_case};
+    #[pymodule_export]
+    use super::dose::{PyDose, read};
+    #[pymodule_export]
+    use super::dose_job::compute;
+    #[pymodule_export]
+    use super::dvh::{PyDvh, dvh};
+    #[pymodule_export]
+    use super::gamma::{PyGamma, gamma};
+    #[pymodule_export]
+    use super::grid::PyGrid;
+    #[pymodule_export]
+    use super::path::{PyDepth, path};
+    #[pymodule_export]
+    use super::plan::PyPlan;
+    #[pymodule_export]
+    use super::structure::{PyStructure, PyStructures};
+
+    /// Version of the program.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,60 @@
+//! Words and numbers of arguments, in the ranges of the command line.
+
+use super::errors::{Kind, argument};
+use engine::DeviceChoice;
+use glam::DVec3;
+use pyo3::prelude::*;
+use std::path::Path;
+
+/// The meaning of a word among those that are known.
+pub fn one_of<T: Clone>(name: &str, word: &str, known: &[(&str, T)]) -> PyResult<T> {
+    let found = known.iter().find(|(own, _)| *own == word).map(|(_, meaning)| meaning.clone());
+    found.ok_or_else(|| {
+        let words: Vec<&str> = known.iter().map(|(own, _)| *own).collect();
+        argument(format!("{name} is '{word}': it is one of {}", words.join(", ")))
+    })
+}
+
+/// A finite number from `low` to `high`.
+pub fn within(name: &str, value: f64, [low, high]: [f64; 2]) -> PyResult<f64> {
+    if (low..=high).contains(&value) {
+        return Ok(value);
+    }
+    Err(argument(format!("{name} is {value}: it must be from {low} to {high}")))
+}
+
+/// A finite number above 0.
+pub fn positive(name: &str, value: f64) -> PyResult<f64> {
+    if value.is_finite() && value > 0.0 {
+        Ok(value)
+    } else {
+        Err(argument(format!("{name} is {value}: it must be above 0")))
+    }
+}
+
+/// Degrees, up to a full turn either way.
+pub fn angle(name: &str, value: f64) -> PyResult<f64> {
+    within(name, value, [-360.0, 360.0])
+}
+
+/// A position of finite numbers, mm.
+pub fn position(name: &str, xyz: [f64; 3]) -> PyResult<DVec3> {
+    let position = DVec3::from(xyz);
+    if position.is_finite() { Ok(position) } else { Err(argument(format!("{name} {xyz:?} is no position"))) }
+}
+
+/// The device of a word, as `--device` has them.
+pub fn device(word: &str) -> PyResult<DeviceChoice> {
+    word.parse().map_err(|why| argument(format!("device is '{word}': {why}")))
+}
+
+/// Refuses a file that is there already, unless it may be replaced.
+pub fn check_new(path: &Path, overwrite: bool) -> PyResult<()> {
+    if path.exists() && !overwrite {
+        let path = path.display();
+        return Err(
+            Kind::File.new(format!("'{path}' is there already: choose another name, or pass overwrite=True"))
+        );
+    }
+    Ok(())
+}
