@@ -12,6 +12,7 @@ pub mod contouring;
 mod couch;
 mod depth_job;
 mod difference;
+mod drr_sight;
 mod dvh;
 mod dvh_pair;
 mod dvh_table;
@@ -60,6 +61,7 @@ pub use couch::{
 };
 pub use depth_job::{DepthError, depths};
 pub use difference::{DifferenceDisplay, DifferenceUnit, LOCAL_FROM, Side};
+pub use drr_sight::shows_patient;
 pub use dvh::{Dvh, DvhError, DvhPlanes, Isodoses, Sampling};
 pub use dvh_pair::{DvhPair, changed_most_first};
 pub use dvh_table::{dvh_csv, dvhs_of};

@@ -5,7 +5,7 @@ mod out;
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs, SourceArgs};
 use super::{Failure, VerbOutput};
-use analysis::hu_remarks;
+use analysis::{hu_remarks, shows_patient};
 use anyhow::{Context as _, anyhow};
 use case::{Ct, Pose, Radiograph};
 use clap::ValueEnum;
@@ -268,60 +268,20 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         return Err(anyhow!("{}: {why}", subject.name).into());
     }
     let region = args.region.unwrap_or(Region::whole(&projection));
-    check_meets(&subject, &request, isocentre_mm, region, &answer)?;
+    let seen = subject.ct.as_ref().map(|(ct, water)| (&*ct.hu, *water));
+    if !shows_patient(seen, &request, region, &answer) {
+        return Err(anyhow!(
+            "{}: the picture misses the patient, no ray meets more than air; look at --isocentre, angles, --pose, --shift and \
+             the size of the picture (and --threshold, where it is given)",
+            subject.name
+        )
+        .into());
+    }
     let image = out::image(&answer, &projection, region, args.quantity == Quantity::Intensity, setup)?;
     if let Some(path) = &args.out {
         outputs.write(|| out::write(path, &image, args, &subject.belonging))?;
     }
     Ok(say(args, &subject, isocentre_mm, &projection, &answer, &image))
-}
-
-/// Attenuation up to that of this much water may be the air about a patient, mm.
-const AIR_MM: f64 = 20.0;
-
-/// CT number of a patient's skin.
-const SKIN_HU: f32 = -350.0;
-
-/// Refuses an image of nothing but air, which does not show the patient.
-fn check_meets(
-    subject: &Subject,
-    request: &DrrRequest,
-    isocentre_mm: DVec3,
-    region: Region,
-    answer: &Drr,
-) -> anyhow::Result<()> {
-    let most = f64::from(answer.integrals.iter().copied().fold(0.0, f32::max));
-    let met = match &subject.ct {
-        Some((ct, water)) if most > 0.0 => {
-            most > AIR_MM * water || is_seen(&ct.hu, request, isocentre_mm, region)
-        }
-        _ => most > 0.0,
-    };
-    anyhow::ensure!(
-        met,
-        "{}: the picture misses the patient, no ray meets more than air; look at --isocentre, angles, --pose, --shift and \
-         the size of the picture (and --threshold, where it is given)",
-        subject.name
-    );
-    Ok(())
-}
-
-/// Whether any voxel denser than skin is projected onto a part of the image.
-fn is_seen(hu: &Volume<f32>, request: &DrrRequest, isocentre_mm: DVec3, region: Region) -> bool {
-    let grid = hu.grid();
-    let [nx, ny, _] = grid.size();
-    let between =
-        |at: f64, first: usize, count: usize| at >= first as f64 - 0.5 && at <= (first + count) as f64 - 0.5;
-    let dense = hu.data().iter().enumerate().filter(|(_, hu)| **hu > SKIN_HU);
-    dense.map(|(n, _)| grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny))).any(|ct_mm| {
-        request
-            .poses
-            .iter()
-            .filter_map(|pose| request.projection.project(pose.apply(ct_mm, isocentre_mm)))
-            .any(|[column, row]| {
-                between(column, region.column, region.columns) && between(row, region.row, region.rows)
-            })
-    })
 }
 
 fn subject(args: &Args, control: &JobControl) -> Result<Subject, Failure> {

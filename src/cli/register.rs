@@ -3,22 +3,21 @@
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
-use anyhow::{anyhow, ensure};
+use anyhow::anyhow;
 use case::{Case, Ct, Placement, Pose, Radiograph, Remark};
-use dicom::{Belonging, read_placement, read_radiograph, write_registration};
+use dicom::{Belonging, write_registration};
 use engine::drr::Region;
 use engine::{DeviceChoice, JobControl};
-use files::picture;
 use glam::DVec3;
 use physics::{AttenuationCurve, CurveKind, HuTable};
 use registration::{
-    AXIS_WORDS, Alone, Found, Method, Metric, PoseStanding, RegistrationError, Request, View,
-    accepted_patient, beyond_couch, check_belongs, register, spatial_registration,
+    AXIS_WORDS, Alone, Found, Method, Metric, PoseStanding, Request, View, beyond_couch, register,
+    spatial_registration,
 };
-use results::{AttenuationOf, Graph};
+use results::{AttenuationOf, Graph, xray_of_case};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
@@ -211,21 +210,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     if standing.is_match() { Ok(answer) } else { Err(Failure::NoMatch(answer)) }
 }
 
-/// Refuses options that the image's own file contradicts: one of them is wrong, so the pose would be wrong.
-fn check_given(path: &Path, given: &Placement) -> anyhow::Result<()> {
-    let declared = if picture::is_picture(path) { picture::beside(path)? } else { read_placement(path)? };
-    let said = given.against(&declared);
-    ensure!(
-        said.is_empty(),
-        "{}: {}; leave out what the file says, or, where the file is wrong, save the picture as PNG with its geometry beside it",
-        path.display(),
-        said.join("; ")
-    );
-    Ok(())
-}
-
-/// Reads an X-ray. The plan's isocentre is used where the image's file has another frame of reference, or no
-/// position.
+/// The X-ray of a place among the words.
 fn image(
     args: &Args,
     n: usize,
@@ -244,54 +229,10 @@ fn image(
         bone_is_bright: args.bone_dark.then_some(false),
         ..Placement::default()
     };
-    check_given(path, &given)?;
     let accepted = args.any_patient || args.case.accept_patient_mismatch;
-    // Only the CT states the patient position where the image does not.
-    let placed = |isocentre_mm| {
-        let (mut image, mut said) =
-            read(path, &given.or(&Placement { isocentre_mm, ..Placement::default() }), ct)?;
-        if accepted {
-            image.accepted_patient = Some(image.patient.id.clone());
-        }
-        check_belongs(&image, &case.patient.id, &ct.frame_of_reference_uid)?;
-        let accepted = accepted_patient(&image, &case.patient.id);
-        said.extend(accepted.map(|what| Remark::warning(what, vec![image.label.clone()])));
-        Ok((image, said))
-    };
-    let first: anyhow::Result<_> = placed(None);
-    let (image, said) = match (first, words::first_isocentre(case)) {
-        (Err(error), Some(isocentre)) if args.isocentre.is_none() && is_about_place(&error) => {
-            // Missing values are reported once.
-            let (image, mut said) =
-                placed(Some(isocentre)).map_err(|second| match is_about_place(&second) {
-                    true => second,
-                    false => second.context(error.to_string()),
-                })?;
-            let words = "the isocentre of the case's first beam is taken".to_owned();
-            said.push(Remark::note(words, vec![image.label.clone()]));
-            (image, said)
-        }
-        (first, _) => first?,
-    };
+    let (image, said) = xray_of_case(path, &given, (case, ct), accepted)?;
     remarks.extend(said);
     Ok(image)
-}
-
-fn is_about_place(error: &anyhow::Error) -> bool {
-    use dicom::DicomError;
-    use files::picture::PictureError;
-    matches!(error.downcast_ref(), Some(RegistrationError::OtherFrame { .. }))
-        || matches!(error.downcast_ref(), Some(DicomError::NoGeometry { .. }))
-        || matches!(error.downcast_ref(), Some(PictureError::NoGeometry { .. }))
-}
-
-/// An X-ray of DICOM or a picture with its geometry beside it.
-pub(super) fn read(path: &Path, given: &Placement, ct: &Ct) -> anyhow::Result<(Radiograph, Vec<Remark>)> {
-    if picture::is_picture(path) {
-        let given = given.or(&Placement { position: Some(ct.position), ..Placement::default() });
-        return Ok((picture::read(path, &given)?, Vec::new()));
-    }
-    Ok(read_radiograph(path, given)?)
 }
 
 fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &[Remark]) -> VerbOutput {

@@ -9,7 +9,7 @@ use files::session;
 use open::CaseWord;
 use physics::HuTable;
 use registration::{PoseStanding, check_belongs};
-use results::{XRay, XRays};
+use results::{XRay, XRays, read_xray};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl XRayArgs {
         let Some(ct) = case.ct.as_ref().filter(|_| !files.is_empty()) else { return Ok(None) };
         let mut images = Vec::new();
         for (path, placement) in files {
-            let (mut read, _) = super::register::read(&path, &placement, ct)
+            let (mut read, _) = read_xray(&path, &placement, ct)
                 .with_context(|| format!("the X-ray {} (--only leaves X-rays out)", path.display()))?;
             if of.accept_patient_mismatch {
                 read.accepted_patient = Some(read.patient.id.clone());

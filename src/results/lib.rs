@@ -29,6 +29,7 @@ mod run;
 mod second_check;
 mod shared;
 mod store;
+mod xray_file;
 
 pub use beam::{BeamResult, DoseOfBeam};
 pub use dvh::{DvhAnswer, DvhOf, IsodosesOf};
@@ -57,3 +58,4 @@ pub use run::{RunOfPlan, RunResult};
 pub use second_check::{CheckFiles, CheckJob, CheckMachines, second_check};
 pub use shared::Shared;
 pub use store::{Delivery, JobTarget, ResultKey, Results};
+pub use xray_file::{XRayFileError, read_xray, xray_of_case};
