@@ -6,16 +6,22 @@
 
 mod arrays;
 mod case;
+mod check;
 mod dose;
 mod dose_job;
 mod dvh;
 mod errors;
+mod export;
 mod gamma;
 mod grid;
 mod job;
 mod json;
+mod machine;
+mod optimise;
 mod path;
 mod plan;
+mod radiograph;
+mod register;
 mod structure;
 mod words;
 
@@ -27,19 +33,31 @@ mod _beamsight {
     #[pymodule_export]
     use super::case::{PyCase, PyCt, open_case};
     #[pymodule_export]
+    use super::check::check;
+    #[pymodule_export]
     use super::dose::{PyDose, read};
     #[pymodule_export]
     use super::dose_job::compute;
     #[pymodule_export]
     use super::dvh::{PyDvh, dvh};
     #[pymodule_export]
+    use super::export::export;
+    #[pymodule_export]
     use super::gamma::{PyGamma, gamma};
     #[pymodule_export]
     use super::grid::PyGrid;
     #[pymodule_export]
+    use super::machine::{check as machine_check, fit, machine_text, machines};
+    #[pymodule_export]
+    use super::optimise::{PyOptimum, optimise};
+    #[pymodule_export]
     use super::path::{PyDepth, path};
     #[pymodule_export]
     use super::plan::PyPlan;
+    #[pymodule_export]
+    use super::radiograph::{PyRadiograph, compute as drr, radiograph};
+    #[pymodule_export]
+    use super::register::{PyRegistration, search};
     #[pymodule_export]
     use super::structure::{PyStructure, PyStructures};
 

@@ -1,0 +1,176 @@
+"""Plans: optimised, checked, exported; machines: the verbs ``optimise``, ``check``, ``export`` and ``machine``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+from . import _accept
+from . import _beamsight as core
+from ._jobs import how_computed, plan_of
+from ._progress import Progress, callback
+
+File = Union[str, "os.PathLike[str]"]
+Files = Union[File, Sequence[File]]
+
+
+def optimise(
+    case: Any,
+    plan: Any = None,
+    *,
+    goals: Optional[str] = None,
+    beamlets: float = 5.0,
+    rows: Optional[float] = None,
+    grid: Optional[float] = None,
+    quality: Optional[str] = None,
+    dose_to: Optional[str] = None,
+    machine: Optional[str] = None,
+    hu_table: Optional[str] = None,
+    body: Optional[str] = None,
+    device: str = "auto",
+    progress: Progress = None,
+) -> core.Optimum:
+    """Fluence maps of a plan's beams whose true dose meets goals best: those of ``beamsight optimise``.
+
+    ``goals``: a shipped template by its word, or a file; left out, those of the case's session. ``beamlets``: their width along
+    the leaves' travel, mm. ``rows``: spacing of the sampled voxels, mm (that of the dose grid). ``plan`` and the rest: as
+    ``dose`` has them. Maps are true and not deliverable. Raises ArgumentError, ComputationError.
+    """
+    return _optimise("optimise", True, case, plan, goals, beamlets, rows, (grid, quality, dose_to, machine, hu_table, body, device), progress)
+
+
+def influence(
+    case: Any,
+    plan: Any = None,
+    *,
+    goals: Optional[str] = None,
+    beamlets: float = 5.0,
+    rows: Optional[float] = None,
+    grid: Optional[float] = None,
+    quality: Optional[str] = None,
+    dose_to: Optional[str] = None,
+    machine: Optional[str] = None,
+    hu_table: Optional[str] = None,
+    body: Optional[str] = None,
+    device: str = "auto",
+    progress: Progress = None,
+) -> core.Optimum:
+    """True collapsed-cone columns of a plan's beamlets at sampled voxels, for an optimiser of one's own: the matrix on which
+    ``optimise`` works, its rows by structure, its objectives, and fluences to start from. Arguments as ``optimise``."""
+    return _optimise("influence", False, case, plan, goals, beamlets, rows, (grid, quality, dose_to, machine, hu_table, body, device), progress)
+
+
+def _optimise(title: str, search: bool, case: Any, plan: Any, goals: Any, beamlets: float, rows: Any, how: Any, progress: Progress) -> core.Optimum:
+    case = _accept.case(case)
+    with callback(progress, title) as tell:
+        return core._optimise(case, plan_of(plan, case), how_computed(*how), goals, beamlets, rows, search, tell)
+
+
+def check(
+    folder: File,
+    *,
+    machine: Union[str, Sequence[str]] = (),
+    engine: str = "cccs",
+    uncertainty: Optional[float] = None,
+    gamma: Optional[Tuple[float, float]] = None,
+    goals: Optional[str] = None,
+    tolerances: Optional[File] = None,
+    device: str = "auto",
+    progress: Progress = None,
+) -> Dict[str, Any]:
+    """The second check of the plans of a folder (CT, RTPLAN, RTDOSE, RTSTRUCT): each recomputed for its own monitor units and
+    compared, as ``beamsight check FOLDER --json`` has it.
+
+    Gives ``{"checks": [...], "notes": [...]}``; the verdict of a check is ``check["judgement"]["verdict"]``, with its reasons:
+    a plan that could not be judged has no verdict of agreement. ``machine``: model of the treatment machine, once for each
+    energy. ``gamma``: percent and mm. Raises FileError, ArgumentError, ComputationError.
+    """
+    machines = [machine] if isinstance(machine, str) else list(machine)
+    with callback(progress, "check") as tell:
+        return core._check(folder, machines, engine, uncertainty, gamma, goals, tolerances, device, tell)
+
+
+def machine_fit(
+    out: File,
+    *,
+    pdd: Files = (),
+    profiles: Files = (),
+    output_factors: Optional[File] = None,
+    start: str = "generic-6mv",
+    fix: Sequence[str] = (),
+    overwrite: bool = False,
+    device: str = "auto",
+    progress: Progress = None,
+) -> Dict[str, Any]:
+    """Fits a machine to measured depth doses, profiles and output factors and writes its file (``.toml``), as
+    ``beamsight machine fit``. Gives the report: ``verdict``, ``outside``, ``not_tested``, ``curves``, ``parameters``.
+    Raises FileError, ArgumentError, ComputationError."""
+    with callback(progress, "machine fit") as tell:
+        return core._machine_fit(_files(pdd), _files(profiles), output_factors, out, start, list(fix), overwrite, device, tell)
+
+
+def machine_check(
+    machine: str,
+    *,
+    pdd: Files = (),
+    profiles: Files = (),
+    output_factors: Optional[File] = None,
+    device: str = "auto",
+    progress: Progress = None,
+) -> Dict[str, Any]:
+    """Compares a machine (a shipped name or a file) with measured data, as ``beamsight machine check``: the report."""
+    with callback(progress, "machine check") as tell:
+        return core._machine_check(machine, _files(pdd), _files(profiles), output_factors, device, tell)
+
+
+def _files(files: Files) -> List[File]:
+    return [files] if _accept.is_path(files) else list(files)  # type: ignore[arg-type, list-item]
+
+
+def export(
+    case: Any,
+    out: File,
+    plan: Any = None,
+    *,
+    only: Optional[Sequence[str]] = None,
+    dose: Optional[str] = None,
+    bits: int = 32,
+    anonymise: bool = False,
+    shift_dates: Optional[int] = None,
+    overwrite: bool = False,
+    engine: str = "cccs",
+    histories: Optional[float] = None,
+    uncertainty: Optional[float] = None,
+    grid: Optional[float] = None,
+    quality: Optional[str] = None,
+    dose_to: Optional[str] = None,
+    machine: Optional[str] = None,
+    hu_table: Optional[str] = None,
+    body: Optional[str] = None,
+    device: str = "auto",
+    progress: Progress = None,
+) -> Path:
+    """Writes a case as one study of DICOM files into a folder, all files or none, as ``beamsight export``; gives the folder.
+
+    ``only``: of ct, structures, plan, dose. ``dose``: plan, beams or both. Only a final dose leaves. ``anonymise``: DICOM PS3.15,
+    basic profile. Remarks on what was left are warnings of Python. Raises FileError, ArgumentError, ComputationError.
+    """
+    import warnings
+
+    case = _accept.case(case)
+    run = {"engine": engine, "histories": histories, "uncertainty": uncertainty, "seed": None, "directions": None, "variant": None}
+    options = {
+        "only": None if only is None else list(only),
+        "dose": dose,
+        "bits": bits,
+        "anonymise": anonymise,
+        "shift_dates": shift_dates,
+        "overwrite": overwrite,
+    }
+    how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
+    with callback(progress, "export") as tell:
+        folder, _, remarks = core._export(case, out, plan_of(plan, case), how, run, options, tell)
+    for remark in remarks:
+        warnings.warn(remark, stacklevel=2)
+    return Path(folder)

@@ -1,0 +1,85 @@
+//! The second check of plans from elsewhere: that of the verb `check`, a folder at a time.
+
+use super::errors::{Kind, argument, failure};
+use super::job::run;
+use super::json::dictionary;
+use super::words;
+use analysis::second_check::Tolerances;
+use analysis::{Engine, MonteCarlo};
+use files::{GoalTemplate, state_folder};
+use pyo3::prelude::*;
+use results::{CheckFiles, CheckJob, CheckMachines, Settings, second_check};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The checks of the plans of a folder; `beamsight.check` says how.
+#[pyfunction(name = "_check")]
+#[pyo3(signature = (folder, machines, engine, uncertainty, gamma, goals, tolerances, device, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "the options of the verb")]
+pub fn check<'py>(
+    py: Python<'py>,
+    folder: PathBuf,
+    machines: Vec<String>,
+    engine: &str,
+    uncertainty: Option<f64>,
+    gamma: Option<[f64; 2]>,
+    goals: Option<&str>,
+    tolerances: Option<PathBuf>,
+    device: &str,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if !folder.is_dir() {
+        return Err(
+            Kind::File.new(format!("there is no folder '{}'; name that of a plan's files", folder.display()))
+        );
+    }
+    let how = uncertainty.map(|percent| words::within("uncertainty", percent, [0.01, 2.0])).transpose()?;
+    let engine = match (words::one_of("engine", engine, &[("cccs", false), ("mccs", true)])?, how) {
+        (true, how) => Engine::Mccs(how.map_or_else(MonteCarlo::default, MonteCarlo::to_percent)),
+        (false, None) => Engine::Cccs,
+        (false, Some(_)) => return Err(argument("uncertainty belongs to engine='mccs'")),
+    };
+    let read = tolerances.as_deref().map_or(Ok(Tolerances::default()), Tolerances::read);
+    let mut tolerances = read.map_err(|error| Kind::File.of(&error))?;
+    if let Some(gamma) = gamma {
+        for number in gamma {
+            words::within("gamma", number, [0.1, 10.0])?;
+        }
+        tolerances = tolerances.with_gamma(gamma);
+    }
+    let template = goals.map(GoalTemplate::resolve).transpose().map_err(argument)?;
+    let mut models = CheckMachines::new(&machines, state_folder()).map_err(argument)?;
+    let settings = Settings { device: words::device(device)?, ..Settings::default() };
+    let checks = run(py, progress.as_ref(), |control, steps| {
+        let files = CheckFiles::read(&folder).map_err(|error| Kind::File.of(&error))?;
+        if let Some(why) = files.unchecked().first() {
+            return Err(Kind::File.new(format!("{}: {why}", folder.display())));
+        }
+        if files.case.plans.is_empty() {
+            return Err(Kind::File.new(files.case.no_plan()));
+        }
+        let goals =
+            template.map(|template| template.matched(&files.case.structures).goals).unwrap_or_default();
+        let mut checks = Vec::new();
+        for plan in &files.case.plans {
+            let mut plan = (**plan).clone();
+            let stated = files.stated(&plan);
+            let machines = models.set(&mut plan, &stated);
+            let job = CheckJob {
+                files: &files,
+                plan: Arc::new(plan),
+                machines,
+                settings: &settings,
+                engine,
+                tolerances: &tolerances,
+                goals: &goals,
+                changed_here: Vec::new(),
+            };
+            checks
+                .push(second_check(&job, control, &|words| steps.tell(words)).map_err(|why| failure(&why))?);
+        }
+        Ok(checks)
+    })?;
+    let notes = models.keep();
+    dictionary(py, &serde_json::json!({ "checks": checks, "notes": notes }))
+}

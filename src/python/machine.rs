@@ -1,0 +1,123 @@
+//! Machines fitted to measured water-tank data, or compared with them: the verb `machine`.
+
+use super::errors::{Kind, argument};
+use super::job::run;
+use super::json::dictionary;
+use super::words::{self, check_new};
+use analysis::machine_fit::{
+    FitContext, FitJob, FitSettings, Report, Sampling, TankFiles, compare_files, parameter_line, tolerances,
+};
+use engine::JobControl;
+use files::replace_file;
+use physics::{Machine, Parameter};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::path::PathBuf;
+
+/// Names of the shipped machines.
+#[pyfunction]
+pub fn machines() -> Vec<String> {
+    Machine::shipped()
+}
+
+fn files_of(
+    pdd: Vec<PathBuf>,
+    profiles: Vec<PathBuf>,
+    output_factors: Option<PathBuf>,
+) -> PyResult<TankFiles> {
+    let files = TankFiles { pdd, profiles, output_factors };
+    if files.is_empty() {
+        return Err(argument("there are no measured data: name files by pdd, profiles or output_factors"));
+    }
+    Ok(files)
+}
+
+fn figures(report: &Report, remarks: &[String]) -> Value {
+    json!({
+        "curves": report.curves,
+        "output_factors": report.output_factors,
+        "calibration": report.calibration,
+        "verdict": report.verdict(),
+        "verdict_words": report.verdict_words(),
+        "within_tolerance": report.is_within(),
+        "outside": report.outside(),
+        "not_tested": report.not_tested(),
+        "tolerances": tolerances(),
+        "remarks": remarks,
+    })
+}
+
+fn context<'a>(
+    device: &'a engine::Compute,
+    control: &'a JobControl,
+    tell: &'a dyn Fn(&str),
+) -> FitContext<'a> {
+    FitContext { device, control, tell }
+}
+
+/// Fits a machine; `beamsight.machine_fit` says how.
+#[pyfunction(name = "_machine_fit")]
+#[pyo3(signature = (pdd, profiles, output_factors, out, start, fix, overwrite, device, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "the options of the verb")]
+pub fn fit<'py>(
+    py: Python<'py>,
+    pdd: Vec<PathBuf>,
+    profiles: Vec<PathBuf>,
+    output_factors: Option<PathBuf>,
+    out: PathBuf,
+    start: String,
+    fix: Vec<String>,
+    overwrite: bool,
+    device: &str,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let known = Parameter::ALL.map(|parameter| (parameter.word(), parameter));
+    let fixed = fix.iter().map(|word| words::one_of("fix", word, &known)).collect::<PyResult<_>>()?;
+    let (files, choice) = (files_of(pdd, profiles, output_factors)?, words::device(device)?);
+    check_new(&out, overwrite)?;
+    let job = FitJob { start, files, fixed, settings: FitSettings::default() };
+    let fitted = run(py, progress.as_ref(), |control, steps| {
+        let device = choice.resolve().map_err(|error| Kind::Computation.of(&error))?;
+        let tell = |words: &str| steps.tell(words);
+        job.run(&context(&device, control, &tell)).map_err(|error| Kind::Computation.of(&error))
+    })?;
+    let text = fitted.text(&out);
+    replace_file(&out, |file| file.write_all(text.as_bytes()))
+        .map_err(|error| Kind::File.new(format!("cannot write {}: {error}", out.display())))?;
+    let lines: Vec<String> = fitted.fit.parameters.iter().map(parameter_line).collect();
+    let mut said = figures(&fitted.report, &fitted.read.remarks);
+    said["parameters"] = json!(lines);
+    dictionary(py, &said)
+}
+
+/// Compares a machine with measured data; `beamsight.machine_check` says how.
+#[pyfunction(name = "_machine_check")]
+#[pyo3(signature = (machine, pdd, profiles, output_factors, device, progress = None))]
+pub fn check<'py>(
+    py: Python<'py>,
+    machine: &str,
+    pdd: Vec<PathBuf>,
+    profiles: Vec<PathBuf>,
+    output_factors: Option<PathBuf>,
+    device: &str,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (files, choice) = (files_of(pdd, profiles, output_factors)?, words::device(device)?);
+    let (report, read) = run(py, progress.as_ref(), |control, steps| {
+        let device = choice.resolve().map_err(|error| Kind::Computation.of(&error))?;
+        let tell = |words: &str| steps.tell(words);
+        compare_files(machine, &files, &Sampling::FULL, &context(&device, control, &tell))
+            .map_err(|error| Kind::Computation.of(&error))
+    })?;
+    dictionary(py, &figures(&report, &read.remarks))
+}
+
+/// The text of a machine's file: of a shipped one by its name, or of a path, read and checked.
+#[pyfunction]
+#[pyo3(signature = (machine, /))]
+pub fn machine_text(machine: &str) -> PyResult<String> {
+    Machine::resolve(machine)
+        .map(|machine| machine.to_text(&|_| Vec::new()))
+        .map_err(|error| Kind::File.of(&error))
+}

@@ -1,0 +1,200 @@
+//! Inverse planning: the influence of beamlets as arrays, and the maps that meet goals.
+
+use super::case::PyCase;
+use super::dose_job::How;
+use super::errors::{argument, failure};
+use super::grid::PyGrid;
+use super::job::run;
+use super::json::dictionary;
+use super::plan::PyPlan;
+use super::words;
+use case::{Case, Goal};
+use files::GoalTemplate;
+use inverse::{Optimised, Progress};
+use numpy::ndarray::Array2;
+use numpy::{PyArray1, PyArray2, ToPyArray as _};
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict as _, PyDict};
+use results::{Graph, OptimiseJob, optimise_plan};
+use std::sync::Arc;
+
+/// The influence of beamlets at sampled voxels, and fluences.
+///
+/// The dose of the rows is ``influence.T @ fluences + offset_gy`` (Gy of all fractions). Maps are true fluences, not
+/// deliverable; the dose of their plan says so.
+#[pyclass(frozen, name = "Optimum", module = "beamsight")]
+pub struct PyOptimum {
+    answer: Optimised,
+    only_judged: Vec<(Goal, String)>,
+    /// Whether a search was asked for.
+    is_searched: bool,
+}
+
+/// The goals of a template, else those of the case's session.
+fn goals_of(case: &Case, template: Option<&str>) -> PyResult<Vec<Goal>> {
+    let Some(word) = template else {
+        return Ok(case.goals.as_ref().map(|goals| goals.to_vec()).unwrap_or_default());
+    };
+    let template = GoalTemplate::resolve(word).map_err(|why| {
+        let shipped: Vec<&str> = GoalTemplate::shipped().collect();
+        argument(format!("goals is the path of a template, or one of {}: {why}", shipped.join(", ")))
+    })?;
+    Ok(template.matched(&case.structures).goals)
+}
+
+/// Maps, or the influence alone; `beamsight.optimise` says how.
+#[pyfunction(name = "_optimise")]
+#[pyo3(signature = (case, plan, how, goals, beamlets, rows, search, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "the options of the verb")]
+pub fn optimise(
+    py: Python<'_>,
+    case: &PyCase,
+    plan: Option<&PyPlan>,
+    how: How,
+    goals: Option<&str>,
+    beamlets: f64,
+    rows: Option<f64>,
+    search: bool,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<PyOptimum> {
+    let (plan, goals) = (how.plan(&case.0, plan)?, goals_of(&case.0, goals)?);
+    let settings = how.settings(&case.0)?;
+    let job = OptimiseJob {
+        case: &case.0,
+        plan: &plan,
+        goals: &goals,
+        settings: &settings,
+        rows_mm: rows.map(|mm| words::within("rows", mm, [0.5, 100.0])).transpose()?,
+        beamlet_mm: words::within("beamlets", beamlets, [1.0, 20.0])?,
+        technique: None,
+    };
+    let found = run(py, progress.as_ref(), |control, steps| {
+        // The influence alone is the search, stopped before its first step.
+        let own = control.child();
+        let mut tell = |progress: Progress| match progress {
+            Progress::Columns { done, of } => {
+                control.report(done as f32 / of.max(1) as f32);
+                steps.tell("influence of beamlets");
+            }
+            Progress::Iteration { objective, .. } if search => {
+                steps.tell(&format!("objective {objective:.6}"))
+            }
+            Progress::Iteration { .. } => own.cancel(),
+            Progress::TrueDose { .. } => steps.tell("true dose"),
+            Progress::Leaves { .. } => {}
+        };
+        optimise_plan(&job, &Graph::default(), &own, &mut tell).map_err(|why| failure(&why))
+    })?;
+    Ok(PyOptimum { answer: found.answer, only_judged: found.only_judged, is_searched: search })
+}
+
+#[pymethods]
+impl PyOptimum {
+    /// Gy of all fractions at the rows for fluence 1 of each beamlet, float32 ``[beamlet, row]``.
+    #[getter]
+    fn influence<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let columns = &self.answer.columns;
+        let gy: Vec<f32> =
+            columns.iter().flat_map(|(steps, gy)| steps.iter().map(move |s| f32::from(*s) * gy)).collect();
+        let array = Array2::from_shape_vec((columns.beamlets(), columns.rows()), gy).map_err(argument)?;
+        Ok(array.to_pyarray(py))
+    }
+
+    /// Dose of the rows beside that of the columns: what the true dose of the maps has over them, Gy.
+    #[getter]
+    fn offset_gy<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+        self.answer.offset_gy.to_pyarray(py)
+    }
+
+    /// Fluences of the beamlets.
+    #[getter]
+    fn fluences<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.answer.fluences.to_pyarray(py)
+    }
+
+    /// Their upper bounds, infinite where there is none.
+    #[getter]
+    fn upper<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.answer.upper.to_pyarray(py)
+    }
+
+    /// Doses of the rows, Gy.
+    #[getter]
+    fn doses_gy<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+        self.answer.doses_gy.to_pyarray(py)
+    }
+
+    /// The grid of the rows.
+    #[getter]
+    fn grid(&self) -> PyGrid {
+        PyGrid(Arc::clone(&self.answer.rows.grid))
+    }
+
+    /// Indices of the rows into the flattened array ``[z, y, x]`` of the grid.
+    #[getter]
+    fn voxels<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        PyArray1::from_vec(py, self.answer.rows.voxels.iter().map(|voxel| *voxel as i64).collect())
+    }
+
+    /// Rows of each structure (uint32) and the volume that each stands for (cm3, float32), by name.
+    #[getter]
+    fn structures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let sets = self.answer.rows.sets.iter();
+        sets.map(|set| (&set.name, (set.rows.to_pyarray(py), set.cm3.to_pyarray(py)))).into_py_dict(py)
+    }
+
+    /// Beam number, sides in u and v (mm, four numbers) and gantry angle of each beamlet, ``[beamlet, 6]``.
+    #[getter]
+    fn beamlets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let rows: Vec<Vec<f64>> = self.answer.beamlets.iter().map(|beamlet| beamlet.to_vec()).collect();
+        PyArray2::from_vec2(py, &rows).map_err(argument)
+    }
+
+    /// All that is minimised, a dictionary each.
+    #[getter]
+    fn objectives<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        dictionary(py, &self.answer.objectives)
+    }
+
+    /// Goals that were not optimised, each with why.
+    #[getter]
+    fn only_judged(&self) -> Vec<(String, String)> {
+        self.only_judged.iter().map(|(goal, why)| (goal.to_string(), why.clone())).collect()
+    }
+
+    /// Value of the objectives.
+    #[getter]
+    fn objective(&self) -> f64 {
+        self.answer.objective
+    }
+
+    #[getter]
+    fn evaluations(&self) -> u64 {
+        self.answer.evaluations
+    }
+
+    /// The last move of the true dose in the targets, percent of the prescription.
+    #[getter]
+    fn moved_percent(&self) -> f64 {
+        self.answer.moved_percent
+    }
+
+    /// The plan with the maps; ``beamsight.dose`` computes its true dose.
+    #[getter]
+    fn plan(&self) -> PyPlan {
+        PyPlan(Arc::new(self.answer.plan.clone()))
+    }
+
+    fn __repr__(&self) -> String {
+        let columns = &self.answer.columns;
+        let what = if self.is_searched {
+            format!(
+                "objective {:.6} after {} evaluations; fluence, not deliverable",
+                self.answer.objective, self.answer.evaluations
+            )
+        } else {
+            "influence alone, fluences where a search starts".to_owned()
+        };
+        format!("Optimum: {} beamlets, {} rows; {what}", columns.beamlets(), columns.rows())
+    }
+}
