@@ -121,28 +121,23 @@ pub fn gamma(
         )
     };
     let structures = case.map(|case| Arc::clone(&case.0.structures)).unwrap_or_default();
-    let (answer, masks) = run(py, progress.as_ref(), |control, _| {
+    let judged =
+        (how.measured, not_final([("the reference", &*reference.dose), ("the evaluated", &*evaluated.dose)]));
+    let labels = [reference.dose.label.as_str(), &evaluated.dose.label];
+    let region = how.structure.as_deref();
+    let (answer, report) = run(py, progress.as_ref(), |control, _| {
         let graph = Graph::default();
         let answer = graph.full(&query, control).map_err(|why| failure(&why))?;
         // Of structures that have nothing on the reference dose gamma says nothing.
-        let mask = |s: &case::Structure| {
+        let mask = |s: &'_ case::Structure| {
             Some((s.name.clone(), graph.full(&MaskOf::on(&reference.dose.gy, s), control).ok()?))
         };
         let masks: Vec<(String, Arc<Mask>)> = structures.structures.iter().filter_map(mask).collect();
-        Ok((answer, masks))
+        let structures: Vec<(&str, &Mask)> =
+            masks.iter().map(|(name, mask)| (name.as_str(), &**mask)).collect();
+        let report = GammaReport::new(labels, &answer.request, &answer.result, judged, region, &structures);
+        Ok((answer, report))
     })?;
-    let judged =
-        (how.measured, not_final([("the reference", &*reference.dose), ("the evaluated", &*evaluated.dose)]));
-    let structures: Vec<(&str, &Mask)> = masks.iter().map(|(name, mask)| (name.as_str(), &**mask)).collect();
-    let labels = [reference.dose.label.as_str(), &evaluated.dose.label];
-    let report = GammaReport::new(
-        labels,
-        &answer.request,
-        &answer.result,
-        judged,
-        how.structure.as_deref(),
-        &structures,
-    );
     Ok(PyGamma { answer, report, remarks: [reference.remarks, evaluated.remarks].concat() })
 }
 

@@ -89,7 +89,9 @@ pub fn xray_of_case(
             let (image, mut said) =
                 placed(Some(isocentre)).map_err(|second| match second.is_about_place() {
                     true => second,
-                    false => XRayFileError::WithIsocentre { first: Box::new(first), second: Box::new(second) },
+                    false => {
+                        XRayFileError::WithIsocentre { first: Box::new(first), second: Box::new(second) }
+                    }
                 })?;
             let words = "the isocentre of the case's first beam is taken".to_owned();
             said.push(Remark::note(words, vec![image.label.clone()]));

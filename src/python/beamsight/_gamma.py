@@ -59,7 +59,7 @@ def gamma(*args: Any, **options: Any) -> Any:
 
     Raises ArgumentError and ComputationError.
     """
-    if len(args) >= 4 or "axes_reference" in options:
+    if len(args) > 4 or not options.keys().isdisjoint(list(_PYMEDPHYS)[:6]):
         unknown = set(options) - set(_PYMEDPHYS)
         if unknown or len(args) > len(_PYMEDPHYS):
             raise TypeError(f"gamma() with axes takes the arguments of pymedphys.gamma, not {sorted(unknown)}")
