@@ -6,6 +6,13 @@ and ``imported`` without caveats is one to rely on. Functions are named as the v
 the same numbers to the bit.
 """
 
+import os as _os
+
+# Mesa's layer that puts the compositor's card first complains on standard error where no session has a runtime folder: it is left
+# out there, as the program does, unless the user has it choose a card.
+if not _os.environ.get("XDG_RUNTIME_DIR", "").startswith("/") and "MESA_VK_DEVICE_SELECT" not in _os.environ:
+    _os.environ.setdefault("NODEVICE_SELECT", "1")
+
 from . import errors
 from ._accept import to_sitk
 from ._beamsight import (

@@ -1,0 +1,101 @@
+"""Manners: signals, progress, memory, the GIL, what a call costs."""
+
+import os
+import resource
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import beamsight
+from conftest import CPU, grid, linear
+
+LONG = dict(engine="mccs", histories=1e11, grid=5, device="cpu")
+
+
+def test_ctrl_c_cancels_and_the_next_call_answers(water):
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        beamsight.dose(water, **LONG)
+    assert beamsight.dose(water, grid=12, quality="fast", **CPU).status == "coarse"
+
+
+def test_an_exception_of_the_callback_cancels(water):
+    class Enough(Exception):
+        pass
+
+    def stop(fraction, step):
+        raise Enough
+
+    with pytest.raises(Enough):
+        beamsight.dose(water, progress=stop, **LONG)
+
+
+def test_progress_is_told_with_its_steps(water):
+    told = []
+    beamsight.dose(water, grid=12, quality="fast", progress=lambda *at: told.append(at), **CPU)
+    assert told[-1] == (1.0, "beam 1 of 1: AP") and all(0 <= fraction <= 1 for fraction, _ in told)
+
+
+def test_other_threads_run_meanwhile(water):
+    ended, turns = threading.Event(), 0
+
+    def work():
+        beamsight.dose(water, engine="mccs", histories=3e6, grid=5, **CPU)
+        ended.set()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    while not ended.wait(0.001):
+        turns += 1
+    worker.join()
+    assert turns > 20, "this thread had the interpreter while the other computed"
+
+
+def resident_bytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+def test_a_hundred_calls_leave_no_memory():
+    own = grid((60, 70, 80))
+    values = linear(own)
+
+    def call():
+        dose = beamsight.Dose(values, own)
+        beamsight.gamma(dose, dose, **CPU).gamma.sum()
+
+    for _ in range(20):
+        call()
+    before = resident_bytes()
+    for _ in range(100):
+        call()
+    grown = resident_bytes() - before
+    # A call has three volumes of 1.3 MB: a hundred that stay have 400 MB.
+    assert grown < 30e6, f"{grown / 1e6:.1f} MB more"
+
+
+def test_what_a_call_adds_does_not_grow_with_its_arrays():
+    """Beside the engine's own work a call has a thread and a few objects, and arrays of answers are views. The least of many
+    turns, as others compute on this machine too; printed by -s for the table of benches/RESULTS.md."""
+    small = beamsight.Grid((1, 2, 2), (2, 2, 2))
+    dose = beamsight.Dose(np.full((1, 2, 2), 2.0, np.float32), small)
+    beside = []
+    for _ in range(50):
+        start = time.perf_counter()
+        answer = beamsight.gamma(dose, dose, **CPU)
+        beside.append(1e3 * (time.perf_counter() - start) - sum(ms for _, ms in answer.receipt["phases_ms"]))
+    large = beamsight.Grid((200, 200, 250), (2, 2, 2))
+    values = np.full((200, 200, 250), 2.0, np.float32)
+    start = time.perf_counter()
+    dose = beamsight.Dose(values, large)
+    copied = 1e3 * (time.perf_counter() - start)
+    views = []
+    for _ in range(50):
+        start = time.perf_counter()
+        array = dose.gy
+        views.append(1e3 * (time.perf_counter() - start))
+    print(f"\na call {min(beside):.2f} ms; 10 million voxels: to a dose {copied:.1f} ms, its array {min(views):.4f} ms")
+    assert array.shape == large.shape and array.base is not None

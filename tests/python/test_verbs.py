@@ -1,0 +1,112 @@
+"""The same numbers as the verbs, to the bit."""
+
+import numpy as np
+import pytest
+
+import beamsight
+from conftest import CPU
+
+
+def equal(path, array):
+    return np.array_equal(beamsight.read_dose(path).gy, array)
+
+
+def test_dose_is_that_of_the_verb(water, verb, tmp_path):
+    said = verb("dose", "demo:water", "--grid", 8, "--quality", "fast", "--out", tmp_path / "dose.mha")
+    dose = beamsight.dose(water, grid=8, quality="fast", **CPU)
+    assert equal(tmp_path / "dose.mha", dose.gy)
+    assert (dose.status, dose.caveats) == (said["status"], said["caveats"]) == ("coarse", [])
+    assert dose.receipts[0]["work"] == said["beams"][0]["receipt"]["work"]
+    assert dose.figures["figures"]["max_gy"] == said["figures"]["max_gy"]
+    assert dose.grid.shape == tuple(said["grid"]["size"][::-1])
+    assert "coarse" in repr(dose) and "cpu" in repr(dose)
+
+
+def test_monte_carlo_is_that_of_the_verb(water, verb, tmp_path):
+    out, sigma = tmp_path / "dose.mha", tmp_path / "sigma.mha"
+    words = ["--engine", "mccs", "--histories", "2e5", "--seed", 7, "--grid", 10]
+    said = verb("dose", "demo:water", *words, "--out", out, "--sigma", sigma)
+    dose = beamsight.dose(water, engine="mccs", histories=2e5, seed=7, grid=10, **CPU)
+    assert equal(out, dose.gy)
+    assert dose.figures["monte_carlo"]["histories"] == said["monte_carlo"]["histories"]
+    assert dose.sigma_gy.shape == dose.gy.shape and (dose.sigma_gy >= 0).all()
+    assert dose.status == said["status"] == "coarse", "so few histories are no final dose"
+
+
+def test_dvh_is_that_of_the_verb(water, verb, tmp_path):
+    dose = beamsight.dose(water, grid=8, quality="fast", **CPU)
+    dose.save(tmp_path / "dose.mha")
+    said = verb("dvh", "demo:water", "--dose", tmp_path / "dose.mha", "--metrics", "D95%,Dmean,V95%,HI")
+    for row in said["structures"]:
+        dvh = beamsight.dvh(water, dose, row["name"])
+        assert dvh.volume_cm3 == row["volume_cm3"]
+        for word, value in row["metrics"].items():
+            assert dvh.metric(word) == value, (row["name"], word)
+    assert equal(tmp_path / "dose.mha", dose.gy) and beamsight.read_dose(tmp_path / "dose.mha").status == "coarse"
+
+
+def test_gamma_is_that_of_the_verb(water, verb, tmp_path):
+    a = beamsight.dose(water, grid=8, quality="fast", **CPU)
+    b = beamsight.dose(water, grid=10, quality="fast", **CPU)
+    for name, dose in [("a", a), ("b", b)]:
+        dose.save(tmp_path / f"{name}.mha")
+    out = tmp_path / "gamma.csv"
+    said = verb("gamma", tmp_path / "a.mha", tmp_path / "b.mha", "--dose", 2, "--dta", 3, "--out", out)
+    answer = beamsight.gamma(tmp_path / "a.mha", tmp_path / "b.mha", 2, 3, **CPU)
+    assert answer.pass_rate_percent == said["pass_rate_percent"] and answer.points == said["points"]
+    assert answer.receipt["digest"] == said["receipt"]["digest"]
+    assert answer.report["criteria"][1]["criterion"] == said["stricter"]["criterion"]
+    points = np.loadtxt(out, delimiter=",", skiprows=1)
+    i, j, k = points[:, :3].astype(int).T
+    assert np.allclose(points[:, 7], answer.gamma[k, j, i], atol=1e-6)
+    # The doses themselves and their files are the same.
+    assert np.array_equal(beamsight.gamma(a, b, 2, 3, **CPU).gamma, answer.gamma, equal_nan=True)
+    assert "coarse" in repr(answer), "no verdict of doses that are not final"
+
+
+def test_path_is_that_of_the_verb(thorax, verb):
+    said = verb("path", "demo:thorax", "--gantry", 30, "--isocentre", "0,0,0")
+    depth = beamsight.path(thorax, gantry=30, isocentre=(0, 0, 0), **CPU)
+    assert depth.receipt["digest"] == said["receipt"]["digest"]
+    assert float(depth.depth_mm.max()) == pytest.approx(said["greatest_depth_mm"], rel=1e-7)
+    assert list(depth.source_mm) == said["source_mm"]
+
+
+def test_drr_is_that_of_the_verb(thorax, verb):
+    said = verb("drr", "demo:thorax", "--gantry", 30, "--size", "90x70", "--pixel", 4, "--pose", "1,2,3,0,1,0")
+    drr = beamsight.drr(thorax, gantry=30, size=(90, 70), pixel=4, pose=(1, 2, 3, 0, 1, 0), **CPU)
+    assert drr.values.shape == (70, 90)
+    assert drr.receipt["digest"] == said["receipt"]["digest"]
+    assert float(drr.values.max()) == pytest.approx(said["greatest"], rel=1e-7)
+    assert drr.projection["source_mm"] == said["source_mm"]
+
+
+def test_optimised_maps_are_those_of_the_verb(verb, tmp_path):
+    case = beamsight.open("demo:tg119")
+    plan = case.plans[0].to_dict()
+    plan["beams"] = plan["beams"][:2]
+    few = beamsight.Plan.from_dict(plan)
+    few.save(tmp_path / "plan.toml")
+    words = ["--plan", tmp_path / "plan.toml", "--goals", "tg119-c-shape", "--beamlets", 10, "--grid", 6, "--quality", "fast"]
+    said = verb("optimise", "demo:tg119", *words, "--out", tmp_path / "out.toml", "--matrix", tmp_path / "matrix.npz")
+    found = beamsight.optimise(
+        case, tmp_path / "plan.toml", goals="tg119-c-shape", beamlets=10, grid=6, quality="fast", **CPU
+    )
+    assert (found.objective, found.evaluations) == (said["objective"], said["evaluations"])
+    assert found.influence.shape == (said["beamlets"], said["rows"])
+    doses = found.influence.T @ found.fluences + found.offset_gy
+    assert np.allclose(doses, found.doses_gy, atol=1e-3)
+    dose = beamsight.dose(case, found.plan, grid=6, quality="fast", **CPU)
+    assert dose.status == said["status"] and dose.caveats == said["caveats"]
+
+
+def test_a_check_is_that_of_the_verb(tmp_path):
+    """An exported plan agrees with its own dose: its monitor units, its machine."""
+    case = beamsight.open("demo:water")
+    folder = beamsight.export(case, tmp_path / "out", **CPU)
+    assert sorted(file.name for file in folder.iterdir())[-1].startswith("RS")
+    checked = beamsight.check(folder, machine="generic-6mv", **CPU)
+    [check] = checked["checks"]
+    assert check["judgement"]["verdict"] == "within", check["judgement"]
+    with pytest.raises(beamsight.errors.Error, match="not empty|already|overwrite"):
+        beamsight.export(case, folder, **CPU)
