@@ -1,58 +1,6 @@
 // Photon fluence through jaws and leaves: physics/fluence.rs, focal.rs, scatter.rs and normal.rs in the same steps and from the same
 // tables, in single precision. kernels/fluence.cuh has the same functions.
-
-// A picture over the isocentre plane: its entries begin at `first` of the list of numbers, or where it is a table of sums, of which
-// differences count, of the list of sums.
-struct Picture {
-    first_mm: array<f32, 2>,
-    step_mm: f32,
-    size: array<i32, 2>,
-    first: i32,
-    here: i32, // 0: there is none
-}
-
-// As engine/cccs/field_tables.rs declares it. Positions are those of the beam limiting device. Numbers named `..._at` are where
-// tables begin in the list of numbers.
-struct Field {
-    voxel_mm: array<f32, 3>, // voxel (0, 0, 0)
-    step_mm: array<array<f32, 3>, 3>,
-    sad_mm: f32,
-    footprint_mm: f32,
-    focal_sigma_mm: array<f32, 2>,
-    jaw_distance_mm: array<f32, 2>,
-    jaw_transmission: f32,
-    extra_distance_mm: f32,
-    extra_sigma_mm: f32,
-    extra_share: f32,
-    scale: f32,
-    tilt_reach: f32,
-    first_depth_cm: f32,
-    depth_step_cm: f32,
-    softening_step_mm: f32,
-    surface_gy: f32,
-    surface_scale: f32,
-    surface_range_mm: f32,
-    surface_falloff_per_mm: f32,
-    surface_sigma_mm: f32,
-    leaf_distance_mm: f32,
-    focal: Picture,
-    surface: Picture,
-    scattered: Picture, // three planes
-    size: array<i32, 3>,
-    openings_at: i32,
-    openings: i32,
-    horn_at: i32,
-    horns: i32,
-    softening_at: i32,
-    softenings: i32,
-    normal_at: i32,
-    integral_at: i32,
-    terma_at: i32,
-    terma_rows: i32,
-    tilt_at: i32,
-    leaves: i32,
-    along_y: i32,
-}
+// Picture and Field come before this text: engine/cccs/field_tables.rs declares them.
 
 // As engine/cccs/wgpu/terma.rs declares it.
 struct Incident {

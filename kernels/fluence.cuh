@@ -3,44 +3,7 @@
 
 #pragma once
 
-// A picture over the isocentre plane, as the host lays it out: its entries begin at `first` of the list of numbers, or where it
-// is a table of sums, which are large and of which differences count, of the list of sums.
-struct Picture {
-    float first_mm[2];
-    float step_mm;
-    int size[2];
-    int first;
-    int here; // 0: there is none
-};
-
-// A field, as the host declares it in engine/cccs/cuda/terma.rs, field for field. Positions are those of the beam limiting
-// device. Numbers named `..._at` are where tables begin in the list of numbers.
-struct Field {
-    float voxel_mm[3]; // voxel (0, 0, 0)
-    float step_mm[3][3];
-    float sad_mm;
-    float footprint_mm;
-    float focal_sigma_mm[2];
-    float jaw_distance_mm[2];
-    float jaw_transmission;
-    float extra_distance_mm, extra_sigma_mm, extra_share;
-    float scale;
-    float tilt_reach;
-    float first_depth_cm, depth_step_cm;
-    float softening_step_mm;
-    float surface_gy, surface_scale, surface_range_mm, surface_falloff_per_mm, surface_sigma_mm;
-    float leaf_distance_mm;
-    Picture focal, surface;
-    Picture scattered; // three planes
-    int size[3];
-    int openings_at, openings;
-    int horn_at, horns;
-    int softening_at, softenings;
-    int normal_at, integral_at;
-    int terma_at, terma_rows;
-    int tilt_at;
-    int leaves, along_y;
-};
+#include "field.cuh"
 
 // Of normal.rs: both tables reach over six standard deviations in steps of 1/128; scatter.rs: planes and their distance.
 constexpr float REACH_SIGMAS = 6.0f;

@@ -8,60 +8,126 @@ use bytemuck::{Pod, Zeroable};
 use glam::DVec3;
 use physics::{FluenceTables, Picture as Values, normal_tables};
 
-/// A picture over the isocentre plane: `struct Picture` of the kernels, field for field.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-pub struct Picture {
-    pub first_mm: [f32; 2],
-    pub step_mm: f32,
-    pub size: [i32; 2],
-    /// First of its entries in the list of numbers, or of sums.
-    pub first: i32,
-    pub here: i32,
+/// Declares a struct for the host and, of the same members, for kernels: `WGSL`, which shaders begin with, and `CUDA`, which
+/// `kernels/field.cuh` repeats.
+macro_rules! declare {
+    ($(#[$meta:meta])* $name:ident { $($(#[$about:meta])* $vis:vis $member:ident: $of:tt,)* }) => {
+        $(#[$meta])*
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+        pub struct $name {
+            $($(#[$about])* $vis $member: $of,)*
+        }
+
+        impl $name {
+            pub const WGSL: &str = concat!(
+                "struct ", stringify!($name), " {\n",
+                $("    ", stringify!($member), ": ", wgsl!($of), ",\n",)*
+                "}\n"
+            );
+            #[cfg(test)]
+            const CUDA: &str = concat!(
+                "struct ", stringify!($name), " {\n",
+                $("    ", cuda!($of), " ", stringify!($member), lengths!($of), ";\n",)*
+                "};\n"
+            );
+        }
+    };
 }
 
-/// `struct Field` of the kernels, field for field.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-pub struct Field {
-    voxel_mm: [f32; 3],
-    step_mm: [[f32; 3]; 3],
-    sad_mm: f32,
-    footprint_mm: f32,
-    focal_sigma_mm: [f32; 2],
-    jaw_distance_mm: [f32; 2],
-    jaw_transmission: f32,
-    extra_distance_mm: f32,
-    extra_sigma_mm: f32,
-    extra_share: f32,
-    scale: f32,
-    tilt_reach: f32,
-    first_depth_cm: f32,
-    depth_step_cm: f32,
-    softening_step_mm: f32,
-    surface_gy: f32,
-    surface_scale: f32,
-    surface_range_mm: f32,
-    surface_falloff_per_mm: f32,
-    surface_sigma_mm: f32,
-    leaf_distance_mm: f32,
-    pub focal: Picture,
-    pub surface: Picture,
-    scattered: Picture,
-    size: [i32; 3],
-    openings_at: i32,
-    openings: i32,
-    horn_at: i32,
-    horns: i32,
-    softening_at: i32,
-    softenings: i32,
-    normal_at: i32,
-    integral_at: i32,
-    terma_at: i32,
-    terma_rows: i32,
-    tilt_at: i32,
-    leaves: i32,
-    along_y: i32,
+macro_rules! wgsl {
+    ([$of:tt; $n:literal]) => {
+        concat!("array<", wgsl!($of), ", ", $n, ">")
+    };
+    ($of:ident) => {
+        stringify!($of)
+    };
+}
+
+#[cfg(test)]
+macro_rules! cuda {
+    ([$of:tt; $n:literal]) => {
+        cuda!($of)
+    };
+    (f32) => {
+        "float"
+    };
+    (i32) => {
+        "int"
+    };
+    ($of:ident) => {
+        stringify!($of)
+    };
+}
+
+#[cfg(test)]
+macro_rules! lengths {
+    ([$of:tt; $n:literal]) => {
+        concat!("[", $n, "]", lengths!($of))
+    };
+    ($of:ident) => {
+        ""
+    };
+}
+
+declare! {
+    /// A picture over the isocentre plane. Its entries lie in the list of numbers or, where it is a table of sums, which are large and
+    /// of which differences count, in the list of sums.
+    Picture {
+        pub first_mm: [f32; 2],
+        pub step_mm: f32,
+        pub size: [i32; 2],
+        /// First of its entries in the list of numbers, or of sums.
+        pub first: i32,
+        /// 0: there is none.
+        pub here: i32,
+    }
+}
+
+declare! {
+    /// A field. Positions are those of the beam limiting device. Numbers named `..._at` are where tables begin in the list of numbers.
+    Field {
+        /// Voxel (0, 0, 0).
+        voxel_mm: [f32; 3],
+        step_mm: [[f32; 3]; 3],
+        sad_mm: f32,
+        footprint_mm: f32,
+        focal_sigma_mm: [f32; 2],
+        jaw_distance_mm: [f32; 2],
+        jaw_transmission: f32,
+        extra_distance_mm: f32,
+        extra_sigma_mm: f32,
+        extra_share: f32,
+        scale: f32,
+        tilt_reach: f32,
+        first_depth_cm: f32,
+        depth_step_cm: f32,
+        softening_step_mm: f32,
+        surface_gy: f32,
+        surface_scale: f32,
+        surface_range_mm: f32,
+        surface_falloff_per_mm: f32,
+        surface_sigma_mm: f32,
+        leaf_distance_mm: f32,
+        pub focal: Picture,
+        pub surface: Picture,
+        /// Three planes.
+        scattered: Picture,
+        size: [i32; 3],
+        openings_at: i32,
+        openings: i32,
+        horn_at: i32,
+        horns: i32,
+        softening_at: i32,
+        softenings: i32,
+        normal_at: i32,
+        integral_at: i32,
+        terma_at: i32,
+        terma_rows: i32,
+        tilt_at: i32,
+        leaves: i32,
+        along_y: i32,
+    }
 }
 
 /// A field as kernels declare it, and the tables that it points into, one after the other.
@@ -183,5 +249,22 @@ fn described_picture<T>(picture: &Values<'_, T>, first: i32) -> Picture {
         step_mm: picture.step_mm as f32,
         size: picture.size.map(int),
         here: 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_declare_the_same_members() {
+        let head = "// Tables of a field, as engine/cccs/field_tables.rs declares them: a test there says what to write here.";
+        let want = format!("{head}\n\n#pragma once\n\n{}\n{}", Picture::CUDA, Field::CUDA);
+        let is = include_str!("../../../kernels/field.cuh");
+        assert!(
+            is == want,
+            "write this to kernels/field.cuh, then run python3 .ci/compile_kernels.py:\n{want}"
+        );
+        assert!(Field::WGSL.contains("    step_mm: array<array<f32, 3>, 3>,\n    sad_mm: f32,\n"));
     }
 }

@@ -11,6 +11,8 @@ use physics::kernel_beam::CHANNELS;
 pub(super) const TERMA: Kernel = Kernel {
     name: "cccs_terma",
     sources: &[
+        Picture::WGSL,
+        Field::WGSL,
         include_str!("../../../../kernels/engine_fluence.wgsl"),
         include_str!("../../../../kernels/engine_terma.wgsl"),
     ],
