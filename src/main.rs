@@ -1,9 +1,8 @@
 //! Chooses between the window and a verb of the command line.
 
 fn main() -> std::process::ExitCode {
-    give_large_buffers_back();
     keep_device_selection_from_wayland();
-    beamsight::cli::run(std::env::args_os())
+    beamsight::cli::run(std::env::args_os(), give_large_buffers_back)
 }
 
 /// Buffers of so many bytes are mapped by themselves, so that their pages go back to the system when they are freed: doses, masks
@@ -12,7 +11,8 @@ fn main() -> std::process::ExitCode {
 const MAPPED_FROM_BYTES: std::ffi::c_int = 1 << 20;
 
 /// The heap of glibc raises that limit to 32 MiB once such a buffer is freed, and its trimming to twice that: each of eight heaps a
-/// processor then holds the largest volumes that its threads ever had.
+/// processor then holds the largest volumes that its threads ever had. A window would hold them for hours; a verb, which ends soon,
+/// is quicker with them.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "mallopt, before there is another thread")]
 fn give_large_buffers_back() {

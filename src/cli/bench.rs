@@ -51,6 +51,9 @@ fn number(row: &Value, key: &str) -> Option<f64> {
     row[key].as_f64()
 }
 
+/// Job that holds memory of the engine and of the window against that of fresh processes.
+const MEMORY: &str = "memory";
+
 /// Every job, in the order of `bench all`.
 const JOBS: [Job; 11] = [
     Job {
@@ -124,7 +127,7 @@ const JOBS: [Job; 11] = [
         run: inverse::run,
     },
     Job {
-        name: "memory",
+        name: MEMORY,
         times: "memory held between jobs, and after work in the window on each CASE",
         cases: String::new,
         examples: &["", "demo:tg119 ~/ct/patient-7 --minutes 60"],
@@ -195,6 +198,13 @@ pub struct Args {
     /// For memory: this process does the work, and tells what it holds
     #[arg(long, hide = true)]
     works: bool,
+}
+
+impl Args {
+    /// Whether the window works, timed or watched.
+    pub fn opens_window(&self) -> bool {
+        self.job == MEMORY || JOBS.iter().any(|job| job.name == self.job && job.is_of_the_window)
+    }
 }
 
 impl Args {

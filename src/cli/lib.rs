@@ -87,6 +87,17 @@ struct Cli {
     verb: Option<Verb>,
 }
 
+impl Cli {
+    /// Whether a window stays open, on a display or timed without one.
+    fn opens_window(&self) -> bool {
+        match &self.verb {
+            None => true,
+            Some(Verb::Bench(args)) => args.opens_window(),
+            Some(_) => false,
+        }
+    }
+}
+
 #[derive(Clone, Debug, clap::Args)]
 struct Common {
     /// Device to compute on: auto (the fastest device, measured at the first start), cpu, cuda (the beams of a plan, or the histories of Monte Carlo, spread over all cards) cuda:N (that card alone), wgpu or wgpu:N (any graphics card)
@@ -177,8 +188,9 @@ struct VerbOutput {
     text: String,
 }
 
-/// Runs the program with the given arguments (the first is the program's name).
-pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// Runs the program with the given arguments (the first is the program's name). `before_window` is called where a window stays
+/// open, before there is another thread.
+pub fn run(words: impl IntoIterator<Item = OsString>, before_window: fn()) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     let parsed = signed(Cli::command()).try_get_matches_from(&words);
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -193,6 +205,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    if cli.opens_window() {
+        before_window();
+    }
     let json = cli.common.json;
     log_to_standard_error();
     if let Err(error) = remove_temporaries_on_signals() {
