@@ -28,7 +28,7 @@ pub fn shown<'py>(py: Python<'py>, volume: &Arc<Volume<f32>>) -> PyResult<Bound<
     Ok(array)
 }
 
-/// What numpy would silently turn into other numbers.
+/// Refuses arrays that numpy would silently turn into other numbers.
 fn check_kind(array: &Bound<'_, PyAny>, what: &str) -> PyResult<()> {
     if array.hasattr("mask")? && array.hasattr("filled")? {
         return Err(argument(format!(

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What is loaded of one patient: CT, structures, plans and doses. ``beamsight.open`` makes one.
+/// CT, structures, plans and doses of one patient. ``beamsight.open`` makes one.
 #[pyclass(frozen, name = "Case", module = "beamsight", from_py_object)]
 #[derive(Clone, Debug)]
 pub struct PyCase(pub Case);
@@ -91,7 +91,7 @@ impl PyCase {
 
 #[pymethods]
 impl PyCase {
-    /// Where it came from: a folder, a file, ``demo:thorax``.
+    /// Source of the case: a folder, a file, ``demo:thorax``.
     #[getter]
     fn source(&self) -> &str {
         &self.0.source

@@ -109,7 +109,7 @@ impl PyDvh {
         self.dvh.mean_gy()
     }
 
-    /// What is to be known with the figures, a sentence each.
+    /// Remarks to be known with the figures, a sentence each.
     #[getter]
     fn remarks(&self) -> Vec<String> {
         self.dvh.remarks()

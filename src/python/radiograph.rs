@@ -34,7 +34,7 @@ pub struct PyRadiograph {
     remarks: Vec<String>,
 }
 
-/// Where source and pixels are, in the words of the command line.
+/// Place of source and pixels, in the words of the command line.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Place {

@@ -181,7 +181,7 @@ impl PyRegistration {
         self.found.standing().words()
     }
 
-    /// Where searches end that begin beside the pose: the greatest distance from it, mm.
+    /// The greatest distance from the pose at which searches end that begin beside it, mm.
     #[getter]
     fn again_mm(&self) -> f64 {
         self.found.evidence.again_mm
