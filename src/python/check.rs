@@ -29,9 +29,8 @@ pub fn check<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if !folder.is_dir() {
-        return Err(
-            Kind::File.new(format!("there is no folder '{}'; name that of a plan's files", folder.display()))
-        );
+        return Err(Kind::File
+            .exception(format!("there is no folder '{}'; name that of a plan's files", folder.display())));
     }
     let how = uncertainty.map(|percent| words::within("uncertainty", percent, [0.01, 2.0])).transpose()?;
     let engine = match (words::one_of("engine", engine, &[("cccs", false), ("mccs", true)])?, how) {
@@ -53,10 +52,10 @@ pub fn check<'py>(
     let checks = run(py, progress.as_ref(), |control, steps| {
         let files = CheckFiles::read(&folder).map_err(|error| Kind::File.of(&error))?;
         if let Some(why) = files.unchecked().first() {
-            return Err(Kind::File.new(format!("{}: {why}", folder.display())));
+            return Err(Kind::File.exception(format!("{}: {why}", folder.display())));
         }
         if files.case.plans.is_empty() {
-            return Err(Kind::File.new(files.case.no_plan()));
+            return Err(Kind::File.exception(files.case.no_plan()));
         }
         let goals =
             template.map(|template| template.matched(&files.case.structures).goals).unwrap_or_default();

@@ -36,7 +36,7 @@ impl Kind {
     }
 
     /// The exception with a sentence.
-    pub fn new(self, words: impl ToString) -> PyErr {
+    pub fn exception(self, words: impl ToString) -> PyErr {
         let words = words.to_string();
         Python::attach(|py| match self.class(py) {
             Ok(class) => PyErr::from_type(class.clone(), words),
@@ -55,23 +55,23 @@ impl Kind {
             }
             source = cause.source();
         }
-        self.new(words)
+        self.exception(words)
     }
 }
 
 /// The exception of a query without an answer.
 pub fn failure(failure: &Failure) -> PyErr {
-    Kind::Computation.new(failure)
+    Kind::Computation.exception(failure)
 }
 
 /// The exception of an argument out of range.
 pub fn argument(words: impl ToString) -> PyErr {
-    Kind::Argument.new(words)
+    Kind::Argument.exception(words)
 }
 
 /// The exception of a panic, with its message.
 pub fn panicked(panic: &(dyn Any + Send)) -> PyErr {
     let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
     let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    Kind::Internal.new(format!("this is a bug, please report it: {words}"))
+    Kind::Internal.exception(format!("this is a bug, please report it: {words}"))
 }

@@ -84,7 +84,7 @@ pub fn fit<'py>(
     })?;
     let text = fitted.text(&out);
     replace_file(&out, |file| file.write_all(text.as_bytes()))
-        .map_err(|error| Kind::File.new(format!("cannot write {}: {error}", out.display())))?;
+        .map_err(|error| Kind::File.exception(format!("cannot write {}: {error}", out.display())))?;
     let lines: Vec<String> = fitted.fit.parameters.iter().map(parameter_line).collect();
     let mut said = figures(&fitted.report, &fitted.read.remarks);
     said["parameters"] = json!(lines);

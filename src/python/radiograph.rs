@@ -179,10 +179,10 @@ pub fn compute(
         let answer = drr(&request, &device, control).map_err(|error| Kind::Computation.of(&error))?;
         let source = &case.0.source;
         if let Some(why) = answer.receipt.warnings.iter().find(|w| w.contains("nothing is seen")) {
-            return Err(Kind::Computation.new(format!("{source}: {why}")));
+            return Err(Kind::Computation.exception(format!("{source}: {why}")));
         }
         if !shows_patient(Some((&ct.hu, water)), &request, Region::whole(&projection), &answer) {
-            return Err(Kind::Computation.new(format!(
+            return Err(Kind::Computation.exception(format!(
                 "{source}: the picture misses the patient, no ray meets more than air; look at isocentre, angles, pose, \
                  shift and the size of the picture (and threshold, where it is given)"
             )));

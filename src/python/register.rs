@@ -141,7 +141,7 @@ pub fn search(
             .map_err(|error| Kind::Computation.of(&error))
     })?;
     if !found.standing().is_match() {
-        return Err(Kind::NoMatch.new(format!("this is no match: {}", found.doubts.join("; "))));
+        return Err(Kind::NoMatch.exception(format!("this is no match: {}", found.doubts.join("; "))));
     }
     let remarks = remarks.iter().map(Remark::with_files).collect();
     Ok(PyRegistration { found, centre_mm, remarks })

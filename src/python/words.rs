@@ -52,9 +52,8 @@ pub fn device(word: &str) -> PyResult<DeviceChoice> {
 pub fn check_new(path: &Path, overwrite: bool) -> PyResult<()> {
     if path.exists() && !overwrite {
         let path = path.display();
-        return Err(
-            Kind::File.new(format!("'{path}' is there already: choose another name, or pass overwrite=True"))
-        );
+        return Err(Kind::File
+            .exception(format!("'{path}' is there already: choose another name, or pass overwrite=True")));
     }
     Ok(())
 }
