@@ -1,4 +1,5 @@
-//! Correctness of the jobs on this machine: seeded cases on every device, against the CPU and against closed forms.
+//! Correctness of the jobs on this machine: `selftest` of each job has seeded cases on every device, against the CPU and against
+//! closed forms.
 
 use super::{Compute, DeviceError, JobControl};
 use super::{cccs, drr, drr_gradient, gamma, influence, mccs, path};

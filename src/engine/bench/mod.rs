@@ -1,4 +1,4 @@
-//! Times of the jobs on this machine, beside the papers': one file a job, for every device.
+//! Times of the jobs on this machine, beside the papers, on every device: `bench` of each job, and what they share.
 
 pub mod memory;
 
