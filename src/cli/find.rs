@@ -3,7 +3,9 @@
 use super::peer::{Now, TitleArgs, make_folder};
 use super::{Failure, VerbOutput};
 use files::stop_in_order;
-use network::{Match, Query, Retrieval, Route, find, query_key, query_uid, retrieve_all};
+use network::{
+    Match, Query, Retrieval, Route, find, query_date, query_key, query_name, query_uid, retrieve_all,
+};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -17,6 +19,7 @@ study into a folder of its own: over the association that asks (C-GET), or with 
 --port, whose address and --calling title must be entered at the other system.\n\n\
 Examples:\n  \
 beamsight find --from pacs:104 --called PACS --patient 'RT-0*'\n  \
+beamsight find --from pacs:104 --called PACS --name 'Doe Jane' --date 2026-11-01..2026-11-27\n  \
 beamsight find --from pacs:104 --called PACS --study 1.2.3.4 --json\n  \
 beamsight find --from pacs:104 --called PACS --study 1.2.3.4 --get inbox\n  \
 beamsight find --from pacs:104 --called PACS --study 1.2.3.4 --get inbox --by move --bind 10.0.0.5"
@@ -33,8 +36,16 @@ pub struct Args {
     #[arg(long, value_name = "ID", value_parser = query_key)]
     patient: Option<String>,
 
+    /// Beginning of the patient's name, as Doe or 'Doe Jane'; with * and ? the whole name
+    #[arg(long, value_name = "NAME", value_parser = query_name)]
+    name: Option<String>,
+
+    /// Day of the study, 2026-11-27, or days: 2026-11-01..2026-11-27, 2026-11-01.. or ..2026-11-27
+    #[arg(long, value_name = "DAYS", value_parser = query_date)]
+    date: Option<String>,
+
     /// Study Instance UID: list its series
-    #[arg(long, value_name = "UID", value_parser = query_uid, conflicts_with = "patient")]
+    #[arg(long, value_name = "UID", value_parser = query_uid, conflicts_with_all = ["patient", "name", "date"])]
     study: Option<String>,
 
     /// Modality, such as CT, RTPLAN or RTDOSE
@@ -75,18 +86,21 @@ fn by(word: &str) -> Result<By, String> {
 /// # Errors
 /// A system that is not there or refuses; as [`Failure::Checks`] objects that were not retrieved.
 pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
-    if args.get.is_some() && args.patient.is_none() && args.study.is_none() {
-        let words = "--get would retrieve all that the system has; name a --patient or a --study".to_owned();
+    let Args { patient, name, date, study, modality, .. } = args;
+    if args.get.is_some() && [patient, name, date, study].into_iter().all(Option::is_none) {
+        let words =
+            "--get would retrieve all that the system has; name a --patient, --name, --date or --study"
+                .to_owned();
         return Err(Failure::Words(words));
     }
     let stop = stop_in_order();
     let call = args.titles.call(&args.from);
-    let Args { patient, study, modality, .. } = args;
     let query = Query {
         patient: patient.clone(),
+        name: name.clone(),
+        date: date.clone(),
         study: study.clone(),
         modality: modality.clone(),
-        ..Query::default()
     };
     let matches = find(&call, &query, stop)?;
     let text = table(&matches, study.is_some());

@@ -94,6 +94,15 @@ fn wrong_words_and_wrong_places_are_refused() {
     assert_eq!(code(&["send", "--to", "127.0.0.1:1", "--called", "X"], "PATH"), Some(2));
     assert_eq!(code(&["find", "--from", "a:1", "--called", "X", "--get", out], "--patient"), Some(2));
     assert_eq!(code(&["find", "--from", "a:1", "--called", "X", "--patient", "a\\b"], "backslash"), Some(2));
+    let of = |words: &[&'static str]| [&["find", "--from", "a:1", "--called", "X"], words].concat();
+    for (words, said) in [
+        (["--date", "2026-13-01"], "a range 2026-11-01..2026-11-27"),
+        (["--date", "2026-11-27..2026-11-01"], "ends before it begins"),
+        (["--name", "a\\b"], "backslash"),
+    ] {
+        assert_eq!(code(&of(&words), said), Some(2));
+    }
+    assert_eq!(code(&of(&["--name", "Doe", "--study", "1.2"]), "cannot be used with"), Some(2));
     assert_eq!(code(&["send", out, "--to", "127.0.0.1:1", "--called", "X"], "no DICOM objects"), Some(1));
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     assert_eq!(code(&["send", "--echo", "--to", &closed, "--called", "X"], "cannot reach X at"), Some(1));
