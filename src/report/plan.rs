@@ -11,6 +11,7 @@ use super::room::RoomLook;
 use super::{Curve, DoseFacts, save};
 use analysis::{Dvh, GoalRow, Metric, is_computed, met_text};
 use case::{Beam, ControlPoint, Dose, DoseStatus, FluenceMap, Mlc, Plan, Structure};
+use glam::DVec3;
 use sequence::{DeliveryFigures, PlanDelivery};
 use std::path::Path;
 
@@ -48,11 +49,48 @@ pub struct PlanReport {
     /// 100 % of the isodoses in Gy, and its name.
     pub reference: Option<(f64, &'static str)>,
     pub curves: Vec<Curve>,
-    /// The planes through [`Self::planes_through`].
+    /// Pictures of [`Self::planes`]: all but where the planes lie.
     pub pictures: Pictures,
-    /// `the isocentre`, `the isocentre of AP`, `the crosshair`.
-    pub planes_through: String,
+    /// Places that planes are drawn through: each isocentre of the treatment beams.
+    pub planes: Vec<PlanesThrough>,
     pub room: Option<RoomPicture>,
+}
+
+/// A place that three planes are drawn through.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanesThrough {
+    /// `the isocentre`, `the isocentre of AP and PA`, `the crosshair`.
+    pub words: String,
+    /// Patient LPS, mm.
+    pub at_mm: DVec3,
+}
+
+/// Most isocentres that a report draws planes through, half a page each.
+const MOST_PLACES: usize = 8;
+
+impl PlanesThrough {
+    /// The isocentres of a plan's treatment beams, in the order of the beams; of its setup beams where it has no others. Beyond
+    /// [`MOST_PLACES`] none are drawn. Empty for a plan without beams.
+    pub fn isocentres(plan: &Plan) -> Vec<Self> {
+        let is_treated = plan.beams.iter().any(|beam| !beam.setup);
+        let mut places: Vec<(DVec3, Vec<&str>)> = Vec::new();
+        for beam in plan.beams.iter().filter(|beam| !(is_treated && beam.setup)) {
+            match places.iter_mut().find(|(mm, _)| *mm == beam.isocentre_mm) {
+                Some((_, names)) => names.push(&beam.name),
+                None => places.push((beam.isocentre_mm, vec![&beam.name])),
+            }
+        }
+        let is_shared = places.len() == 1;
+        let words = |names: Vec<&str>| match &names[..] {
+            _ if is_shared => "the isocentre".to_owned(),
+            [rest @ .., last] if !rest.is_empty() => {
+                format!("the isocentre of {} and {last}", rest.join(", "))
+            }
+            _ => format!("the isocentre of {}", names.concat()),
+        };
+        let places = places.into_iter().take(MOST_PLACES);
+        places.map(|(at_mm, names)| Self { words: words(names), at_mm }).collect()
+    }
 }
 
 /// The room with the beams.

@@ -6,10 +6,11 @@ use crate::state::State;
 use crate::state::results::Shown;
 use analysis::given_words;
 use case::{Beam, Plan, Structure, StructureKind};
-use glam::DVec3;
-use report::plan::{BeamFacts, FieldFacts, Outline, PlanReport, PlanStructure, RoomPicture, reservation};
+use report::plan::{
+    BeamFacts, FieldFacts, Outline, PlanReport, PlanStructure, PlanesThrough, RoomPicture, reservation,
+};
 use report::room::RoomLook;
-use report::{Curve, DoseFacts, PROGRAM, Pictures, patient_name, written_now};
+use report::{Curve, DoseFacts, PROGRAM, patient_name, written_now};
 use sequence::PlanDelivery;
 use std::sync::Arc;
 
@@ -30,7 +31,10 @@ pub fn plan(state: &State) -> Result<PlanReport, String> {
     let max_gy = results.shown_max_gy().unwrap_or_default();
     let (case, dvhs) = (state.case(), state.shown_dvhs());
     let hundred_gy = state.goal_hundred().map(|(gy, _)| gy);
-    let (planes_through, at_mm) = middle(plan).unwrap_or(("the crosshair".to_owned(), state.crosshair_mm));
+    let mut planes = PlanesThrough::isocentres(plan);
+    if planes.is_empty() {
+        planes.push(PlanesThrough { words: "the crosshair".to_owned(), at_mm: state.crosshair_mm });
+    }
     Ok(PlanReport {
         program: PROGRAM.to_owned(),
         written: written_now(),
@@ -55,19 +59,10 @@ pub fn plan(state: &State) -> Result<PlanReport, String> {
         goals_percent_of: state.goal_hundred(),
         reference: state.reference(),
         curves: dvhs.iter().map(|(s, dvh)| Curve::new(s, dvh)).collect(),
-        pictures: Pictures { crosshair_mm: at_mm, ..pictures::of_displayed(state) },
-        planes_through,
+        pictures: pictures::of_displayed(state),
+        planes,
         room: None,
     })
-}
-
-/// The isocentre that all beams share, else that of the first beam; `None` without beams.
-fn middle(plan: &Plan) -> Option<(String, DVec3)> {
-    if let Some(mm) = plan.shared_isocentre_mm() {
-        return Some(("the isocentre".to_owned(), mm));
-    }
-    let first = plan.beams.iter().find(|beam| !beam.setup).or(plan.beams.first())?;
-    Some((format!("the isocentre of {}", first.name), first.isocentre_mm))
 }
 
 fn fields(state: &State, plan: &Plan) -> Vec<FieldFacts> {

@@ -5,7 +5,7 @@ use super::fields::fields;
 use super::{BeamFacts, PlanReport};
 use crate::pdf::Type;
 use crate::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut, letters, levels};
-use crate::picture::Subject;
+use crate::picture::{Pictures, Subject};
 use analysis::{Metric, Side, Verdict};
 use case::NO_RELEASE;
 use geometry::AnatomicalPlane;
@@ -214,16 +214,22 @@ fn delivery(pen: &mut Pen, report: &PlanReport) {
     }
 }
 
-/// The three planes through the isocentre.
+/// The three planes through each isocentre.
 fn pictures(pen: &mut Pen, report: &PlanReport) {
+    for place in &report.planes {
+        planes(pen, &Pictures { crosshair_mm: place.at_mm, ..report.pictures.clone() }, &place.words);
+    }
+}
+
+fn planes(pen: &mut Pen, pictures: &Pictures, through: &str) {
     let gap = 8.0;
     let size = [(RIGHT - LEFT - 2.0 * gap) / 3.0, 150.0];
     pen.room(size[1] + 70.0);
-    pen.heading(&format!("Planes through {}", report.planes_through));
+    pen.heading(&cut(&format!("Planes through {through}"), Type { size: 11.0, ..STRONG }, RIGHT - LEFT));
     let top = pen.y + 8.0;
     for (n, plane) in AnatomicalPlane::ALL.into_iter().enumerate() {
         let x = LEFT + n as f32 * (size[0] + gap);
-        let pictures = report.pictures.on(plane);
+        let pictures = pictures.on(plane);
         let axis = plane.normal_axis();
         let caption =
             format!("{} at {} {:.1} mm", plane.name(), ['x', 'y', 'z'][axis], pictures.crosshair_mm[axis]);
@@ -232,7 +238,7 @@ fn pictures(pen: &mut Pen, report: &PlanReport) {
         pen.document.image([x, top + 11.0], size, image);
         letters(pen, [x, top + 11.0], size, plane);
     }
-    levels(pen, [LEFT, top + size[1] + 22.0], &report.pictures);
+    levels(pen, [LEFT, top + size[1] + 22.0], pictures);
     pen.y = top + size[1] + 28.0;
 }
 
