@@ -1,8 +1,10 @@
 //! Structures made of others by calculation: from the inspector, on the worker, as one step.
 
 use crate::harness::{Window, said, small_case, until, window};
+use beamsight::analysis::Unanswered;
 use beamsight::analysis::contouring::Operation;
 use beamsight::app::command::Command;
+use beamsight::app::feature::goals::command::GoalAction;
 use beamsight::app::feature::structures::state::{ContouringAction, Destination};
 use beamsight::app::state::NoticeKind;
 use beamsight::case::{Edit, Structure, StructureKind};
@@ -233,6 +235,38 @@ fn key_slices_say_that_gaps_are_filled_and_interpolation_is_a_success() {
     assert!(
         w.query_by_label(&format!("{} slices drawn, none left out between them", planes.len())).is_some()
     );
+}
+
+/// A template's goals of both lungs find no structure in a case with a left and a right lung: one click makes it.
+#[test]
+fn goals_of_the_lungs_make_their_structure() {
+    let mut w = with_gtv("contouring_goals_of_lungs");
+    for name in ["Lung-Left", "Lung-Right"] {
+        let mut lung = w.state().state.case().structures.structures[0].clone();
+        let number = w.state().state.case().free_number();
+        (lung.name, lung.number, lung.kind) = (name.to_owned(), number, StructureKind::Organ);
+        w.state_mut().command(Command::Edit { edit: Edit::AddStructure(lung), gesture: None });
+    }
+    w.state_mut().command(Command::Goals(GoalAction::Template("rtog-0617-lung")));
+    w.state_mut().command(Command::Goals(GoalAction::InPlaceOfMetrics(true)));
+    until(&mut w, "rest", |app| app.is_settled());
+    w.run_steps(3);
+    w.get_by_label("Make Lungs-GTV").click();
+    until(&mut w, "lungs", |app| {
+        app.state.case().structures.by_name("Lungs-GTV").is_some() && app.is_settled()
+    });
+    w.run_steps(3);
+    assert!(w.query_by_label("Make Lungs-GTV").is_none());
+    let rows = w.state().state.scorecard();
+    let of_lungs: Vec<_> = rows.iter().filter(|row| row.goal.structure == "Lungs-GTV").collect();
+    assert_eq!(of_lungs.len(), 2);
+    assert!(
+        !of_lungs.iter().any(|row| matches!(row.answer, Err(Unanswered::NoStructure(_)))),
+        "{of_lungs:?}"
+    );
+    // Both lungs are the cube here.
+    let lost = cm3(&w, "Lung-Left") - cm3(&w, "Lungs-GTV");
+    assert!((lost / cm3(&w, "GTV") - 1.0).abs() < 0.05, "{lost}");
 }
 
 /// From the menu of new structures: a ring round the target inside the body, lungs without it, and a site's structures.

@@ -1,6 +1,6 @@
 //! The list of goals in the Compare workspace, and the field for a typed goal.
 
-use super::{buttons, form};
+use super::{buttons, form, lungs};
 use crate::command::{Command, Commands};
 use crate::feature::goals::command::GoalAction;
 use crate::kit::{section, theme};
@@ -29,6 +29,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             form::show(ui, state, index, goal, commands);
         }
     }
+    lungs::offer(ui, state, commands);
     if state.goals_are_usual() {
         let none = state.goals().is_empty();
         let text = if none { "none" } else { "the usual ones of the target, until you change or add one" };

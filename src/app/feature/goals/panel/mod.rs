@@ -2,6 +2,7 @@
 
 mod form;
 mod list;
+mod lungs;
 
 pub use list::show as list;
 
@@ -90,6 +91,7 @@ fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
         for (n, row) in rows.iter().enumerate() {
             score(ui, state, row, n, reservation.as_deref(), commands);
         }
+        lungs::offer(ui, state, commands);
         optimise::panel::objectives::show(ui, state, commands);
         ui.add_space(4.0);
         notes(ui, state, &rows);

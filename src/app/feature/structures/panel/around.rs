@@ -46,23 +46,46 @@ pub fn in_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
         make(first, operation, (set.free_name(&name), StructureKind::Other), commands);
         ui.close();
     }
-    let (found, minus) = (lungs(set), drawn_kind(set, WITHOUT));
-    let name = format!("Lungs-{}", minus.unwrap_or(StructureKind::Ctv).name());
-    let word = format!("Lungs minus {}", minus.unwrap_or(StructureKind::Ctv).name());
-    let why = match found {
-        None => "No structures with contours are called lungs: Lungs, or Lung_L and Lung_R",
-        Some(_) => "No target (CTV, GTV or PTV) has contours",
-    };
-    let hint = "Both lungs as one structure without the targets, as limits of lungs are meant";
-    let button = ui.add_enabled(found.is_some() && minus.is_some(), Button::new(word));
-    if button.on_hover_text(hint).on_disabled_hover_text(why).clicked()
-        && let (Some((lung, with)), Some(minus)) = (found, minus)
+    let without = lungs_without_targets(set);
+    let minus = drawn_kind(set, WITHOUT).unwrap_or(StructureKind::Ctv);
+    let button = ui.add_enabled(without.is_ok(), Button::new(format!("Lungs minus {}", minus.name())));
+    if button
+        .on_hover_text(LUNGS_HINT)
+        .on_disabled_hover_text(without.as_ref().err().copied().unwrap_or(""))
+        .clicked()
+        && let Ok(without) = without
     {
-        let operation = Operation::Without { with, minus };
-        make(Some(lung), operation, (set.free_name(&name), StructureKind::Organ), commands);
+        without.make(set.free_name(&without.name), commands);
         ui.close();
     }
     ui.menu_button("From template", |ui| templates(ui, set, commands));
+}
+
+/// What the two buttons for lungs say they make.
+pub const LUNGS_HINT: &str = "Both lungs as one structure without the targets, as limits of lungs are meant";
+
+/// Both lungs without the targets of a case, to be made.
+pub struct LungsWithoutTargets {
+    lung: u32,
+    operation: Operation,
+    /// As TG-263 writes it, like `Lungs-CTV`.
+    pub name: String,
+}
+
+impl LungsWithoutTargets {
+    pub fn make(&self, name: String, commands: &mut Commands) {
+        make(Some(self.lung), self.operation, (name, StructureKind::Organ), commands);
+    }
+}
+
+/// # Errors
+/// Why they cannot be made.
+pub fn lungs_without_targets(set: &StructureSet) -> Result<LungsWithoutTargets, &'static str> {
+    let (lung, with) =
+        lungs(set).ok_or("No structures with contours are called lungs: Lungs, or Lung_L and Lung_R")?;
+    let minus = drawn_kind(set, WITHOUT).ok_or("No target (CTV, GTV or PTV) has contours")?;
+    let name = format!("Lungs-{}", minus.name());
+    Ok(LungsWithoutTargets { lung, operation: Operation::Without { with, minus }, name })
 }
 
 fn make(of: Option<u32>, operation: Operation, new: (String, StructureKind), commands: &mut Commands) {
