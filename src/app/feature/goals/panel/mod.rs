@@ -44,7 +44,7 @@ pub fn beside(ui: &mut Ui, state: &State, commands: &mut Commands) -> Option<boo
     let own = if instead {
         (0.62 * width).clamp(300.0, 460.0).min(width)
     } else {
-        (0.42 * width).clamp(420.0, 520.0)
+        (0.38 * width).clamp(NARROW + 12.0, 520.0)
     };
     let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
     egui::Panel::right("scorecard").frame(frame).resizable(false).exact_size(own).show(ui, |ui| {

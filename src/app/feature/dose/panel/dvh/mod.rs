@@ -36,9 +36,10 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         plate.show(ui, |ui| plot_with_handles(ui, state, &axes, &curves, commands));
         return;
     }
-    // The curves give way to the table, down to a third of the width.
+    // The curves keep what can be read, and the table scrolls; where that leaves it nothing, they share.
     let table_width = if state.results.certainty().is_some() { 446.0_f32 } else { 410.0 };
-    let table_width = table_width.min(0.66 * ui.available_width());
+    let width = ui.available_width();
+    let table_width = table_width.min((width - LEAST_CURVES).max(0.5 * width));
     let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
     egui::Panel::right("dvh table").frame(frame).resizable(false).exact_size(table_width).show(ui, |ui| {
         ui.add_space(2.0);
@@ -47,6 +48,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let plate = egui::CentralPanel::default().frame(egui::Frame::new());
     plate.show(ui, |ui| plot_with_handles(ui, state, &axes, &curves, commands));
 }
+
+/// Width of the curves with their axis that the table of metrics leaves them.
+const LEAST_CURVES: f32 = 280.0;
 
 /// The visible structures that have a DVH, in the order of the tree.
 fn curves(state: &State) -> Vec<Curve<'_>> {
