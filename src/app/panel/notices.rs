@@ -14,6 +14,8 @@ const WIDEST: f32 = 440.0;
 const NARROWEST: f32 = 320.0;
 /// Points between notices and the rim of the views.
 const RIM: f32 = 8.0;
+/// Points from the rim of a view to below its button that maximises it.
+const MAXIMISE_BUTTON: f32 = 28.0;
 /// Height of the list as a share of that of the views. Where these stand in two rows, status and caveats of the dose at the lower
 /// right of an upper one stay in sight.
 const SHARE_OF_HEIGHT: f32 = 0.28;
@@ -30,7 +32,11 @@ pub fn show(ctx: &Context, views: Rect, state: &State, commands: &mut Commands) 
         return;
     }
     let corner = corner(state.workspace);
-    let inner = views.shrink(RIM);
+    let mut inner = views.shrink(RIM);
+    if state.workspace == Workspace::Plan {
+        // The button that maximises the view below stays free.
+        inner.min.y = views.min.y + MAXIMISE_BUTTON;
+    }
     let width = (0.5 * views.width() - 2.0 * RIM).clamp(NARROWEST, WIDEST).min(inner.width());
     let most = (SHARE_OF_HEIGHT * views.height() - FOOT).max(LOWEST);
     // A question before the window is answered first: the notices wait behind it.
