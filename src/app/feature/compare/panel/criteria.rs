@@ -21,6 +21,9 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare) {
         slider(ui, "Maximum", &mut g.max_gamma, 1.5..=5.0, "", 0.1);
     });
     ui.horizontal_wrapped(|ui| {
+        // One row of the narrowest panel.
+        ui.spacing_mut().item_spacing.x = 4.0;
+        ui.spacing_mut().button_padding.x = 5.0;
         for (local, word, hint) in [
             (false, "Global", "Percent of the normalisation, the same everywhere"),
             (true, "Local", "Percent of the reference dose at each point"),
@@ -29,7 +32,6 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare) {
                 g.local = local;
             }
         }
-        ui.separator();
         ui.weak("reference");
         for (b_is_reference, word, hint) in [
             (false, "A", "At each point of A the nearest of B is looked for"),

@@ -41,14 +41,16 @@ fn doses(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands
         display.wash_opacity = percent / 100.0;
     });
     ui.horizontal_wrapped(|ui| {
-        ui.weak("100 % is");
+        // One row of the narrowest panel.
+        ui.spacing_mut().item_spacing.x = 5.0;
+        ui.weak("100 %");
         let resolved = state.compare_reference();
         let name = |r: DoseReference| match r {
             DoseReference::Prescription => "prescription",
             DoseReference::Maximum => "maximum of A",
             DoseReference::Typed(_) => "typed",
         };
-        let combo = ComboBox::from_id_salt("compare 100").selected_text(name(display.reference)).width(112.0);
+        let combo = ComboBox::from_id_salt("compare 100").selected_text(name(display.reference)).width(104.0);
         let typed = DoseReference::Typed(resolved.map_or(60.0, |(gy, _)| gy));
         let response = combo.show_ui(ui, |ui| {
             for choice in [DoseReference::Prescription, DoseReference::Maximum, typed] {
