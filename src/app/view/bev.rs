@@ -104,7 +104,10 @@ pub(crate) fn show(
     let room_for_name = (0.4 * plane.rect.width() - 84.0) / 6.5;
     let beside = overlay::elided(&beam.name, room_for_name as usize);
     let has_room = room_for_name >= LEAST_NAME;
-    overlay::name(&painter, plane.rect, state.kind, if has_room { &beside } else { "" });
+    // In a small view the switch takes the place of the name.
+    if !overlay::is_small(plane.rect) {
+        overlay::name(&painter, plane.rect, state.kind, if has_room { &beside } else { "" });
+    }
     let [g, c, t] = [beam.gantry_deg, beam.collimator_deg, beam.couch_deg];
     let angles = format!("G {g:.1}°   C {c:.1}°   T {t:.1}°");
     let angles = if has_room { angles } else { format!("{}   {angles}", overlay::elided(&beam.name, 12)) };

@@ -55,7 +55,7 @@ pub(crate) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
     letters(painter, plane.rect, plane.right, plane.down, None, 0.0);
     title(painter, plane, kind, scene);
     let mut corner = scale_bar(painter, plane.rect, plane.mm_per_point);
-    if scene.ct.is_some() {
+    if scene.ct.is_some() && !is_small(plane.rect) {
         let window = format!("W {:.0}  L {:.0}", scene.window.width_hu, scene.window.level_hu);
         let at = plane.rect.left_bottom() + vec2(MARGIN, -30.0);
         corner = corner.union(text(painter, at, Anchor::Left, &window, SMALL, theme::IMAGE.text));
@@ -64,6 +64,14 @@ pub(crate) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
         dose_status(painter, plane.rect, dose, corner);
     }
 }
+
+/// Whether a view has room for name, status and orientation alone; window, position and 100 % stand in the bars of the window.
+pub(super) fn is_small(rect: Rect) -> bool {
+    rect.width() < ROOM_FOR_REFERENCE || rect.height() < LOW
+}
+
+/// Height of a view below which texts of its corners meet, points.
+const LOW: f32 = 150.0;
 
 /// A message across the middle, in place of an image.
 pub(crate) fn message(painter: &Painter, rect: Rect, what: &str) {
@@ -160,7 +168,8 @@ pub(crate) fn text_until(
 
 /// View name and position: the coordinate along the normal, and the number of the plane.
 fn title(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
-    name(painter, plane.rect, kind, &place_of(kind, scene));
+    let place = if is_small(plane.rect) { String::new() } else { place_of(kind, scene) };
+    name(painter, plane.rect, kind, &place);
 }
 
 /// The coordinate along a view's normal, and the number of the plane.
@@ -226,6 +235,7 @@ fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer, corner: Rect) {
     let status = layer.dose.status;
     let colour = theme::IMAGE.status(status);
     let reference = match (layer.uncertainty(), layer.reference) {
+        (None, Some(_)) if is_small(rect) => String::new(),
         (Some(_), _) => "Colours: uncertainty, not dose".to_owned(),
         (None, Some(reference)) => reference_words(reference, rect),
         (None, None) => "no reference dose".to_owned(),
@@ -240,6 +250,7 @@ fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer, corner: Rect) {
     let beside = rect.right() - MARGIN - width(&reference, SMALL).max(width(&word, 12.0)) - 8.0;
     let bottom = if beside > corner.right() { rect.bottom() - 12.0 } else { corner.top() - 10.0 };
     let low = pos2(rect.right() - MARGIN, bottom);
+    let low = if reference.is_empty() { low + vec2(0.0, 16.0) } else { low };
     text(painter, low, Anchor::Right, &reference, SMALL, theme::IMAGE.text);
     text(painter, low - vec2(0.0, 16.0), Anchor::Right, &word, 12.0, colour);
     // Caveats above the status, as far as the view is wide; the inspector lists all of them.
