@@ -110,6 +110,19 @@ fn on_tour() -> Window {
 }
 
 #[test]
+fn the_help_begins_the_tour_over_any_case() {
+    let mut w = window(small_case("tour_from_help"));
+    w.run_steps(3);
+    w.state_mut().command(Command::About(true));
+    w.run_steps(4);
+    w.get_by_label("One-minute tour").click();
+    w.run_steps(4);
+    assert!(!w.state().state.about_open);
+    until(&mut w, "the tour", |app| app.state.is_loaded() && app.state.tour_stop().is_some());
+    assert!(w.state().state.is_tour_case());
+}
+
+#[test]
 fn the_tour_points_at_widgets_and_changes_nothing() {
     for size in [vec2(1024.0, 700.0), vec2(1600.0, 1000.0)] {
         let mut w = on_tour();

@@ -2,6 +2,8 @@
 
 use super::guide;
 use crate::command::{Command, Commands};
+use crate::feature::start::panel::tour::TOUR_HINT;
+use crate::feature::start::state::TourAction;
 use crate::kit::theme;
 use crate::state::State;
 
@@ -44,7 +46,7 @@ pub fn show(ctx: &egui::Context, state: &State, facts: &Facts, commands: &mut Co
         area.show(ui, |ui| match (page, page.checked_sub(2).and_then(|n| guide::PAGES.get(n))) {
             (1, _) => keys(ui),
             (_, Some((_, text))) => guide::show(ui, text),
-            (_, None) => program(ui, facts),
+            (_, None) => program(ui, facts, commands),
         });
         ui.add_space(8.0);
         ui.vertical_centered(|ui| ui.button("Close").clicked()).inner
@@ -54,7 +56,7 @@ pub fn show(ctx: &egui::Context, state: &State, facts: &Facts, commands: &mut Co
     }
 }
 
-fn program(ui: &mut egui::Ui, facts: &Facts) {
+fn program(ui: &mut egui::Ui, facts: &Facts, commands: &mut Commands) {
     ui.heading(format!("Beamsight {}", env!("CARGO_PKG_VERSION")));
     ui.label("A radiotherapy viewer in which the dose follows the gantry.");
     ui.add_space(6.0);
@@ -63,6 +65,14 @@ fn program(ui: &mut egui::Ui, facts: &Facts) {
             "For research and teaching. It is not a medical device: no decision on the treatment of a patient may \
              rest on what it shows.",
         );
+    ui.add_space(6.0);
+    ui.horizontal_wrapped(|ui| {
+        if ui.button("One-minute tour").clicked() {
+            commands.push(Command::About(false));
+            commands.push(Command::Tour(TourAction::Begin));
+        }
+        ui.weak(TOUR_HINT);
+    });
     ui.add_space(6.0);
     ui.weak(format!("Graphics: {}", facts.graphics.as_deref().unwrap_or("none")));
     ui.weak(concat!("Licence: ", env!("CARGO_PKG_LICENSE")));

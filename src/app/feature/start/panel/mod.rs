@@ -6,6 +6,7 @@ pub mod tour;
 mod cards;
 mod news;
 
+use self::tour::TOUR_HINT;
 use crate::command::{Command, Commands};
 use crate::feature::start::state::TourAction;
 use crate::kit::section;
@@ -68,7 +69,7 @@ fn begin(ui: &mut Ui, commands: &mut Commands) {
         if ui.button("One-minute tour").clicked() {
             commands.push(Command::Tour(TourAction::Begin));
         }
-        ui.weak("Six steps over the thorax demo; Esc leaves it at any time.");
+        ui.weak(TOUR_HINT);
     });
     for (name, what) in DEMOS {
         ui.horizontal(|ui| {

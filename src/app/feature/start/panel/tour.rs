@@ -8,6 +8,9 @@ use egui::{
     Area, Context, Frame, Id, Label, LayerId, Order, Rect, RichText, Stroke, StrokeKind, Ui, Vec2, pos2, vec2,
 };
 
+/// What stands beside the buttons that begin it.
+pub const TOUR_HINT: &str = "Six steps over the thorax demo; Esc leaves it at any time.";
+
 const WIDTH: f32 = 300.0;
 /// Points between the box and the widget, and between the box and the window's edge.
 const GAP: f32 = 10.0;
