@@ -25,7 +25,7 @@ pub struct RecentCase {
     /// Name and ID in words, as far as the files state them.
     #[serde(default)]
     pub patient: String,
-    /// The day it was last opened: `2026-11-27`.
+    /// The day it was last opened, where that was: `2026-11-27`.
     #[serde(default)]
     pub opened: String,
     #[serde(default)]

@@ -5,8 +5,8 @@ use crate::feature::open::state::Origin;
 use crate::gather;
 use crate::jobs::Answer;
 use crate::state::slot::Slot;
+use chrono::Local;
 use files::{RecentCase, RecentChange, change_recent_cases};
-use report::written_now;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,7 +45,7 @@ impl App {
     pub(super) fn remember_case(&mut self) {
         let Some(word) = self.state.origin.as_ref().and_then(listed_word) else { return };
         let patient = self.state.case().patient.in_words();
-        let opened = written_now().chars().take_while(|c| !c.is_whitespace()).collect();
+        let opened = Local::now().format("%Y-%m-%d").to_string();
         let case = RecentCase { word, patient, opened, picture: None };
         self.memory.recent.add(move || Some(RecentChange::Opened(case)));
         self.change_recent();
