@@ -177,3 +177,29 @@ def test_objects_of_pydicom_and_simpleitk(water, tmp_path):
     dose = case.doses[0]
     from_sitk = beamsight.gamma(dose, beamsight.to_sitk(dose.gy, dose.grid), **CPU)
     assert from_sitk.pass_rate_percent == 100 and np.nanmax(from_sitk.gamma) == 0
+
+
+def test_machines_are_named_read_and_held_against_data(tmp_path):
+    assert "generic-6mv" in beamsight.machines()
+    (tmp_path / "own.toml").write_text(beamsight.machine_text("generic-6mv"))
+    assert 'name = "generic-6mv"' in beamsight.machine_text(str(tmp_path / "own.toml"))
+    with pytest.raises(FileError, match="nothing"):
+        beamsight.machine_text("nothing")
+    with pytest.raises(ArgumentError, match="no measured data"):
+        beamsight.machine_check("generic-6mv")
+    with pytest.raises(ArgumentError, match="fix is 'mass'"):
+        beamsight.machine_fit(tmp_path / "fit.toml", pdd="pdd.csv", fix=["mass"])
+    with pytest.raises(ComputationError, match="no-such.csv"):
+        beamsight.machine_check("generic-6mv", pdd=tmp_path / "no-such.csv", **CPU)
+
+
+def test_doses_of_other_patients_and_frames_are_no_pair(water, thorax, tmp_path):
+    for name, case in (("water", water), ("thorax", thorax)):
+        beamsight.dose(case, grid=20, quality="fast", **CPU).save(tmp_path / f"{name}.mha")
+    files = [beamsight.read_dose(tmp_path / f"{name}.mha") for name in ("water", "thorax")]
+    with pytest.raises(ArgumentError, match="patient|frame of reference"):
+        beamsight.gamma(*files, **CPU)
+    with pytest.raises(ArgumentError, match="patient|frame of reference"):
+        beamsight.dvh(thorax, files[0])
+    with pytest.raises(FileError, match="there already"):
+        files[0].save(tmp_path / "thorax.mha")
