@@ -21,7 +21,7 @@ pub enum Method {
     Auto,
     /// CMA-ES at every level.
     Cma,
-    /// Powell's directions at every level.
+    /// Powell's BOBYQA at every level.
     Powell,
     /// Gauss-Newton steps by the DRR gradients at every level.
     Gradient,

@@ -301,7 +301,7 @@ impl<'a> Search<'a> {
     }
 
     fn powell(&mut self, scene: &PyramidLevel, side_mm: f64) -> Result<(), RegistrationError> {
-        let settings = PowellSettings { step: side_mm, tolerance: 0.02 * side_mm, rounds: 8 };
+        let settings = PowellSettings { step: side_mm, tolerance: 0.005 * side_mm, values: 400 };
         let mut drrs = self.drrs;
         let mut least = f64::INFINITY;
         let best = powell(&self.here(), &self.ranges(), settings, |x| {

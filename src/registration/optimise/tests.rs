@@ -24,7 +24,7 @@ fn cma(start: &[f64], ranges: &[Range], generations: usize, f: impl Fn(&[f64]) -
 }
 
 fn by_powell(start: &[f64], ranges: &[Range], f: impl Fn(&[f64]) -> f64) -> Best {
-    let settings = PowellSettings { step: 0.5, tolerance: 1e-6, rounds: 60 };
+    let settings = PowellSettings { step: 0.5, tolerance: 1e-6, values: 2000 };
     let Ok(best) = powell::<Infallible>(start, ranges, settings, |x| {
         assert!(x.iter().zip(ranges).all(|(x, r)| *x >= r.low && *x <= r.high));
         Ok(f(x))
@@ -111,6 +111,18 @@ fn holes_and_errors() {
     let hole = |x: &[f64]| if x[0] < 0.0 { f64::NAN } else { sphere(x) + x[0] };
     assert!(cma(&[3.0, 3.0], &[WIDE; 2], 300, hole).point[0] < 1e-3);
     assert!(by_powell(&[3.0, 3.0], &[WIDE; 2], hole).point[0] < 1e-3);
-    let settings = PowellSettings { step: 0.5, tolerance: 1e-6, rounds: 60 };
+    let settings = PowellSettings { step: 0.5, tolerance: 1e-6, values: 2000 };
     assert_eq!(powell(&[3.0], &[WIDE], settings, |_| Err::<f64, _>("cancelled")), Err("cancelled"));
+    let mut asked = 0;
+    let later = powell(&[3.0; 6], &[WIDE; 6], settings, |_| {
+        asked += 1;
+        if asked < 20 { Ok(f64::from(asked)) } else { Err("cancelled") }
+    });
+    assert_eq!(later, Err("cancelled"));
+    // Nowhere a value, the same everywhere, and no room: the start stays.
+    let narrow = [Range { low: 3.0, high: 3.0 }, Range { low: 2.0, high: 2.0 + 1e-9 }];
+    for ranges in [[WIDE; 2], narrow, [WIDE, narrow[1]]] {
+        assert_eq!(by_powell(&[3.0, 2.0], &ranges, |_| f64::NAN).point, [3.0, 2.0]);
+        assert_eq!(by_powell(&[3.0, 2.0], &ranges, |_| 1.0), Best { point: vec![3.0, 2.0], value: 1.0 });
+    }
 }
