@@ -5,7 +5,7 @@ use super::rows::Rows;
 use analysis::UNIT_MU;
 use case::Beam;
 use engine::cccs::{DoseError, DoseRequest};
-use engine::influence::{DoseColumns, InfluenceRequest, Matrix, beamlet_doses_of_beams};
+use engine::influence::{CardColumns, DoseColumns, InfluenceRequest, Matrix, beamlet_doses_of_beams};
 use engine::{Compute, JobControl};
 use std::sync::Arc;
 use thiserror::Error;
@@ -87,6 +87,11 @@ impl Columns {
     /// Columns of one beam from numbers, `[beamlet][row]`.
     pub fn from_gy(rows: usize, gy: &[f32]) -> Self {
         Self { matrix: Matrix::new(rows, vec![Arc::new(DoseColumns::of_gy(rows, gy))], &Compute::Cpu, None) }
+    }
+
+    /// The columns of each beam in the memory of a card; none on the CPU.
+    pub fn on_card(&self) -> Vec<CardColumns> {
+        self.matrix.on_card()
     }
 
     pub fn rows(&self) -> usize {

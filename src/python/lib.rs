@@ -5,6 +5,7 @@
 //! panic below becomes an exception at this border.
 
 mod arrays;
+mod card;
 mod case;
 mod check;
 mod dose;
@@ -30,6 +31,8 @@ use pyo3::prelude::*;
 /// The compiled part of the package beamsight.
 #[pymodule]
 mod _beamsight {
+    #[pymodule_export]
+    use super::card::PyCardColumns;
     #[pymodule_export]
     use super::case::{PyCase, PyCt, open_case};
     #[pymodule_export]

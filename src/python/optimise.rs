@@ -1,5 +1,6 @@
 //! Inverse planning: the influence of beamlets as arrays, and the maps that meet goals.
 
+use super::card::PyCardColumns;
 use super::case::PyCase;
 use super::dose_job::How;
 use super::errors::{argument, failure};
@@ -98,6 +99,11 @@ impl PyOptimum {
             columns.iter().flat_map(|(steps, gy)| steps.iter().map(move |s| f32::from(*s) * gy)).collect();
         let array = Array2::from_shape_vec((columns.beamlets(), columns.rows()), gy).map_err(argument)?;
         Ok(array.to_pyarray(py))
+    }
+
+    /// The columns of each beam in the memory of the card that made the matrix, for torch, CuPy or JAX by DLPack; none on the CPU.
+    fn on_card(&self) -> Vec<PyCardColumns> {
+        self.answer.columns.on_card().into_iter().map(|columns| PyCardColumns(Arc::new(columns))).collect()
     }
 
     /// Dose of the rows beside that of the columns: what the true dose of the maps has over them, Gy.

@@ -15,6 +15,7 @@ use crate::dispatch::{HasReceipt, answer, no_form};
 use crate::{Compute, JobControl};
 use case::Receipt;
 pub use columns::DoseColumns;
+pub use cuda::CardColumns;
 pub use request::{BeamletDoses, InfluenceRequest};
 use std::fmt;
 use std::panic::resume_unwind;
@@ -101,6 +102,11 @@ impl Matrix {
         };
         let card = card.map_err(|why| tracing::warn!("the influence matrix stays on the CPU: {why}"));
         Self { rows, beams, card: card.ok().map(Arc::new) }
+    }
+
+    /// The columns of each beam in the memory of a card, for others who compute there; none on the CPU.
+    pub fn on_card(&self) -> Vec<CardColumns> {
+        self.card.as_ref().map(|card| card.shared()).unwrap_or_default()
     }
 
     pub fn rows(&self) -> usize {

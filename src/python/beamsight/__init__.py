@@ -16,6 +16,7 @@ if not _os.environ.get("XDG_RUNTIME_DIR", "").startswith("/") and "MESA_VK_DEVIC
 from . import errors
 from ._accept import to_sitk
 from ._beamsight import (
+    CardColumns,
     Case,
     Ct,
     Depth,
@@ -42,6 +43,7 @@ from ._jobs import dose, dvh
 from ._plans import check, export, influence, machine_check, machine_fit, optimise
 
 __all__ = [
+    "CardColumns",
     "Case",
     "Ct",
     "Depth",

@@ -2,7 +2,7 @@
 
 mod products;
 
-pub use products::CardMatrix;
+pub use products::{CardColumns, CardMatrix};
 
 use crate::JobControl;
 use crate::cccs::DoseError;
