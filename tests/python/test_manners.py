@@ -39,6 +39,12 @@ def test_progress_is_told_with_its_steps(water):
     assert told[-1] == (1.0, "beam 1 of 1: AP") and all(0 <= fraction <= 1 for fraction, _ in told)
 
 
+def test_a_bar_shows_the_step(water, capsys):
+    pytest.importorskip("tqdm", reason="tqdm is not installed")
+    beamsight.dose(water, grid=12, quality="fast", progress=True, **CPU)
+    assert "beam 1 of 1" in capsys.readouterr().err
+
+
 def test_other_threads_run_meanwhile(water):
     ended, turns = threading.Event(), 0
 

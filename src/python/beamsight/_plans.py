@@ -37,7 +37,8 @@ def optimise(
     the leaves' travel, mm. ``rows``: spacing of the sampled voxels, mm (that of the dose grid). ``plan`` and the rest: as
     ``dose`` has them. Maps are true and not deliverable. Raises ArgumentError, ComputationError.
     """
-    return _optimise("optimise", True, case, plan, goals, beamlets, rows, (grid, quality, dose_to, machine, hu_table, body, device), progress)
+    how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
+    return _optimise(True, case, plan, (how, goals, beamlets, rows), progress)
 
 
 def influence(
@@ -58,13 +59,14 @@ def influence(
 ) -> core.Optimum:
     """True collapsed-cone columns of a plan's beamlets at sampled voxels, for an optimiser of one's own: the matrix on which
     ``optimise`` works, its rows by structure, its objectives, and fluences to start from. Arguments as ``optimise``."""
-    return _optimise("influence", False, case, plan, goals, beamlets, rows, (grid, quality, dose_to, machine, hu_table, body, device), progress)
+    how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
+    return _optimise(False, case, plan, (how, goals, beamlets, rows), progress)
 
 
-def _optimise(title: str, search: bool, case: Any, plan: Any, goals: Any, beamlets: float, rows: Any, how: Any, progress: Progress) -> core.Optimum:
+def _optimise(search: bool, case: Any, plan: Any, asked: Tuple[Any, ...], progress: Progress) -> core.Optimum:
     case = _accept.case(case)
-    with callback(progress, title) as tell:
-        return core._optimise(case, plan_of(plan, case), how_computed(*how), goals, beamlets, rows, search, tell)
+    with callback(progress, "optimise" if search else "influence") as tell:
+        return core._optimise(case, plan_of(plan, case), *asked, search, tell)
 
 
 def check(
