@@ -63,7 +63,7 @@ def influence(
     return _optimise(False, case, plan, (how, goals, beamlets, rows), progress)
 
 
-def _optimise(search: bool, case: Any, plan: Any, asked: Tuple[Any, ...], progress: Progress) -> core.Optimum:
+def _optimise(search: bool, case: Any, plan: Any, asked: Tuple[Any, Any, Any, Any], progress: Progress) -> core.Optimum:
     case = _accept.case(case)
     with callback(progress, "optimise" if search else "influence") as tell:
         return core._optimise(case, plan_of(plan, case), *asked, search, tell)
