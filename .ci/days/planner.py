@@ -1,7 +1,7 @@
 """A planner's morning: from a CT with a GTV and no plan to a plan that is saved, lost, recovered, compared and reported."""
 
 from day import Day, hold
-from window import middle
+from window import COMPUTES_S, middle
 
 GOALS = {
     "PTV: D95% >= 60 Gy": "PTV",
@@ -132,7 +132,7 @@ class Planner(Day):
         self.plan_report(self.read("recovered.json")["plans"][0]["name"])
         out = self.folder / "exported"
         w.save_as(out, "Export…")
-        w.wait("the export", lambda: out.is_dir())
+        w.wait("the export", lambda: out.is_dir(), COMPUTES_S)
         w.settle()
         info, code = self.verb("info", out)
         hold(code == 0 and len(info["plans"]) == 2, f"the export does not read back as two plans: {info}")
