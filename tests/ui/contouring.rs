@@ -251,7 +251,7 @@ fn goals_of_the_lungs_make_their_structure() {
     w.state_mut().command(Command::Goals(GoalAction::InPlaceOfMetrics(true)));
     until(&mut w, "rest", |app| app.is_settled());
     w.run_steps(3);
-    w.get_by_label("Make Lungs-GTV").click();
+    crate::harness::click(&mut w, "Make Lungs-GTV");
     until(&mut w, "lungs", |app| {
         app.state.case().structures.by_name("Lungs-GTV").is_some() && app.is_settled()
     });

@@ -33,7 +33,9 @@ pub(super) fn offer(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     commands.push(Command::Goals(GoalAction::Set { index, goal, gesture: None }));
                 }
             }
-            lungs.make(lungs.name.clone(), commands);
+            if set.by_name(&lungs.name).is_none() {
+                lungs.make(lungs.name.clone(), commands);
+            }
         }
     });
 }
