@@ -225,3 +225,27 @@ impl PlanReport {
 pub fn write(report: &PlanReport, path: &Path) -> Result<(), String> {
     save(path, &pages::draw(report))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use case::Jaws;
+
+    #[test]
+    fn each_isocentre_of_treatment_has_its_planes() {
+        let beam = |n: u32, z: f64, setup| {
+            let at_mm = DVec3::new(1.0, 2.0, z);
+            let beam = Beam::fixed(&format!("B{n}"), n, 0.0, at_mm, Jaws::symmetric(100.0, 50.0), 100.0);
+            Beam { setup, ..beam }
+        };
+        let mut plan = Plan::new("P", "generic-6mv");
+        plan.beams = vec![beam(1, 0.0, false), beam(2, 5.0, false), beam(3, 0.0, false), beam(4, 9.0, true)];
+        let places = |plan: &Plan| -> Vec<(String, f64)> {
+            PlanesThrough::isocentres(plan).into_iter().map(|place| (place.words, place.at_mm.z)).collect()
+        };
+        let wanted = [("the isocentre of B1 and B3", 0.0), ("the isocentre of B2", 5.0)];
+        assert_eq!(places(&plan), wanted.map(|(words, z)| (words.to_owned(), z)));
+        plan.beams.remove(1);
+        assert_eq!(places(&plan), [("the isocentre".to_owned(), 0.0)], "a setup beam lies elsewhere");
+    }
+}
