@@ -234,10 +234,13 @@ pub fn curves(pen: &mut Pen, heading: &str, all: &[Curve]) {
         let [x, y] = at([0.0, percent]);
         pen.document.line([x, y], [left + width, y], 0.4, HAIR);
         pen.document.text_right(x - 4.0, y + 2.5, &format!("{percent:.0}"), SMALL);
-        let gy = most / 5.0 * f64::from(n);
+    }
+    let (step, digits) = round_step(most);
+    for n in 0..=(most / step) as u32 {
+        let gy = step * f64::from(n);
         let [x, y] = at([gy, 0.0]);
         pen.document.line([x, top], [x, y], 0.4, HAIR);
-        pen.document.text(x - 6.0, y + 10.0, &format!("{gy:.1}"), SMALL);
+        pen.document.text(x - 6.0, y + 10.0, &format!("{gy:.digits$}"), SMALL);
     }
     pen.document.text(left, top - 4.0, "volume, %", SMALL);
     pen.document.text_right(left + width, top + height + 20.0, "dose, Gy", SMALL);
@@ -264,9 +267,28 @@ pub fn curves(pen: &mut Pen, heading: &str, all: &[Curve]) {
     pen.y = top + height + 26.0;
 }
 
+/// The least of 1, 2, 5 times a power of ten that goes into `most` no more than eight times, and the digits it is written with.
+fn round_step(most: f64) -> (f64, usize) {
+    let exponent = (most / 8.0).max(1e-9).log10().floor();
+    let power = 10_f64.powf(exponent);
+    let step =
+        [1.0, 2.0, 5.0].into_iter().find(|s| s * power * 8.0 >= most).map_or(10.0 * power, |s| s * power);
+    (step, (-step.log10().floor()).max(0.0) as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn doses_stand_at_round_numbers() {
+        for (most, step, digits) in
+            [(51.6, 10.0, 0), (66.3, 10.0, 0), (8.0, 1.0, 0), (81.0, 20.0, 0), (3.1, 0.5, 1), (0.05, 0.01, 2)]
+        {
+            let (got, written) = round_step(most);
+            assert!((got / step - 1.0).abs() < 1e-9 && written == digits, "{most}: {got} {written}");
+        }
+    }
 
     #[test]
     fn text_is_broken_where_it_must_be() {

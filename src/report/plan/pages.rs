@@ -181,11 +181,11 @@ fn beams(pen: &mut Pen, report: &PlanReport) {
 /// Delivery by leaves: a row for each beam, and one for the plan.
 fn delivery(pen: &mut Pen, report: &PlanReport) {
     let Some(PlanDelivery { figures, mu_per_gy, remark }) = &report.delivery else { return };
+    pen.heading("Delivery by leaves");
     let small = Type { size: 7.5, ..PLAIN };
-    let mut ends = vec![LEFT + 128.0];
-    for _ in 0..6 {
-        ends.push(ends[ends.len() - 1] + 62.0);
-    }
+    let name = 128.0;
+    let column = (RIGHT - LEFT - name) / 6.0;
+    let ends: Vec<f32> = (0_u8..7).map(|n| LEFT + name + column * f32::from(n)).collect();
     let words = ["", "MU", "beam on s", "complexity", "mean gap mm", "apertures", "smallest cm²"];
     pen.row(&words.map(|h| (h.to_owned(), SMALL)), &ends);
     let mut row = |name: String, f: &DeliveryFigures| {
