@@ -326,7 +326,11 @@ impl StagedReport {
     fn with_final_path(&self, text: &str) -> String {
         match (self.path(), &self.0) {
             (Some(own), Some((_, report))) => {
-                text.replace(&own.display().to_string(), &report.display().to_string())
+                let report = report.display().to_string();
+                // The window names files from the root.
+                let whole = std::path::absolute(&own).unwrap_or_else(|_| own.clone());
+                let text = text.replace(&whole.display().to_string(), &report);
+                text.replace(&own.display().to_string(), &report)
             }
             _ => text.to_owned(),
         }
@@ -428,4 +432,17 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
 pub fn write_png(path: &Path, picture: &app::render::offscreen::Picture) -> anyhow::Result<()> {
     replace_file(path, |file| picture.write_png(file))
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notices_name_the_report_where_it_will_be() {
+        let folder = Temporary::folder_in(Path::new(".")).unwrap();
+        let staged = StagedReport(Some((folder, PathBuf::from("plan.pdf"))));
+        let own = std::path::absolute(staged.path().unwrap()).unwrap();
+        assert_eq!(staged.with_final_path(&format!("Saved {}.", own.display())), "Saved plan.pdf.");
+    }
 }
