@@ -8,7 +8,7 @@ use egui::{
     Area, Context, Frame, Id, Label, LayerId, Order, Rect, RichText, Stroke, StrokeKind, Ui, Vec2, pos2, vec2,
 };
 
-/// What stands beside the buttons that begin it.
+/// Words beside the buttons that begin the tour.
 pub const TOUR_HINT: &str = "Six steps over the thorax demo; Esc leaves it at any time.";
 
 const WIDTH: f32 = 300.0;

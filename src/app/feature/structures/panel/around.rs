@@ -61,7 +61,7 @@ pub fn in_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.menu_button("From template", |ui| templates(ui, set, commands));
 }
 
-/// What the two buttons for lungs say they make.
+/// Words of the two buttons for lungs on what they make.
 pub const LUNGS_HINT: &str = "Both lungs as one structure without the targets, as limits of lungs are meant";
 
 /// Both lungs without the targets of a case, to be made.
