@@ -18,6 +18,10 @@ pub fn no_verb(words: &[OsString], error: &clap::Error) -> Option<String> {
     let with_value = |word: &OsString| word == "--device" || word == "--out";
     let first = (1..words.len()).find(|&n| !is_option(&words[n]) && !with_value(&words[n - 1]))?;
     let first = words[first].to_string_lossy();
+    // Options of a verb that exclude one another: the parser says which.
+    if Cli::command().find_subcommand(&*first).is_some() {
+        return None;
+    }
     Some(format!(
         "there is no verb '{first}': {}",
         instead_of(&first, "name a single CASE to open it in the window")
@@ -62,6 +66,18 @@ fn verbs() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_of_a_verb_that_exclude_one_another_are_told_by_the_parser() {
+        let words =
+            ["beamsight", "find", "--from", "a:1", "--called", "X", "--name", "Doe", "--study", "1.2"];
+        let error = Cli::command().try_get_matches_from(words).expect_err("a name and a study");
+        assert_eq!(error.kind(), ErrorKind::ArgumentConflict);
+        assert_eq!(no_verb(&words.map(OsString::from), &error), None);
+        let words = ["beamsight", "fnid", "demo:water"].map(OsString::from);
+        let error = Cli::command().try_get_matches_from(&words).expect_err("two cases");
+        assert!(no_verb(&words, &error).is_some_and(|said| said.contains("did you mean 'find'")));
+    }
 
     #[test]
     fn the_near_verb_is_named() {
