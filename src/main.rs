@@ -11,8 +11,8 @@ fn main() -> std::process::ExitCode {
 const MAPPED_FROM_BYTES: std::ffi::c_int = 1 << 20;
 
 /// The heap of glibc raises that limit to 32 MiB once such a buffer is freed, and its trimming to twice that: each of eight heaps a
-/// processor then holds the largest volumes that its threads ever had. A window would hold them for hours; a verb, which ends soon,
-/// is quicker with them.
+/// processor then holds the largest volumes that its threads ever had. A window or a listener would hold them for hours; a verb that
+/// ends soon is quicker with them.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "mallopt, before there is another thread")]
 fn give_large_buffers_back() {

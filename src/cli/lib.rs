@@ -88,10 +88,10 @@ struct Cli {
 }
 
 impl Cli {
-    /// Whether a window stays open, on a display or timed without one.
-    fn opens_window(&self) -> bool {
+    /// Whether the process may run for hours: a window, on a display or timed without one, a listener, a batch.
+    fn stays(&self) -> bool {
         match &self.verb {
-            None => true,
+            None | Some(Verb::Receive(_) | Verb::Batch(_)) => true,
             Some(Verb::Bench(args)) => args.opens_window(),
             Some(_) => false,
         }
@@ -188,9 +188,9 @@ struct VerbOutput {
     text: String,
 }
 
-/// Runs the program with the given arguments (the first is the program's name). `before_window` is called where a window stays
-/// open, before there is another thread.
-pub fn run(words: impl IntoIterator<Item = OsString>, before_window: fn()) -> ExitCode {
+/// Runs the program with the given arguments (the first is the program's name). `before_hours` is called where the process
+/// may run for hours, before there is another thread.
+pub fn run(words: impl IntoIterator<Item = OsString>, before_hours: fn()) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     let parsed = signed(Cli::command()).try_get_matches_from(&words);
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -205,8 +205,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>, before_window: fn()) -> Ex
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    if cli.opens_window() {
-        before_window();
+    if cli.stays() {
+        before_hours();
     }
     let json = cli.common.json;
     log_to_standard_error();
