@@ -237,7 +237,7 @@ fn replace(path: &Path, session: &Session) -> io::Result<()> {
 }
 
 /// Writes a session file with computed doses beside it, both or neither; those that `earlier` sessions have beside them are copied.
-/// Where the doses cannot be written the session is, without any: returns why.
+/// Doses that cannot be written leave the session without any: returns why.
 ///
 /// # Errors
 /// [`SessionError::Write`].

@@ -1,7 +1,6 @@
-//! The window's jobs and their answers.
+//! The window's jobs and their answers; jobs of one feature stand in its folder.
 //!
-//! `request.rs` requests the missing results of the case, `open.rs` and `xray.rs` read files, `register.rs` requests
-//! the results that the Register workspace shows.
+//! `request.rs` requests the missing results of the case, `texture.rs` makes the textures of doses.
 
 mod request;
 mod texture;

@@ -6,7 +6,7 @@ use crate::feature::network::state::NetworkAction;
 use crate::feature::start::panel::recent::recent;
 use crate::feature::start::state::Stop;
 use crate::feature::{check, measure, start};
-use crate::kit::{number, theme};
+use crate::kit::{lasting_menu, number, theme};
 use crate::state::display::{WINDOW_PRESETS, WindowLevel};
 use crate::state::files::FileAction;
 use crate::state::{State, Workspace};
@@ -106,7 +106,7 @@ fn theme_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     let opens = !drafts.open_shown;
-    let (_, shown) = crate::kit::lasting_menu(ui, Button::new("Open"), |ui| {
+    let (_, shown) = lasting_menu(ui, Button::new("Open"), |ui| {
         ui.set_min_width(300.0);
         if ui.button("Folder…").clicked() {
             commands.push(Command::Pick(FileAction::OpenFolder));
@@ -162,7 +162,7 @@ fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
 
 fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     let opens = !drafts.save_shown;
-    let (button, shown) = crate::kit::lasting_menu(ui, Button::new("Save"), |ui| {
+    let (button, shown) = lasting_menu(ui, Button::new("Save"), |ui| {
         ui.set_min_width(300.0);
         ui.weak("Path, or empty to browse");
         let field = egui::TextEdit::singleline(&mut drafts.save).desired_width(280.0).hint_text("plan.toml");

@@ -30,6 +30,25 @@ def how_computed(
     }
 
 
+def how_run(
+    engine: str,
+    histories: Optional[float],
+    uncertainty: Optional[float],
+    seed: Optional[int] = None,
+    directions: Optional[int] = None,
+    variant: Optional[str] = None,
+) -> Dict[str, Any]:
+    """The engine and the arguments of Monte Carlo, as the compiled module takes them."""
+    return {
+        "engine": engine,
+        "histories": histories,
+        "uncertainty": uncertainty,
+        "seed": seed,
+        "directions": directions,
+        "variant": variant,
+    }
+
+
 def plan_of(plan: Any, case: core.Case) -> Optional[core.Plan]:
     """A plan: one, a dictionary, a plan file, or None for the case's first."""
     if plan is None or isinstance(plan, core.Plan):
@@ -74,14 +93,7 @@ def dose(
     """
     case = _accept.case(case)
     how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
-    run = {
-        "engine": engine,
-        "histories": histories,
-        "uncertainty": uncertainty,
-        "seed": seed,
-        "directions": directions,
-        "variant": variant,
-    }
+    run = how_run(engine, histories, uncertainty, seed, directions, variant)
     with callback(progress, "dose") as tell:
         return core._dose(case, plan_of(plan, case), how, run, tell)
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _accept
 from . import _beamsight as core
-from ._jobs import how_computed, plan_of
+from ._jobs import how_computed, how_run, plan_of
 from ._progress import Progress, callback
 
 File = Union[str, "os.PathLike[str]"]
@@ -161,7 +161,7 @@ def export(
     import warnings
 
     case = _accept.case(case)
-    run = {"engine": engine, "histories": histories, "uncertainty": uncertainty, "seed": None, "directions": None, "variant": None}
+    run = how_run(engine, histories, uncertainty)
     options = {
         "only": None if only is None else list(only),
         "dose": dose,

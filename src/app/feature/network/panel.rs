@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Commands};
 use crate::feature::network::state::{Errand, Found, Network, NetworkAction, Search};
-use crate::kit::theme;
+use crate::kit::{progress, section, theme};
 use crate::state::State;
 use crate::state::files::{FileAction, file_name};
 use egui::{Button, RichText, TextEdit, Ui};
@@ -89,7 +89,7 @@ fn receive(
     actions: &mut Vec<NetworkAction>,
     commands: &mut Commands,
 ) {
-    crate::kit::section(ui, "From others");
+    section(ui, "From others");
     let free = !network.has_listener;
     egui::Grid::new("receive").num_columns(2).show(ui, |ui| {
         let hint = "By which name others call this program";
@@ -137,7 +137,7 @@ fn other(
     actions: &mut Vec<NetworkAction>,
     commands: &mut Commands,
 ) {
-    crate::kit::section(ui, "Another system");
+    section(ui, "Another system");
     let free = network.calling.is_none();
     egui::Grid::new("other").num_columns(2).show(ui, |ui| {
         field(ui, free, "Their AE title", &mut settings.called, "The name of the other system");
@@ -154,7 +154,7 @@ fn other(
             ui.add_enabled_ui(free, |ui| book(ui, settings));
         }
     });
-    crate::kit::section(ui, "Send to it");
+    section(ui, "Send to it");
     egui::Grid::new("send").num_columns(2).show(ui, |ui| {
         let hint = "The DICOM files in it leave as they are; export the case first to send what is on show";
         let pick = (FileAction::SentFolder, "Choose the folder to send");
@@ -166,7 +166,7 @@ fn other(
         "Every object in its own transfer syntax; what is not taken is named",
         NetworkAction::Send,
     );
-    crate::kit::section(ui, "Get from it");
+    section(ui, "Get from it");
     let mut search = network.search.clone();
     egui::Grid::new("find").num_columns(4).show(ui, |ui| {
         let hint = "Its beginning: Doe, or Doe Jane; * and ? stand for any letters and any letter";
@@ -300,7 +300,7 @@ fn calling(ui: &mut Ui, network: &Network, actions: &mut Vec<NetworkAction>) {
                 (Some(calling.done as f32 / all as f32), format!("{what}: {} of {all} objects", calling.done))
             }
         };
-        crate::kit::progress(ui, share, egui::vec2(240.0, 18.0), &text);
+        progress(ui, share, egui::vec2(240.0, 18.0), &text);
     });
 }
 
@@ -308,7 +308,7 @@ fn lines(ui: &mut Ui, network: &Network) {
     if network.lines.is_empty() {
         return;
     }
-    crate::kit::section(ui, "What happened");
+    section(ui, "What happened");
     let area = egui::ScrollArea::vertical()
         .id_salt("conversation")
         .max_height(140.0)

@@ -4,7 +4,7 @@ mod answer;
 
 use crate::command::{Command, Commands};
 use crate::feature::check::state::{CheckAction, CheckDraft, CheckGoals};
-use crate::kit::{number, theme};
+use crate::kit::{number, progress, theme};
 use crate::state::State;
 use crate::state::files::FileAction;
 use crate::state::slot::Slot;
@@ -176,7 +176,7 @@ fn buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if ui.button("Cancel").accessible_name("Cancel the check").clicked() {
             commands.push(Command::Cancel(Slot::SecondCheck));
         }
-        crate::kit::progress(ui, state.jobs.done_of(Slot::SecondCheck), egui::vec2(180.0, 20.0), "");
+        progress(ui, state.jobs.done_of(Slot::SecondCheck), egui::vec2(180.0, 20.0), "");
         let words = phase.words();
         ui.weak(if words.is_empty() { "waiting" } else { &words });
         return;

@@ -5,7 +5,7 @@ mod outcome;
 
 use crate::command::{Command, Commands};
 use crate::feature::commission::state::{Chosen, MachineFit, MachineFitAction, TankFile};
-use crate::kit::{section, theme};
+use crate::kit::{progress, section, theme};
 use crate::state::State;
 use crate::state::files::{FileAction, file_name};
 use crate::state::results::machine_label;
@@ -181,7 +181,7 @@ fn work(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::Cancel(Slot::MachineFit));
         }
         let text = done.map_or(what.to_owned(), |done| format!("{what}: {:.0} %", 100.0 * done));
-        crate::kit::progress(ui, done, egui::vec2(ui.available_width(), 20.0), &text);
+        progress(ui, done, egui::vec2(ui.available_width(), 20.0), &text);
     });
     ui.add(egui::Label::new(RichText::new(&running.stage).small().weak()).truncate());
 }

@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Commands};
 use crate::kit::theme::Palette;
-use crate::kit::{section, theme};
+use crate::kit::{row, section, theme};
 use crate::state::results::{GammaByStructure, Standing};
 use crate::state::{Selection, State};
 use analysis::second_check::Level;
@@ -174,7 +174,7 @@ fn changed(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// A row with a swatch, a name on the left and figures on the right.
 fn line(ui: &mut Ui, of: Option<&Structure>, name: &str, detail: &str, weak: bool) -> egui::Response {
-    crate::kit::row(name, detail, false).weak(weak).show(ui, 14.0, |ui| {
+    row(name, detail, false).weak(weak).show(ui, 14.0, |ui| {
         // The space is allocated even without a swatch, so that rows are equally high.
         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
         if let Some(structure) = of {

@@ -3,7 +3,7 @@
 use crate::command::{Command, Commands};
 use crate::feature::register::command::RegisterAction;
 use crate::feature::register::state::{Proposal, Search};
-use crate::kit::{section, theme};
+use crate::kit::{progress, section, theme};
 use crate::state::State;
 use egui::{Button, ComboBox, RichText, Sense, Stroke, Ui, pos2, vec2};
 use registration::{FINEST_MM, Found, METRIC_SIDE_MM, Method, Metric};
@@ -123,7 +123,7 @@ fn running(ui: &mut Ui, state: &State, commands: &mut Commands) {
             None => "begins".to_owned(),
         };
         let width = (ui.available_width() - 60.0).max(60.0);
-        crate::kit::progress(ui, done, egui::vec2(width, 20.0), &text);
+        progress(ui, done, egui::vec2(width, 20.0), &text);
         if ui.button("Stop").clicked() {
             commands.push(Command::Register(RegisterAction::Stop));
         }

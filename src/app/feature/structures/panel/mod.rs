@@ -10,7 +10,7 @@ pub mod tools;
 
 use crate::command::{Command, Commands};
 use crate::feature::draw;
-use crate::kit::{colour_button, field, fields, number, section, status_chip, title};
+use crate::kit::{colour_button, field, fields, number, section, status_chip, theme, title};
 use crate::panel::tree::format_cm3;
 use crate::state::State;
 use crate::state::roi::{self, SMALLEST_MM, Shape};
@@ -31,7 +31,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             Some(cm3) => {
                 ui.label(format_cm3(cm3));
                 if cm3 < 1.0 && cm3 > 0.0 {
-                    ui.colored_label(crate::kit::theme::of(ui).warning, "under 1 cm³");
+                    ui.colored_label(theme::of(ui).warning, "under 1 cm³");
                 }
             }
             None if structure.contours.is_empty() => {
@@ -162,7 +162,7 @@ fn dose(ui: &mut Ui, state: &State, structure: &Structure) {
         }
     });
     for remark in dvh.remarks() {
-        ui.colored_label(crate::kit::theme::of(ui).warning, remark);
+        ui.colored_label(theme::of(ui).warning, remark);
     }
 }
 
