@@ -8,6 +8,7 @@ use super::optimiser::{Optimiser, Progress, Snapshot};
 use super::refine::RefinedLeaves;
 use super::rows::{Rows, RowsError};
 use super::setup::Inputs;
+use super::solve::NoValue;
 use case::Plan;
 use engine::JobControl;
 use engine::cccs::DoseError;
@@ -39,8 +40,8 @@ pub enum OptimiseError {
     Dose(#[from] DoseError),
     #[error(transparent)]
     Sequence(#[from] SequenceError),
-    #[error("the solver does not begin: {0}")]
-    Solver(String),
+    #[error(transparent)]
+    NoValue(#[from] NoValue),
 }
 
 /// The answer.

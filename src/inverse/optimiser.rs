@@ -364,7 +364,7 @@ impl Optimiser {
         };
         let (lower, upper) = (&*vec![0.0; self.fluences.len()], &*self.upper);
         let start = (&*self.fluences, Bounds { lower, upper });
-        let solved = solve(&problem, start, most, gain, &mut each).map_err(OptimiseError::Solver)?;
+        let solved = solve(&problem, start, most, gain, &mut each)?;
         self.evaluations += solved.evaluations;
         (self.fluences, self.objective) = (solved.variables, solved.objective);
         if solved.stop != Stop::Asked {
@@ -388,7 +388,7 @@ impl Optimiser {
         let (lower, upper) = (&*vec![0.0; self.fluences.len()], &*self.upper);
         let start = (&*self.fluences, Bounds { lower, upper });
         let least = solve(&self.problem(), start, u64::MAX, 1e-7, &mut |_, _, _| true);
-        Ok(self.objective / least.map_err(OptimiseError::Solver)?.objective)
+        Ok(self.objective / least?.objective)
     }
 
     /// Whether the points that are asked for lie where they are asked.

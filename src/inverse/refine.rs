@@ -116,8 +116,7 @@ fn moved(
         tell(Progress::Iteration { objective, evaluations });
         !control.is_cancelled()
     };
-    let solved =
-        solve(&of_leaves, (&values, bounds), EVALUATIONS, 1e-4, &mut each).map_err(OptimiseError::Solver)?;
+    let solved = solve(&of_leaves, (&values, bounds), EVALUATIONS, 1e-4, &mut each)?;
     let mut next = leaves.plan_of(&solved.variables, plan);
     leaves.take_back_small_segments(&mut next, plan);
     Ok((next, solved.objective))

@@ -1,15 +1,7 @@
-//! The least of a problem: L-BFGS-B of the crate `basin` (Byrd, Lu, Nocedal and Zhu, SIAM J. Sci. Comput. 16 (1995) 1190), on variables
-//! scaled by their curvature.
+//! The least of a problem, on variables scaled by their curvature.
 
-use basin::{
-    BoxBounds, ConstraintDescription, ConstraintSet, Constraints, CostFunction, Executor, FirstOrderState,
-    Gradient, GradientState, Lbfgsb, State, StepOutcome,
-};
+use super::projected::Descent;
 use std::collections::VecDeque;
-use std::convert::Infallible;
-
-/// Pairs of the solver's memory.
-const MEMORY: usize = 12;
 
 /// Evaluations over which the objective must still gain what was asked.
 const PATIENCE: u64 = 20;
@@ -26,6 +18,11 @@ pub enum Stop {
     /// The watch asked for it.
     Asked,
 }
+
+/// The objective is no finite number where the solver begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the objective has no finite value to begin with: look at the doses and weights of the objectives")]
+pub struct NoValue;
 
 /// Variables found, all within their bounds.
 #[derive(Clone, Debug)]
@@ -57,8 +54,6 @@ struct Scaled<'a, D> {
     /// One unit of each variable of the solver.
     units: Vec<f64>,
     bounds: Bounds<'a>,
-    low: Vec<f64>,
-    high: Vec<f64>,
 }
 
 impl<D: Differentiable> Scaled<'_, D> {
@@ -79,36 +74,6 @@ impl<D: Differentiable> Scaled<'_, D> {
     }
 }
 
-impl<D: Differentiable> Constraints for &Scaled<'_, D> {
-    type Set = ConstraintSet<BoxBounds<Vec<f64>>>;
-
-    fn constraints(&self) -> <Self::Set as ConstraintDescription>::Borrowed<'_> {
-        ConstraintSet::new().with_bounds(BoxBounds::new(Some(&self.low), Some(&self.high)))
-    }
-}
-
-impl<D: Differentiable> CostFunction for &Scaled<'_, D> {
-    type Param = Vec<f64>;
-    type Output = f64;
-    type Error = Infallible;
-
-    fn cost(&self, values: &Vec<f64>) -> Result<f64, Infallible> {
-        Ok(self.evaluate(values).0)
-    }
-}
-
-impl<D: Differentiable> Gradient for &Scaled<'_, D> {
-    type Gradient = Vec<f64>;
-
-    fn gradient(&self, values: &Vec<f64>) -> Result<Vec<f64>, Infallible> {
-        Ok(self.evaluate(values).1)
-    }
-
-    fn cost_and_gradient(&self, values: &Vec<f64>) -> Result<(f64, Vec<f64>), Infallible> {
-        Ok(self.evaluate(values))
-    }
-}
-
 /// Hears the objective, the evaluations and on demand the variables after each iteration; says whether to go on.
 pub type Each<'a> = dyn FnMut(f64, u64, &dyn Fn() -> Vec<f64>) -> bool + 'a;
 
@@ -116,14 +81,14 @@ pub type Each<'a> = dyn FnMut(f64, u64, &dyn Fn() -> Vec<f64>) -> bool + 'a;
 /// inputs give equal answers.
 ///
 /// # Errors
-/// The solver's words where it cannot begin.
+/// [`NoValue`].
 pub fn solve(
     function: &impl Differentiable,
     (start, bounds): (&[f64], Bounds<'_>),
     most_evaluations: u64,
     least_gain: f64,
     watch: &mut Each<'_>,
-) -> Result<Solved, String> {
+) -> Result<Solved, NoValue> {
     let curvatures = function.curvatures();
     let largest = curvatures.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     // A variable that no objective sees has no scale of its own.
@@ -135,36 +100,36 @@ pub fn solve(
     let within = low.iter().zip(&high);
     let values =
         scaled(start).iter().zip(within).map(|(value, (low, high))| value.max(*low).min(*high)).collect();
-    let scaled = Scaled { function, units, bounds, low, high };
-    let solver = Lbfgsb::new().with_m_capacity(MEMORY);
-    let executor = Executor::new(&scaled, solver, FirstOrderState::new(values)).max_iter(u64::MAX);
-    let mut stepper = executor.into_stepper().map_err(|e| e.to_string())?;
+    let bounds_of_solver = Bounds { lower: &low, upper: &high };
+    let scaled = Scaled { function, units, bounds };
+    let evaluate = |values: &[f64]| scaled.evaluate(values);
+    let mut descent = Descent::begin(&evaluate, values, bounds_of_solver);
+    if !descent.value().is_finite() {
+        return Err(NoValue);
+    }
     let mut past: VecDeque<(u64, f64)> = VecDeque::new();
     let stop = loop {
-        let outcome = stepper.step().map_err(|e| e.to_string())?;
-        let (objective, evaluations) = (stepper.state().cost(), stepper.state().gradient_evals());
+        let gains = descent.step(&evaluate);
+        let (objective, evaluations) = (descent.value(), descent.evaluations());
         past.push_back((evaluations, objective));
         while past.len() > 1 && past[1].0 + PATIENCE <= evaluations {
             past.pop_front();
         }
         let (since, before) = past[0];
-        if !watch(objective, evaluations, &|| scaled.variables(stepper.state().param())) {
+        if !watch(objective, evaluations, &|| scaled.variables(descent.variables())) {
             break Stop::Asked;
         }
-        if matches!(outcome, StepOutcome::Stopped(_))
-            || (since + PATIENCE <= evaluations && before - objective <= least_gain * before.abs())
-        {
+        if !gains || (since + PATIENCE <= evaluations && before - objective <= least_gain * before.abs()) {
             break Stop::Converged;
         }
         if evaluations >= most_evaluations {
             break Stop::Evaluations;
         }
     };
-    let state = stepper.state();
     Ok(Solved {
-        variables: scaled.variables(state.param()),
-        objective: state.cost(),
-        evaluations: state.gradient_evals(),
+        variables: scaled.variables(descent.variables()),
+        objective: descent.value(),
+        evaluations: descent.evaluations(),
         stop,
     })
 }
