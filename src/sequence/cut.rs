@@ -185,24 +185,21 @@ pub fn sequence_beam(
 ) -> Result<Sequenced, SequenceError> {
     let field = Field::new(beam, machine)?;
     let want = Delivered::of(beam, field.map, machine)?;
-    let leaves = match technique {
+    let found = match technique {
         Technique::SlidingWindow => {
             let by = |asked: &[Vec<f64>]| Some(sliding_window(&field, asked, MOST_STEPS));
-            let found = refined(&field, &want, &by)?;
-            found.map(|found| fewer_steps(&field, &found)).transpose()?
+            refined(&field, &want, &by)?.map(|found| fewer_steps(&field, found)).transpose()?
         }
-        Technique::StepAndShoot => {
-            let by = |asked: &[Vec<f64>]| step_and_shoot(&field, asked);
-            refined(&field, &want, &by)?.map(|found| found.beam)
-        }
+        Technique::StepAndShoot => refined(&field, &want, &|asked| step_and_shoot(&field, asked))?,
     };
-    let Some(leaves) = leaves else { return Err(SequenceError::TooSmall { beam: beam.name.clone() }) };
+    let Some(Refined { beam: leaves, got, .. }) = found else {
+        return Err(SequenceError::TooSmall { beam: beam.name.clone() });
+    };
     if let Some(why) = leaves.fault() {
         return Err(SequenceError::Beam { beam: beam.name.clone(), why: why.to_string() });
     }
     let leaves = within_limits(leaves, machine, &field.delivery)?;
-    let difference = Delivered::of(&leaves, field.map, machine)?.less(&want, field.map);
-    Ok(Sequenced { difference, beam: leaves })
+    Ok(Sequenced { difference: got.less(&want, field.map), beam: leaves })
 }
 
 /// A beam whose leaves break no limit of its machine.
@@ -213,9 +210,10 @@ pub(super) fn within_limits(beam: Beam, machine: &Machine, limits: &Delivery) ->
     }
 }
 
-/// Leaves, what was asked of the sweep for them, and how far their beamlets are from the map's.
+/// Leaves with their fluence, what was asked of the sweep for them, and how far their beamlets are from the map's.
 struct Refined {
     beam: Beam,
+    got: Delivered,
     asked: Vec<Vec<f64>>,
     rms: f64,
 }
@@ -231,12 +229,13 @@ fn refined(
     let mut asked = without_leakage(field, &flattened(&field.asked(), FLATTENED));
     for _ in 0..PASSES {
         let Some(beam) = cut(&asked) else { break };
-        let got = Delivered::of(&beam, field.map, field.machine)?.by_beamlet(field.map);
-        let rms = FluenceDifference::between(&got, &want).rms_percent;
+        let got = Delivered::of(&beam, field.map, field.machine)?;
+        let by_beamlet = got.by_beamlet(field.map);
+        let rms = FluenceDifference::between(&by_beamlet, &want).rms_percent;
         if best.as_ref().is_none_or(|best| rms < LEAST_GAIN * best.rms) {
-            best = Some(Refined { beam, asked: asked.clone(), rms });
+            best = Some(Refined { beam, got, asked: asked.clone(), rms });
         }
-        for (asked, (got, want)) in asked.iter_mut().flatten().zip(got.iter().zip(&want)) {
+        for (asked, (got, want)) in asked.iter_mut().flatten().zip(by_beamlet.iter().zip(&want)) {
             *asked = (*asked + want - got).max(0.0);
         }
     }
@@ -244,19 +243,17 @@ fn refined(
 }
 
 /// The same leaves in fewer steps, where their fluence stays.
-fn fewer_steps(field: &Field<'_>, found: &Refined) -> Result<Beam, FluenceError> {
-    let fluence = |beam: &Beam| {
-        Ok::<_, FluenceError>(Delivered::of(beam, field.map, field.machine)?.on_raster(field.map))
-    };
-    let finest = fluence(&found.beam)?;
+fn fewer_steps(field: &Field<'_>, found: Refined) -> Result<Refined, FluenceError> {
+    let finest = found.got.on_raster(field.map);
     for steps in FEWER_STEPS {
         let beam = sliding_window(field, &found.asked, steps);
-        let off = FluenceDifference::between(&fluence(&beam)?, &finest);
+        let got = Delivered::of(&beam, field.map, field.machine)?;
+        let off = FluenceDifference::between(&got.on_raster(field.map), &finest);
         if off.worst_percent.abs() <= SAME_FLUENCE_PERCENT {
-            return Ok(beam);
+            return Ok(Refined { beam, got, ..found });
         }
     }
-    Ok(found.beam.clone())
+    Ok(found)
 }
 
 #[cfg(test)]
