@@ -223,6 +223,18 @@ __device__ inline float mixed(const Field& field, float horn, float distance_mm,
     return (1.0f - field.extra_share) * primary + field.extra_share * scattered * (nearer * nearer);
 }
 
+// Widths along u and v over which a picture that is blurred as at the isocentre is averaged elsewhere.
+__device__ inline void widths_behind_leaves(const Field& field, float distance_mm, float widths[2])
+{
+    for (int a = 0; a < 2; ++a) {
+        int axis = field.along_y ? 1 - a : a;
+        float here = edge_sigma(field, axis, field.leaf_distance_mm, distance_mm);
+        float drawn = edge_sigma(field, axis, field.leaf_distance_mm, field.sad_mm);
+        float width = field.footprint_mm * field.sad_mm / distance_mm;
+        widths[a] = sqrtf(fmaxf(width * width + 12.0f * (here * here - drawn * drawn), 0.0f));
+    }
+}
+
 __device__ inline float fluence_at(const Field& field, const float* __restrict__ numbers,
                                    const double* __restrict__ sums, const float at[2], float distance_mm)
 {
@@ -230,13 +242,7 @@ __device__ inline float fluence_at(const Field& field, const float* __restrict__
     if (field.leaves) {
         float uv[2] = {field.along_y ? at[1] : at[0], field.along_y ? at[0] : at[1]};
         float widths[2];
-        for (int a = 0; a < 2; ++a) {
-            int axis = field.along_y ? 1 - a : a;
-            float here = edge_sigma(field, axis, field.leaf_distance_mm, distance_mm);
-            float drawn = edge_sigma(field, axis, field.leaf_distance_mm, field.sad_mm);
-            float width = field.footprint_mm * field.sad_mm / distance_mm;
-            widths[a] = sqrtf(fmaxf(width * width + 12.0f * (here * here - drawn * drawn), 0.0f));
-        }
+        widths_behind_leaves(field, distance_mm, widths);
         float focal = mean_of(field.focal, sums, uv, widths);
         float scattered =
             field.scattered.here ? scattered_at(field.scattered, numbers, uv, distance_mm - field.sad_mm) : 0.0f;

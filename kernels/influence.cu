@@ -2,6 +2,7 @@
 // Collapsed cone along the lines of engine/influence/cpu, one thread a line; deposits add up in fixed point, so that runs repeat.
 
 #include "correction.cuh"
+#include "influence.cuh"
 
 // A segment of all lines of a direction: index of the voxel less that of the line.
 struct Step {
@@ -19,20 +20,6 @@ struct Walk {
     float weight;    // of the deposit
     float least;     // energy of a line that is dropped
     int none;
-};
-
-// A lit voxel: its padded index, its place in the lattice, and the unit vector from the source to it.
-struct LitVoxel {
-    unsigned at;
-    unsigned place[3];
-    float ray[3];
-    float none;
-};
-
-// A beamlet's share of the fluence in a lit voxel.
-struct Share {
-    unsigned number;
-    float share;
 };
 
 // Kernel coefficients at an angle (engine/cccs/angles.rs).
@@ -269,28 +256,11 @@ influence_local(const Lattice lattice, const SlabLayout layout, const Correction
 
 // What the extra-focal source (0) and electrons (1) add: profiles of columns and of rows of the map at the sampled voxels.
 struct Smooth {
-    const float* columns[2];
-    const float* rows[2];
+    Profiles of[2];
 };
 
 // Steps of a column's greatest dose, as in engine/influence/columns.rs.
 constexpr float MOST_STEPS = 32767.0f;
-
-// Joins what the threads of a block have, in their order, for all of them.
-template <typename Join>
-__device__ inline float over_block(float own, Join join)
-{
-    __shared__ float joined[256];
-    joined[threadIdx.x] = own;
-    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) {
-            joined[threadIdx.x] = join(joined[threadIdx.x], joined[threadIdx.x + half]);
-        }
-    }
-    __syncthreads();
-    return joined[0];
-}
 
 // Energies to Gy, the smooth part added, in steps; a beamlet to each block. `places` has the row and the column of each beamlet in
 // the map.
@@ -304,8 +274,9 @@ influence_finish(const Lattice lattice, const int* __restrict__ deposit, const f
     auto gy = [&](unsigned n) {
         float sum = deposit[first + n] / lattice.units * gy_per_energy[n];
         for (int part = 0; part < 2; ++part) {
-            if (smooth.columns[part]) {
-                sum += smooth.columns[part][place.y * lattice.sampled + n] * smooth.rows[part][place.x * lattice.sampled + n];
+            const Profiles& own = smooth.of[part];
+            if (own.columns) {
+                sum += own.columns[(size_t)place.y * lattice.sampled + n] * own.rows[(size_t)place.x * lattice.sampled + n];
             }
         }
         return sum;
@@ -361,36 +332,56 @@ influence_sum(const unsigned rows, const unsigned parts, const float* __restrict
     doses[row] = sum;
 }
 
-// Sums over the rows of a column, a block to each: `add` puts a row's steps and value to the sum.
+// Columns that a block sums up: values by row are read once for all of them.
+constexpr unsigned BESIDE = 4;
+
+struct Sums {
+    float of[BESIDE];
+};
+
+// Sums over the rows of a few columns, a block to each few: `add` puts a row's steps and value to the sum.
 template <typename Add>
-__device__ inline void sum_column(const unsigned rows, const short* const* __restrict__ columns, const float* __restrict__ by_row,
-                                  float* __restrict__ sums, Add add)
+__device__ inline void sum_columns(const unsigned rows, const unsigned beamlets, const short* const* __restrict__ columns,
+                                   const float* __restrict__ by_row, float* __restrict__ sums, Add add)
 {
-    const short* column = columns[blockIdx.x];
-    float sum = 0.0f;
+    unsigned first = blockIdx.x * BESIDE;
+    const short* own[BESIDE];
+    for (unsigned n = 0; n < BESIDE; ++n) {
+        own[n] = columns[min(first + n, beamlets - 1)];
+    }
+    Sums sum = {};
 #pragma unroll 4
     for (unsigned row = threadIdx.x; row < rows; row += blockDim.x) {
-        sum = add((float)column[row], by_row[row], sum);
+        float by = by_row[row];
+#pragma unroll
+        for (unsigned n = 0; n < BESIDE; ++n) {
+            sum.of[n] = add((float)own[n][row], by, sum.of[n]);
+        }
     }
-    sum = over_block(sum, [](float a, float b) { return a + b; });
-    if (threadIdx.x == 0) {
-        sums[blockIdx.x] = sum;
+    sum = over_block(sum, [](Sums a, const Sums& b) {
+        for (unsigned n = 0; n < BESIDE; ++n) {
+            a.of[n] += b.of[n];
+        }
+        return a;
+    });
+    for (unsigned n = 0; threadIdx.x == 0 && n < BESIDE && first + n < beamlets; ++n) {
+        sums[first + n] = sum.of[n];
     }
 }
 
 // Products of the columns with a gradient by dose.
 extern "C" __global__ void __launch_bounds__(256)
-influence_transposed(const unsigned rows, const short* const* __restrict__ columns, const float* __restrict__ by_dose,
-                     float* __restrict__ products)
+influence_transposed(const unsigned rows, const unsigned beamlets, const short* const* __restrict__ columns,
+                     const float* __restrict__ by_dose, float* __restrict__ products)
 {
-    sum_column(rows, columns, by_dose, products, [](float steps, float by, float sum) { return fmaf(steps, by, sum); });
+    sum_columns(rows, beamlets, columns, by_dose, products, [](float steps, float by, float sum) { return fmaf(steps, by, sum); });
 }
 
 // Weighed squares of the columns.
 extern "C" __global__ void __launch_bounds__(256)
-influence_squares(const unsigned rows, const short* const* __restrict__ columns, const float* __restrict__ weights,
-                  float* __restrict__ squares)
+influence_squares(const unsigned rows, const unsigned beamlets, const short* const* __restrict__ columns,
+                  const float* __restrict__ weights, float* __restrict__ squares)
 {
-    sum_column(rows, columns, weights, squares,
-               [](float steps, float weight, float sum) { return fmaf(steps * steps, weight, sum); });
+    sum_columns(rows, beamlets, columns, weights, squares,
+                [](float steps, float weight, float sum) { return fmaf(steps * steps, weight, sum); });
 }

@@ -9,7 +9,7 @@ mod opening;
 mod tables;
 
 pub use beamlets::{BeamletFluence, LEAST_SHARE, Shares};
-pub use tables::{FluenceTables, Picture};
+pub use tables::{FluenceTables, Picture, SpanTables, WideTables};
 
 use super::aperture::{Edge, Motion, Raster, leaf_transmission};
 use super::focal::{MeanMap, blur, shade};

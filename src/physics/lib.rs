@@ -29,7 +29,10 @@ pub use attenuation_curve::{AttenuationCurve, CurveKind};
 pub use beyond::{BeyondEnd, BeyondTable};
 pub use curve::Curve;
 pub use exposure::{Exposure, Segment, exposures};
-pub use fluence::{BeamletFluence, Fluence, FluenceError, FluenceTables, LEAST_SHARE, Picture, Shares};
+pub use fluence::{
+    BeamletFluence, Fluence, FluenceError, FluenceTables, LEAST_SHARE, Picture, Shares, SpanTables,
+    WideTables,
+};
 pub use given::Given;
 pub use hu::{HuTable, HuTableError, Tissue};
 pub use machine::{Calibration, Delivery, Electrons, ExtraFocal, JawModel, Leaves, Machine};

@@ -3,11 +3,13 @@
 use super::error::CudaError;
 
 /// Every source, by its name, and its PTX.
-const SOURCES: [(&str, &str); 11] = [
+const SOURCES: [(&str, &str); 13] = [
     ("cccs", include_str!("../../../kernels/ptx/cccs.ptx")),
     ("drr", include_str!("../../../kernels/ptx/drr.ptx")),
     ("gamma", include_str!("../../../kernels/ptx/gamma.ptx")),
     ("influence", include_str!("../../../kernels/ptx/influence.ptx")),
+    ("influence_lit", include_str!("../../../kernels/ptx/influence_lit.ptx")),
+    ("influence_smooth", include_str!("../../../kernels/ptx/influence_smooth.ptx")),
     ("layout", include_str!("../../../kernels/ptx/layout.ptx")),
     ("similarity", include_str!("../../../kernels/ptx/similarity.ptx")),
     ("mccs", include_str!("../../../kernels/ptx/mccs.ptx")),

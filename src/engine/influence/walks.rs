@@ -81,20 +81,20 @@ pub struct Walk {
 const LEAST: f32 = 1e-6;
 
 impl Walk {
-    /// All directions of a beam; `brightest` is the greatest TERMA of a lit voxel.
-    pub fn all(
-        beam: &Superposition,
-        padded: &Padded,
-        lattice_from_kernel: DMat3,
-        brightest: &[f32; CHANNELS],
-    ) -> Vec<Self> {
+    /// All directions of a beam, of which nothing is dropped.
+    pub fn all(beam: &Superposition, padded: &Padded, lattice_from_kernel: DMat3) -> Vec<Self> {
         let of = |(n, d): (usize, &Direction)| {
-            let term = SourceTerm::new(&beam.table, brightest, d.axis.z as f32);
-            let most: f32 = term.equilibrium.iter().map(|state| state.abs()).sum();
-            let walk = Self::new(padded, lattice_from_kernel * d.axis, start(n), d.solid_angle_sr);
-            Self { least: LEAST * most, ..walk }
+            Self::new(padded, lattice_from_kernel * d.axis, start(n), d.solid_angle_sr)
         };
         beam.directions.par_iter().enumerate().map(of).collect()
+    }
+
+    /// Drops what is too little beside the greatest TERMA of a lit voxel. The walks are those of the beam's directions.
+    pub fn drop_less(walks: &mut [Self], beam: &Superposition, brightest: &[f32; CHANNELS]) {
+        for (walk, direction) in walks.iter_mut().zip(&beam.directions) {
+            let term = SourceTerm::new(&beam.table, brightest, direction.axis.z as f32);
+            walk.least = LEAST * term.equilibrium.iter().map(|state| state.abs()).sum::<f32>();
+        }
     }
 
     fn new(padded: &Padded, direction: DVec3, start: [f64; 2], solid_angle_sr: f64) -> Self {
@@ -162,7 +162,7 @@ pub struct LitVoxel {
     none: f32,
 }
 
-/// All that lines through tubes need, on any device.
+/// All that lines through tubes need on the CPU.
 pub struct Transport {
     /// Padded; [`END`] beyond the lattice.
     pub density: Vec<f32>,
@@ -205,8 +205,10 @@ impl Transport {
         let sum = |terma: &&[f32; CHANNELS]| terma.iter().sum::<f32>();
         let brightest = lit.terma.iter().max_by(|a, b| sum(a).total_cmp(&sum(b)));
         let brightest = brightest.copied().unwrap_or_default();
+        let mut walks = Walk::all(beam, &padded, lattice_from_kernel);
+        Walk::drop_less(&mut walks, beam, &brightest);
         Self {
-            walks: Walk::all(beam, &padded, lattice_from_kernel, &brightest),
+            walks,
             lit: voxels,
             number_of,
             density,

@@ -24,27 +24,27 @@ const LEAST_SIGMAS: f64 = 4.3;
 /// Fluences of the beamlets of a map, each of value 1, relative as those of [`Fluence`].
 #[derive(Clone, Debug)]
 pub struct BeamletFluence {
-    optics: Optics,
+    pub(super) optics: Optics,
     along_y: bool,
     leaf_distance_mm: f64,
     /// Columns along u, then rows along v.
-    lines: [Line; 2],
-    scale: f64,
+    pub(super) lines: [Line; 2],
+    pub(super) scale: f64,
     electron_scale: f64,
 }
 
 /// The spans of all columns, or of all rows.
 #[derive(Clone, Debug)]
-struct Line {
-    sides_mm: Vec<[f64; 2]>,
+pub(super) struct Line {
+    pub(super) sides_mm: Vec<[f64; 2]>,
     /// Jaws along the same axis, mm at the isocentre plane.
-    jaws_mm: [f64; 2],
-    jaw_distance_mm: f64,
+    pub(super) jaws_mm: [f64; 2],
+    pub(super) jaw_distance_mm: f64,
     jaw_transmission: f64,
     /// How far beyond its sides a span shines, mm at the isocentre plane: the blur of the focal spot.
-    blur_mm: f64,
-    focal: Vec<MeanMap>,
-    electrons: Vec<MeanMap>,
+    pub(super) blur_mm: f64,
+    pub(super) focal: Vec<MeanMap>,
+    pub(super) electrons: Vec<MeanMap>,
 }
 
 /// Shares of neighbouring spans that a point sees; the others have none.
@@ -156,8 +156,7 @@ impl BeamletFluence {
                 return 0.0;
             }
         }
-        let share = 1.0 - self.optics.extra_focal.map_or(0.0, |e| e.share);
-        self.scale * share * self.optics.horn(at_mm)
+        self.open_focal() * self.optics.horn(at_mm)
     }
 
     /// Extra-focal fluence in the same way: that of an unobstructed source, and what is seen of it through each column and row.

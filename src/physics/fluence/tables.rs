@@ -1,6 +1,7 @@
 //! A fluence as numbers, for devices that evaluate it by themselves.
 
-use super::{Fluence, Opening};
+use super::beamlets::Line;
+use super::{BeamletFluence, Fluence, Opening};
 use crate::focal::MeanMap;
 use crate::{Electrons, ExtraFocal};
 
@@ -43,6 +44,67 @@ pub struct Picture<'a, T> {
     pub step_mm: f64,
     pub size: [usize; 2],
     pub parts: Vec<&'a [T]>,
+}
+
+/// The columns of a map, or its rows: the share of the focal fluence that shines through each, by place along the axis.
+#[derive(Clone, Debug)]
+pub struct SpanTables<'a> {
+    /// Centre of the first pixel of all profiles, mm at the isocentre plane.
+    pub first_mm: f64,
+    pub step_mm: f64,
+    /// Pixels of a profile.
+    pub pixels: usize,
+    /// How far beyond its sides a span shines, mm.
+    pub blur_mm: f64,
+    pub sides_mm: &'a [[f64; 2]],
+    /// Sums of the pixels before each side of a pixel, of each span.
+    pub sums: Vec<&'a [f64]>,
+}
+
+/// Both lines of a map as the wide sources see them: profiles of electrons, empty where the machine has none, and the jaws.
+#[derive(Clone, Debug)]
+pub struct WideTables<'a> {
+    pub electrons: SpanTables<'a>,
+    /// mm at the isocentre plane.
+    pub jaws_mm: [f64; 2],
+    pub jaw_distance_mm: f64,
+}
+
+impl Line {
+    fn tables<'a>(&'a self, profiles: &'a [MeanMap]) -> SpanTables<'a> {
+        let raster = profiles.first().map(MeanMap::raster);
+        let pixels = raster.map_or(0, |raster| raster.size[0]);
+        SpanTables {
+            first_mm: raster.map_or(0.0, |raster| raster.first_mm[0]),
+            step_mm: raster.map_or(1.0, |raster| raster.step_mm),
+            pixels,
+            blur_mm: self.blur_mm,
+            sides_mm: &self.sides_mm,
+            // A profile is a picture of one row, whose table of sums begins with a row of zeros.
+            sums: profiles.iter().map(|map| &map.sums()[pixels + 1..]).collect(),
+        }
+    }
+}
+
+impl BeamletFluence {
+    /// Columns along u, then rows along v: what [`Self::focal_at`] reads.
+    pub fn spans(&self) -> [SpanTables<'_>; 2] {
+        [0, 1].map(|axis| self.lines[axis].tables(&self.lines[axis].focal))
+    }
+
+    /// The same for [`Self::extra_focal_at`] and [`Self::electrons_at`].
+    pub fn wide_spans(&self) -> [WideTables<'_>; 2] {
+        [0, 1].map(|axis| {
+            let line = &self.lines[axis];
+            let electrons = line.tables(&line.electrons);
+            WideTables { electrons, jaws_mm: line.jaws_mm, jaw_distance_mm: line.jaw_distance_mm }
+        })
+    }
+
+    /// Focal fluence of the open machine on its axis.
+    pub fn open_focal(&self) -> f64 {
+        self.scale * (1.0 - self.optics.extra_focal.map_or(0.0, |extra| extra.share))
+    }
 }
 
 impl Fluence {

@@ -76,9 +76,20 @@ pub(crate) fn energy_of(
     medium: &Medium,
     device: &Device,
 ) -> Result<Vec<f32>, CudaError> {
+    let energy = energy_on_card(beam, field, medium, device)?;
+    device.lock().download(&energy)
+}
+
+/// As [`energy_of`], queued on the card.
+pub(crate) fn energy_on_card(
+    beam: &Superposition,
+    field: &Field<'_>,
+    medium: &Medium,
+    device: &Device,
+) -> Result<Buffer<f32>, CudaError> {
     let mut on_card = MediumOnCard::new(device, beam, medium)?;
     on_card.add(field, 1.0)?;
-    on_card.energy()
+    Ok(on_card.energy)
 }
 
 /// A medium on a card, and the energy that fields add up to there.
@@ -142,11 +153,6 @@ impl<'a> MediumOnCard<'a> {
             tilts: Tilts::within(field.fluence.widest_mm() / field.frame.sad_mm),
         };
         Ok(FieldTerma { placement, terma, table: table.clone(), low_terma_norm: beam.low_terma_norm(&tilt) })
-    }
-
-    /// Energy per volume (Gy g/cm3) on the medium's grid.
-    fn energy(mut self) -> Result<Vec<f32>, CudaError> {
-        self.card.download(&self.energy)
     }
 
     /// The dose that was asked for, the phases, and the digest of the request.

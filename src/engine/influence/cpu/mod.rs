@@ -45,7 +45,8 @@ pub fn beamlet_doses(request: &InfluenceRequest, control: &JobControl) -> Result
     } else {
         Vec::new()
     };
-    let smooth = Smooth::new(request, &field, &medium, &depth_mm, &sampled, (&extra, per_mu.electrons_gy));
+    let sampled_mm: Vec<f32> = sampled.voxels.iter().map(|voxel| depth_mm.data()[*voxel as usize]).collect();
+    let smooth = Smooth::new(request, &field, &medium, &sampled, (&sampled_mm, &extra, per_mu.electrons_gy));
     clock.phase("extra-focal");
     let gy = transported(request, (&beam, &field), &medium, (&lit, &sampled, &smooth), control)?;
     clock.phase("transport");

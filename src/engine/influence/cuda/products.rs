@@ -8,6 +8,7 @@ use std::sync::Arc;
 const THREADS: u32 = 256;
 /// As in `kernels/influence.cu`.
 const TOGETHER: usize = 32;
+const BESIDE: usize = 4;
 
 /// The columns of a beam on a card.
 #[derive(Clone)]
@@ -174,8 +175,15 @@ impl CardMatrix {
         let by_row = card.upload(by_row)?;
         let sums: Buffer<f32> = card.alloc(self.columns.count())?;
         if self.columns.count() > 0 {
-            let args = [Arg::int(self.rows), Arg::from(&self.columns), Arg::from(&by_row), Arg::from(&sums)];
-            let shape = Shape { blocks: [self.columns.count() as u32, 1, 1], threads: [THREADS, 1, 1] };
+            let args = [
+                Arg::int(self.rows),
+                Arg::int(self.columns.count()),
+                Arg::from(&self.columns),
+                Arg::from(&by_row),
+                Arg::from(&sums),
+            ];
+            let blocks = self.columns.count().div_ceil(BESIDE) as u32;
+            let shape = Shape { blocks: [blocks, 1, 1], threads: [THREADS, 1, 1] };
             card.launch("influence", kernel, shape, &args)?;
         }
         card.download(&sums)
