@@ -3,6 +3,8 @@
 use super::Grid;
 use glam::DVec3;
 use rayon::prelude::*;
+use std::any::Any;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,10 +22,31 @@ impl VolumeId {
 
 /// Values at the voxels of a grid, `[z][y][x]`, x fastest. Immutable: share it as `Arc<Volume<T>>`.
 #[derive(Debug)]
-pub struct Volume<T> {
+pub struct Volume<T: 'static> {
     id: VolumeId,
     grid: Arc<Grid>,
-    data: Vec<T>,
+    data: Values<T>,
+}
+
+/// The values of a volume: its own, or those of an array of another library, as long as its owner is held.
+enum Values<T: 'static> {
+    Own(Vec<T>),
+    Lent { values: &'static [T], _owner: Box<dyn Any + Send + Sync> },
+}
+
+impl<T> Values<T> {
+    fn all(&self) -> &[T] {
+        match self {
+            Self::Own(values) => values,
+            Self::Lent { values, .. } => values,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Values<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} values", self.all().len())
+    }
 }
 
 impl<T> Volume<T> {
@@ -34,7 +57,16 @@ impl<T> Volume<T> {
     /// (readers check what a file holds before they come here).
     pub fn new(grid: Arc<Grid>, data: Vec<T>) -> Self {
         assert_eq!(data.len(), grid.len(), "one value a voxel");
-        Self { id: VolumeId::next(), grid, data }
+        Self { id: VolumeId::next(), grid, data: Values::Own(data) }
+    }
+
+    /// Values in memory that is another's: `owner` keeps them where they are, unchanged, as long as the volume holds it.
+    ///
+    /// # Panics
+    /// As [`Volume::new`].
+    pub fn lent(grid: Arc<Grid>, values: &'static [T], owner: Box<dyn Any + Send + Sync>) -> Self {
+        assert_eq!(values.len(), grid.len(), "one value a voxel");
+        Self { id: VolumeId::next(), grid, data: Values::Lent { values, _owner: owner } }
     }
 
     pub fn id(&self) -> VolumeId {
@@ -46,19 +78,19 @@ impl<T> Volume<T> {
     }
 
     pub fn data(&self) -> &[T] {
-        &self.data
+        self.data.all()
     }
 
     /// One plane of values, `[y][x]`.
     pub fn plane(&self, k: usize) -> &[T] {
         let [nx, ny, _] = self.grid.size();
-        &self.data[k * nx * ny..(k + 1) * nx * ny]
+        &self.data()[k * nx * ny..(k + 1) * nx * ny]
     }
 }
 
 impl<T: Copy> Volume<T> {
     pub fn at(&self, i: usize, j: usize, k: usize) -> T {
-        self.data[self.grid.index(i, j, k)]
+        self.data()[self.grid.index(i, j, k)]
     }
 
     /// The value of the voxel that holds a patient position, `None` outside the grid.
@@ -80,7 +112,7 @@ impl<T: Copy + Sync> Volume<T> {
         let both = |a: [Range<usize>; 3], b: [Range<usize>; 3]| {
             std::array::from_fn(|i| a[i].start.min(b[i].start)..a[i].end.max(b[i].end))
         };
-        self.data.par_chunks(nx).with_min_len(64).enumerate().filter_map(of_row).reduce_with(both)
+        self.data().par_chunks(nx).with_min_len(64).enumerate().filter_map(of_row).reduce_with(both)
     }
 }
 
@@ -91,9 +123,13 @@ const TAKEN: usize = 1 << 15;
 impl Volume<f32> {
     /// All values times `factor`; another volume, as its identity tells.
     #[must_use]
-    pub fn scaled(mut self, factor: f32) -> Self {
-        self.data.par_chunks_mut(TAKEN).for_each(|part| part.iter_mut().for_each(|value| *value *= factor));
-        Self { id: VolumeId::next(), ..self }
+    pub fn scaled(self, factor: f32) -> Self {
+        let mut data = match self.data {
+            Values::Own(values) => values,
+            Values::Lent { values, .. } => values.to_vec(),
+        };
+        data.par_chunks_mut(TAKEN).for_each(|part| part.iter_mut().for_each(|value| *value *= factor));
+        Self::new(self.grid, data)
     }
 
     /// The greatest of 0 and the values below `limit`; not-a-number is none.
@@ -107,7 +143,7 @@ impl Volume<f32> {
                 .fold([start; LANES], |most, values| std::array::from_fn(|n| greater(most[n], values[n])));
             lanes.into_iter().fold(0.0, f32::max)
         };
-        self.data.par_chunks(TAKEN).map(of_part).reduce(|| 0.0, f32::max)
+        self.data().par_chunks(TAKEN).map(of_part).reduce(|| 0.0, f32::max)
     }
 
     /// Trilinear value at a patient position. `None` outside the box of voxels; in the half voxel between the
@@ -155,6 +191,20 @@ mod tests {
         }
         let cold = Volume::new(grid, vec![-1.0; 80_401]);
         assert_eq!(cold.greatest_below(f32::INFINITY), 0.0);
+    }
+
+    /// A volume of another's memory holds its owner and shows the values where they are; scaled it has its own.
+    #[test]
+    fn lent_values_stay_where_they_are_as_long_as_their_owner_is_held() {
+        static LENT: [f32; 8] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+        let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [2; 3]).unwrap());
+        let owner = Arc::new(());
+        let volume = Volume::lent(grid, &LENT, Box::new(Arc::clone(&owner)));
+        assert!(std::ptr::eq(volume.data(), &LENT[..]) && volume.at(1, 0, 1) == 6.0);
+        assert_eq!(Arc::strong_count(&owner), 2);
+        let (id, twice) = (volume.id(), volume.scaled(2.0));
+        assert_eq!((twice.data()[7], LENT[7], Arc::strong_count(&owner)), (16.0, 8.0, 1));
+        assert_ne!(twice.id(), id);
     }
 
     #[test]

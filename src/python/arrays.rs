@@ -1,13 +1,15 @@
-//! Arrays of numpy and volumes: answers are views of the volume's own memory, arguments are copied once.
+//! Arrays of numpy and volumes: answers are views of the volume's own memory; arguments that are read-only are the volume's memory,
+//! others are copied once.
 
 use super::errors::argument;
 use geometry::{Grid, Volume};
-use numpy::ndarray::{ArrayView3, Axis};
+use numpy::ndarray::ArrayView3;
 use numpy::{
-    AllowTypeChange, PyArray3, PyArrayDescrMethods as _, PyArrayLike3, PyArrayMethods as _, PyUntypedArray,
-    PyUntypedArrayMethods as _,
+    PyArray3, PyArrayDescrMethods as _, PyArrayMethods as _, PyUntypedArray, PyUntypedArrayMethods as _,
 };
 use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict as _, PyBytes};
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// The owner of a volume whose memory arrays show.
@@ -43,39 +45,77 @@ fn check_kind(array: &Bound<'_, PyAny>, what: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// An array of real numbers with three axes `[z, y, x]`, in any layout, as a volume.
+/// Whether nobody may write into the memory of an array: it and all arrays that it is a view of are read-only, down to one that
+/// owns the memory, to bytes, or to a volume of this program.
+fn is_read_only(array: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let mut base = array.clone();
+    while base.is_instance_of::<PyUntypedArray>() {
+        let flags = base.getattr("flags")?;
+        if flags.getattr("writeable")?.is_truthy()? {
+            return Ok(false);
+        }
+        let next = base.getattr("base")?;
+        if next.is_none() {
+            return flags.getattr("owndata")?.is_truthy();
+        }
+        base = next;
+    }
+    Ok(base.is_instance_of::<PyBytes>() || base.is_instance_of::<Values>())
+}
+
+/// An array of real numbers with three axes `[z, y, x]`, in any layout, as a volume. A read-only array of float32, row by row, is
+/// the volume's memory; another one is copied once.
 ///
 /// # Errors
 /// `ArgumentError` for another shape than that of the grid, for masked and for other than real arrays.
 pub fn volume_of(array: &Bound<'_, PyAny>, grid: Arc<Grid>, what: &str) -> PyResult<Arc<Volume<f32>>> {
     check_kind(array, what)?;
     let [nx, ny, nz] = grid.size();
-    let wrong = |shape: &[usize]| {
-        argument(format!(
+    let check_shape = |shape: &[usize]| {
+        if shape == [nz, ny, nx] {
+            return Ok(());
+        }
+        Err(argument(format!(
             "{what} has the shape {shape:?}, and its grid [{nz}, {ny}, {nx}] (planes, rows, columns)"
-        ))
+        )))
     };
-    if let Ok(array) = array.cast::<PyUntypedArray>()
-        && array.shape() != [nz, ny, nx]
-    {
-        return Err(wrong(array.shape()));
-    }
-    let array: PyArrayLike3<'_, f32, AllowTypeChange> = array.extract().map_err(|_| {
+    let given = array.cast::<PyUntypedArray>();
+    given.as_ref().map_or(Ok(()), |given| check_shape(given.shape()))?;
+    let py = array.py();
+    let options = [("order", "C")].into_py_dict(py)?;
+    let own = py.import("numpy")?.call_method("asarray", (array, numpy::dtype::<f32>(py)), Some(&options));
+    let own = own.ok().and_then(|own| own.cast_into::<PyArray3<f32>>().ok()).ok_or_else(|| {
         argument(format!("{what} is no array of real numbers with three axes (planes, rows, columns)"))
     })?;
-    let view = array.as_array();
-    if view.shape() != [nz, ny, nx] {
-        return Err(wrong(view.shape()));
+    check_shape(own.shape())?;
+    // Numpy has made it just now, of an array of another type or layout: nobody else knows it.
+    let is_new = given.is_ok() && !own.is(array) && own.getattr("base")?.is_none();
+    if own.data().is_aligned() && own.is_c_contiguous() && (is_new || is_read_only(&own)?) {
+        return Ok(Arc::new(lent(own, grid)));
     }
-    let data = match view.as_slice() {
-        Some(values) => values.to_vec(),
-        None => {
-            let mut data = Vec::with_capacity(grid.len());
-            view.axis_iter(Axis(0)).for_each(|plane| data.extend(plane.iter()));
-            data
-        }
+    let held = own.try_readonly().map_err(argument)?;
+    let data = match held.as_slice() {
+        Ok(values) => copied(values),
+        Err(_) => held.as_array().iter().copied().collect(),
     };
     Ok(Arc::new(Volume::new(grid, data)))
+}
+
+/// A copy by all threads, which share the wait for new pages.
+fn copied(values: &[f32]) -> Vec<f32> {
+    const TAKEN: usize = 1 << 16;
+    let mut copy = vec![0.0; values.len()];
+    copy.par_chunks_mut(TAKEN).zip(values.par_chunks(TAKEN)).for_each(|(to, from)| to.copy_from_slice(from));
+    copy
+}
+
+/// A volume in the memory of an array, which is contiguous, aligned, and written by nobody.
+#[expect(unsafe_code, reason = "the volume borrows the array, which it holds")]
+fn lent(array: Bound<'_, PyArray3<f32>>, grid: Arc<Grid>) -> Volume<f32> {
+    // SAFETY: the array has so many values at this aligned address, row by row; they neither move nor end while the volume holds the
+    // array, and nobody writes into an array that is read-only or that nobody else knows. `python.md` says what is forbidden.
+    let values = unsafe { std::slice::from_raw_parts(array.data().cast_const(), array.len()) };
+    Volume::lent(grid, values, Box::new(array.unbind()))
 }
 
 /// The array as `numpy.asarray` asks for it: of another type it is a copy, which `copy=False` forbids.

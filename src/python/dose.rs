@@ -19,8 +19,9 @@ use std::sync::Arc;
 /// A dose of the whole treatment course in Gy, on a grid of its own.
 ///
 /// ``Dose(gy, grid, label="array", frame_of_reference_uid="")`` takes an array ``[z, y, x]`` in Gy of any real type and
-/// layout, which is copied once; its status is ``imported``. Doses of files and of jobs carry their own status and caveats:
-/// only ``final`` (and ``imported``) without caveats is a dose to rely on.
+/// layout. A read-only one of float32, row by row, is the dose's memory (it is never to be made writeable again); others are copied
+/// once. Its status is ``imported``. Doses of files and of jobs carry their own status and caveats: only ``final`` (and
+/// ``imported``) without caveats is a dose to rely on.
 #[pyclass(frozen, name = "Dose", module = "beamsight", from_py_object)]
 #[derive(Clone, Debug)]
 pub struct PyDose {
