@@ -1,7 +1,8 @@
 //! A dose with its grid, its status and where it came from.
 
 use super::arrays::{shown, volume_of};
-use super::errors::{Kind, argument};
+use super::dlpack::{DataType, Place, Shown, wanted};
+use super::errors::{Kind, argument, guarded};
 use super::grid::PyGrid;
 use super::json::dictionary;
 use super::words::check_new;
@@ -89,7 +90,7 @@ fn accepted(file: &mut DoseFile, checked: Result<(), NotOfCase>, any_patient: bo
 #[pyfunction(name = "read_dose")]
 #[pyo3(signature = (path, /))]
 pub fn read(py: Python<'_>, path: PathBuf) -> PyResult<PyDose> {
-    py.detach(|| read_dose(&path).map_err(|error| Kind::File.of(&error))).map(PyDose::of_file)
+    guarded(|| py.detach(|| read_dose(&path).map_err(|error| Kind::File.of(&error))).map(PyDose::of_file))
 }
 
 #[pymethods]
@@ -102,7 +103,7 @@ impl PyDose {
         label: &str,
         frame_of_reference_uid: &str,
     ) -> PyResult<Self> {
-        let gy = volume_of(gy, Arc::clone(&grid.0), "the dose")?;
+        let gy = guarded(|| volume_of(gy, Arc::clone(&grid.0), "the dose"))?;
         Ok(Self::of(&Arc::new(Dose {
             gy,
             status: DoseStatus::Imported,
@@ -233,9 +234,8 @@ impl PyDose {
             (None, file) => self.stated_case(file.as_ref()),
         };
         let dose = &self.dose;
-        py.detach(|| {
-            write_dose_volume(&path, Quantity::Dose, &dose.gy, dose, &case).map_err(|e| Kind::File.of(&e))
-        })
+        let write = || write_dose_volume(&path, Quantity::Dose, &dose.gy, dose, &case);
+        guarded(|| py.detach(|| write().map_err(|e| Kind::File.of(&e))))
     }
 
     fn __repr__(&self) -> String {

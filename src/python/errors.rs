@@ -6,6 +6,7 @@ use pyo3::types::PyType;
 use results::Failure;
 use std::any::Any;
 use std::error::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Kinds of failures that a caller may want to tell apart; each is a class of `beamsight.errors`.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +70,17 @@ pub fn argument(words: impl ToString) -> PyErr {
     Kind::Argument.exception(words)
 }
 
+/// Runs the work of an entry point: a panic becomes an exception.
+///
+/// # Errors
+/// Its own; `InternalError` of a panic.
+pub fn guarded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    // Objects of Python that the work has changed are whole: they change in steps of their own.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
+}
+
 /// The exception of a panic, with its message.
-pub fn panicked(panic: &(dyn Any + Send)) -> PyErr {
+fn panicked(panic: &(dyn Any + Send)) -> PyErr {
     let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
     let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
     Kind::Internal.exception(format!("this is a bug, please report it: {words}"))

@@ -1,9 +1,8 @@
 //! Jobs on a thread of their own, while the interpreter is free for other threads, for signals and for progress.
 
-use super::errors::panicked;
+use super::errors::{Kind, guarded};
 use engine::JobControl;
 use pyo3::prelude::*;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -42,9 +41,8 @@ pub fn run<T: Send>(
     std::thread::scope(|scope| {
         let (own, steps) = (control.clone(), &steps);
         scope.spawn(move || {
-            let answer = catch_unwind(AssertUnwindSafe(|| work(&own, steps)));
             // Nobody listens after an interruption.
-            let _ = done.send(answer);
+            let _ = done.send(guarded(|| work(&own, steps)));
         });
         let mut told = None;
         let mut tell = |finished: bool| -> PyResult<()> {
@@ -67,11 +65,11 @@ pub fn run<T: Send>(
         loop {
             match wait(LOOK_EVERY) {
                 Ok(answer) => {
-                    let answer = answer.unwrap_or_else(|panic| Err(panicked(&*panic)))?;
-                    return tell(true).map(|()| answer);
+                    let answer = answer?;
+                    return guarded(|| tell(true)).map(|()| answer);
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    if let Err(interrupted) = py.check_signals().and_then(|()| tell(false)) {
+                    if let Err(interrupted) = guarded(|| py.check_signals().and_then(|()| tell(false))) {
                         control.cancel();
                         // The job ends within a few ms; its thread is joined before its arrays go.
                         while let Err(RecvTimeoutError::Timeout) = wait(LOOK_EVERY) {}
@@ -79,7 +77,8 @@ pub fn run<T: Send>(
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(panicked(&"the job ended without an answer"));
+                    return Err(Kind::Internal
+                        .exception("this is a bug, please report it: the job ended without an answer"));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Machines fitted to measured water-tank data, or compared with them: the verb `machine`.
 
-use super::errors::{Kind, argument};
+use super::errors::{Kind, argument, guarded};
 use super::job::run;
 use super::json::dictionary;
 use super::words::{self, check_new};
@@ -117,7 +117,6 @@ pub fn check<'py>(
 #[pyfunction]
 #[pyo3(signature = (machine, /))]
 pub fn machine_text(machine: &str) -> PyResult<String> {
-    Machine::resolve(machine)
-        .map(|machine| machine.to_text(&|_| Vec::new()))
-        .map_err(|error| Kind::File.of(&error))
+    let read = || Machine::resolve(machine).map(|machine| machine.to_text(&|_| Vec::new()));
+    guarded(|| read().map_err(|error| Kind::File.of(&error)))
 }

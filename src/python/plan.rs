@@ -1,7 +1,7 @@
 //! Plans: read, changed as dictionaries, written.
 
 use super::case::PyCase;
-use super::errors::{Kind, argument};
+use super::errors::{Kind, argument, guarded};
 use super::json::dictionary;
 use super::words::check_new;
 use case::Plan;
@@ -28,15 +28,15 @@ impl PyPlan {
     fn read(path: PathBuf, case: Option<&PyCase>) -> PyResult<Self> {
         let position =
             case.and_then(|case| case.0.ct.as_ref()).map_or(PatientPosition::default(), |ct| ct.position);
-        plan_toml::read(&path, position)
-            .map(|plan| Self(Arc::new(plan)))
-            .map_err(|error| Kind::File.of(&error))
+        let read = || plan_toml::read(&path, position).map_err(|error| Kind::File.of(&error));
+        guarded(read).map(|plan| Self(Arc::new(plan)))
     }
 
     /// The plan of a dictionary with the keys of ``to_dict``. Raises ArgumentError for what no plan may hold.
     #[staticmethod]
     fn from_dict(plan: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let text: String = plan.py().import("json")?.call_method1("dumps", (plan,))?.extract()?;
+        let dump = || plan.py().import("json")?.call_method1("dumps", (plan,))?.extract();
+        let text: String = guarded(dump)?;
         let plan: Plan =
             serde_json::from_str(&text).map_err(|error| argument(format!("this is no plan: {error}")))?;
         if let Some(fault) = plan.fault() {
@@ -82,7 +82,7 @@ impl PyPlan {
     #[pyo3(signature = (path, *, overwrite = false))]
     fn save(&self, path: PathBuf, overwrite: bool) -> PyResult<()> {
         check_new(&path, overwrite)?;
-        plan_toml::write(&path, &self.0).map_err(|error| Kind::File.of(&error))
+        guarded(|| plan_toml::write(&path, &self.0).map_err(|error| Kind::File.of(&error)))
     }
 
     fn __repr__(&self) -> String {

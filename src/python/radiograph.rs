@@ -2,7 +2,7 @@
 
 use super::arrays::as_asked;
 use super::case::PyCase;
-use super::errors::{Kind, argument, failure};
+use super::errors::{Kind, argument, failure, guarded};
 use super::job::run;
 use super::json::dictionary;
 use super::words;
@@ -210,8 +210,9 @@ pub fn radiograph(
     bone_is_bright: bool,
     label: &str,
 ) -> PyResult<PyRadiograph> {
-    let values: PyArrayLike2<'_, f32, AllowTypeChange> =
-        values.extract().map_err(|_| argument("an X-ray is an array of real numbers [row, column]"))?;
+    let values: PyArrayLike2<'_, f32, AllowTypeChange> = guarded(|| {
+        values.extract().map_err(|_| argument("an X-ray is an array of real numbers [row, column]"))
+    })?;
     let view = values.as_array();
     let place = Place { size: [view.ncols(), view.nrows()], ..place };
     let position = position.parse().map_err(|why| argument(format!("position is '{position}': {why}")))?;
