@@ -52,6 +52,12 @@ impl Digest {
         self.add(content(volume, cache));
     }
 
+    /// Adds many values, part by part on all threads.
+    pub fn add_values(&mut self, values: &[f32]) {
+        let parts: Vec<u64> = values.par_chunks(1 << 15).map(Self::of).collect();
+        parts.into_iter().for_each(|part| self.add(part));
+    }
+
     fn of(values: &[f32]) -> u64 {
         let mut hash = Self::default();
         values.iter().for_each(|v| hash.add(u64::from(v.to_bits())));

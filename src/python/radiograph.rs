@@ -9,7 +9,7 @@ use super::words;
 use analysis::{hu_remarks, shows_patient};
 use case::{Case, Ct, PixelMeaning, Pose, Radiograph, Receipt};
 use engine::drr::{DrrRequest, Integrator, Pixels, Region, drr};
-use engine::drr_gradient::{AXES, Level, drr_with_gradient};
+use engine::drr_gradient::{AXES, GradientAnswer, Level, drr_with_gradient};
 use geometry::{ImagingSetup, Volume};
 use glam::DVec3;
 use numpy::ndarray::{ArrayView2, ArrayView3};
@@ -157,17 +157,19 @@ pub fn compute(
     let side_mm = words::within("side", how.side, [0.1, 100.0])?;
     let device = words::device(&how.device)?;
     let water = f64::from(curve.at(0.0));
-    let made = run(py, progress.as_ref(), |control, _| {
+    let (values, receipt, gradient) = run(py, progress.as_ref(), |control, _| {
+        let device = device.resolve_for_cuda().map_err(|error| Kind::Computation.of(&error))?;
         let query = AttenuationOf { ct: Arc::clone(&ct), curve };
         let attenuation: Arc<Volume<f32>> =
             Graph::default().full(&query, control).map_err(|why| failure(&why))?;
         if how.gradient {
-            let level = Level::new(&attenuation, side_mm);
-            let made = drr_with_gradient(&level, &projection, &pose, setup.isocentre_mm, control);
-            let made = made.map_err(|cancelled| Kind::Computation.of(&cancelled))?;
-            return Ok((made.integrals, None, Some(Arc::new(made.gradient.concat()))));
+            let level = Arc::new(Level::new(&attenuation, side_mm));
+            let at = (&pose, setup.isocentre_mm);
+            let made = drr_with_gradient(&level, &projection, at, &device, control);
+            let GradientAnswer { drr, receipt } =
+                made.map_err(|cancelled| Kind::Computation.of(&cancelled))?;
+            return Ok((drr.integrals, receipt, Some(Arc::new(drr.gradient.concat()))));
         }
-        let device = device.resolve_for_cuda().map_err(|error| Kind::Computation.of(&error))?;
         let request = DrrRequest {
             attenuation,
             projection,
@@ -193,9 +195,9 @@ pub fn compute(
             .iter()
             .zip(&answer.integrals)
             .for_each(|(&pixel, value)| values[pixel as usize] = *value);
-        Ok((values, Some(answer.receipt), None))
+        Ok((values, answer.receipt, None))
     })?;
-    let (values, receipt, gradient) = made;
+    let receipt = Some(receipt);
     let image = Radiograph::new(values, PixelMeaning::Attenuation, projection, "DRR");
     let image = Arc::new(Radiograph { setup: Some(setup), ..image });
     Ok(PyRadiograph { image, receipt, gradient, remarks: how.remarks(&ct, &table) })

@@ -14,26 +14,75 @@ pub use level::{AXES, Compared, Level, numbers, pose_of};
 pub use rank::Rank;
 pub use sums::{CorrelationAtPose, Features, Sums};
 
-use crate::{Cancelled, JobControl};
-use case::Pose;
+use crate::dispatch::{HasReceipt, answer, no_form};
+use crate::{Cancelled, Compute, Digest, JobControl};
+use case::{Pose, Receipt};
+use cuda::LevelOnCard;
 use geometry::Projection;
 use glam::DVec3;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A radiograph with its gradient, and which device made it.
+#[derive(Clone, Debug)]
+pub struct GradientAnswer {
+    pub drr: DrrWithGradient,
+    pub receipt: Arc<Receipt>,
+}
+
+impl HasReceipt for GradientAnswer {
+    fn receipt(&mut self) -> &mut Receipt {
+        Arc::make_mut(&mut self.receipt)
+    }
+}
 
 /// All pixels of a radiograph of the patient in `pose` about `centre_mm` (patient LPS, mm), row by row, with their derivatives by
-/// the numbers of the pose: on the CPU, along rays in steps of half the smallest side of the level's voxels.
+/// the numbers of the pose, along rays in steps of half the smallest side of the level's voxels. Where a card fails, the CPU answers and
+/// the receipt says why.
 ///
 /// # Errors
 /// [`Cancelled`].
 pub fn drr_with_gradient(
-    level: &Level,
+    level: &Arc<Level>,
     projection: &Projection,
-    pose: &Pose,
-    centre_mm: DVec3,
+    (pose, centre_mm): (&Pose, DVec3),
+    device: &Compute,
     control: &JobControl,
-) -> Result<DrrWithGradient, Cancelled> {
-    let (shot, motion) = (level.shot(projection, pose, centre_mm), level.motion(projection, pose, centre_mm));
+) -> Result<GradientAnswer, Cancelled> {
+    let start = Instant::now();
+    let step_mm = 0.5 * level.side_mm();
     let pixels: Vec<u32> = (0..projection.pixels() as u32).collect();
-    cpu::with_gradient(level, &shot, &motion, &pixels, 0.5 * level.side_mm(), control)
+    let (shot, motion) = (level.shot(projection, pose, centre_mm), level.motion(projection, pose, centre_mm));
+    let mut digest = Digest::default();
+    digest.add_values(level.values());
+    digest.add_bytes(format!("{shot:?} {motion:?} {:?} {}", level.size(), pixels.len()).as_bytes());
+    let made = |drr: DrrWithGradient, device: String| GradientAnswer {
+        receipt: Arc::new(Receipt {
+            job: "drr_gradient".to_owned(),
+            digest: digest.to_string(),
+            device,
+            phases_ms: vec![("all".to_owned(), start.elapsed().as_secs_f64() * 1000.0)],
+            work: pixels.len() as u64,
+            ..Receipt::default()
+        }),
+        drr,
+    };
+    answer(
+        device,
+        |card| {
+            let views = [(*projection, pixels.as_slice())];
+            let scene = LevelOnCard::prepare(card, level, &views, centre_mm, step_mm, None)?;
+            Ok::<_, crate::CudaError>(made(
+                scene.with_gradient(card, pose, control)?,
+                card.card().to_string(),
+            ))
+        },
+        no_form("a radiograph's gradient"),
+        || {
+            let drr = cpu::with_gradient(level, &shot, &motion, &pixels, step_mm, control)?;
+            Ok(made(drr, Compute::Cpu.to_string()))
+        },
+    )
 }
 
 #[cfg(test)]

@@ -58,7 +58,8 @@ def drr(
     ``trilinear``, ``exact`` or ``texture``. ``threshold`` (HU) and ``bone`` as in ``beamsight drr``, whose image this is, to the bit.
 
     With ``gradient`` the image is that of the pose search: of the CT averaged to voxels of ``side`` mm (or its own, where
-    they are larger), on the CPU, with its derivatives by the six numbers of the pose (1/mm, 1/degree).
+    they are larger), with its derivatives by the six numbers of the pose (1/mm, 1/degree). ``device``: an NVIDIA card or the CPU;
+    ``receipt`` says which one answered.
 
     Raises ArgumentError; ComputationError where the image misses the patient.
     """

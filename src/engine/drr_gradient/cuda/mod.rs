@@ -3,6 +3,7 @@
 
 use crate::JobControl;
 use crate::cuda::{Arg, Buffer, CardLock, CudaError, Device, Shape, int};
+use crate::drr_gradient::cpu::DrrWithGradient;
 use crate::drr_gradient::level::{AXES, Compared, Level, Shot};
 use crate::drr_gradient::sums::{Features, PRODUCTS, Sums};
 use similarity::Similarity;
@@ -208,6 +209,42 @@ impl LevelOnCard {
         control.check()?;
         let Some(OnCard::Correlation(correlation)) = &self.compared else { return Ok(Vec::new()) };
         let mut card = device.lock();
+        let drr = self.queue_gradients(&mut card, pose)?;
+        let blocks = correlation.counts.len() * PARTS;
+        let sums = card.alloc::<[f64; PRODUCTS]>(blocks)?;
+        let args = [
+            Arg::from(&drr),
+            Arg::value(&self.scene.rays),
+            Arg::from(&correlation.features),
+            Arg::from(&correlation.groups),
+            Arg::int(PARTS),
+            Arg::from(&sums),
+        ];
+        let shape = Shape { blocks: [blocks as u32, 1, 1], threads: [SUM_THREADS, 1, 1] };
+        card.launch("drr_gradient", "drr_products", shape, &args)?;
+        let sums = card.download(&sums)?;
+        let groups = sums.chunks_exact(PARTS).zip(&correlation.counts);
+        Ok(groups.map(|(parts, &n)| Sums::of_products(n, &added(parts))).collect())
+    }
+
+    /// Line integrals at a pose with their derivatives, ray after ray.
+    pub fn with_gradient(
+        &self,
+        device: &Device,
+        pose: &Pose,
+        control: &JobControl,
+    ) -> Result<DrrWithGradient, CudaError> {
+        control.check()?;
+        let mut card = device.lock();
+        let drr = self.queue_gradients(&mut card, pose)?;
+        let all = card.download(&drr)?;
+        let rays = self.pixels.count();
+        let part = |n: usize| all[n * rays..(n + 1) * rays].to_vec();
+        Ok(DrrWithGradient { integrals: part(0), gradient: std::array::from_fn(|axis| part(1 + axis)) })
+    }
+
+    /// `[1 + AXES][ray]`.
+    fn queue_gradients(&self, card: &mut CardLock<'_>, pose: &Pose) -> Result<Buffer<f32>, CudaError> {
         let mut shots = Vec::new();
         let mut motions = Vec::new();
         for projection in &self.projections {
@@ -225,21 +262,7 @@ impl LevelOnCard {
             Arg::from(&drr),
         ];
         card.launch("drr_gradient", "drr_gradients", self.shape(1), &args)?;
-        let blocks = correlation.counts.len() * PARTS;
-        let sums = card.alloc::<[f64; PRODUCTS]>(blocks)?;
-        let args = [
-            Arg::from(&drr),
-            Arg::value(&self.scene.rays),
-            Arg::from(&correlation.features),
-            Arg::from(&correlation.groups),
-            Arg::int(PARTS),
-            Arg::from(&sums),
-        ];
-        let shape = Shape { blocks: [blocks as u32, 1, 1], threads: [SUM_THREADS, 1, 1] };
-        card.launch("drr_gradient", "drr_products", shape, &args)?;
-        let sums = card.download(&sums)?;
-        let groups = sums.chunks_exact(PARTS).zip(&correlation.counts);
-        Ok(groups.map(|(parts, &n)| Sums::of_products(n, &added(parts))).collect())
+        Ok(drr)
     }
 
     fn queue_integrals(&self, card: &mut CardLock<'_>, poses: &[Pose]) -> Result<Buffer<f32>, CudaError> {
