@@ -16,6 +16,7 @@ pub struct JobControl {
     cancelled: Arc<AtomicBool>,
     state: Arc<State>,
     cache: Arc<Cache>,
+    keeps_on_card: bool,
 }
 
 #[derive(Default)]
@@ -56,6 +57,16 @@ impl JobControl {
     /// Control of a job that shares a cache with others.
     pub fn of(cache: &Arc<Cache>) -> Self {
         Self { cache: Arc::clone(cache), ..Self::default() }
+    }
+
+    /// The same, whose beam doses stay in the memory of the card that computes them, beside the host's.
+    #[must_use]
+    pub fn keeping_on_card(&self) -> Self {
+        Self { keeps_on_card: true, ..self.clone() }
+    }
+
+    pub(crate) fn keeps_on_card(&self) -> bool {
+        self.keeps_on_card
     }
 
     /// For a job that this one needs first: cancelled with it, its progress kept apart.

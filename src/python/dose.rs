@@ -7,11 +7,13 @@ use super::grid::PyGrid;
 use super::json::dictionary;
 use super::words::check_new;
 use case::{Case, Dose, DoseStatus, Remark};
+use engine::cccs::CardDose;
 use files::mha::Quantity;
 use files::write_dose_volume;
 use numpy::PyArray3;
 use open::{DoseFile, NotOfCase, read_dose};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use results::PlanResult;
 use serde_json::json;
 use std::path::PathBuf;
@@ -24,7 +26,7 @@ use std::sync::Arc;
 /// once. Its status is ``imported``. Doses of files and of jobs carry their own status and caveats: only ``final`` (and
 /// ``imported``) without caveats is a dose to rely on.
 #[pyclass(frozen, name = "Dose", module = "beamsight", from_py_object)]
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PyDose {
     pub dose: Arc<Dose>,
     /// The file that it was read from.
@@ -32,18 +34,21 @@ pub struct PyDose {
     pub remarks: Vec<String>,
     /// The plan that it was computed of, with its case.
     pub computed: Option<(Case, Arc<PlanResult>)>,
+    /// The same dose in the memory of a card.
+    on_card: Option<Arc<CardDose>>,
 }
 
 impl PyDose {
     /// A dose of a file or a case, as it was read.
     pub fn of(dose: &Arc<Dose>) -> Self {
-        Self { dose: Arc::clone(dose), file: None, remarks: Vec::new(), computed: None }
+        Self { dose: Arc::clone(dose), file: None, remarks: Vec::new(), computed: None, on_card: None }
     }
 
-    /// A computed dose.
-    pub fn computed(case: Case, result: PlanResult) -> Self {
+    /// A computed dose, which may lie on a card, too.
+    pub fn computed(case: Case, result: PlanResult, on_card: Option<CardDose>) -> Self {
         let (dose, remarks) = (Arc::new(result.dose.clone()), result.remarks.clone());
-        Self { dose, file: None, remarks, computed: Some((case, Arc::new(result))) }
+        let on_card = on_card.map(Arc::new);
+        Self { dose, file: None, remarks, computed: Some((case, Arc::new(result))), on_card }
     }
 
     /// Checks that a dose of a file belongs to a case; a dose of another patient is taken where its user says so.
@@ -68,7 +73,8 @@ impl PyDose {
 
     fn of_file(file: DoseFile) -> Self {
         let remarks = file.remarks.iter().map(Remark::with_files).collect();
-        Self { dose: Arc::new(file.dose.clone()), remarks, file: Some(file), computed: None }
+        let dose = Arc::new(file.dose.clone());
+        Self { dose, remarks, file: Some(file), computed: None, on_card: None }
     }
 }
 
@@ -128,6 +134,42 @@ impl PyDose {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         super::arrays::as_asked(shown(py, &self.dose.gy)?.into_any(), dtype, copy)
+    }
+
+    /// DLPack's word for the place of ``__dlpack__``, and its number: (2, N) on ``cuda:N``, (1, 0) in the memory of the host.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        self.place().words()
+    }
+
+    /// Gy, float32 ``[z, y, x]``, as a capsule of DLPack without a copy, to be read only: on the card for a dose of
+    /// ``on_card=True``, unless ``dl_device`` names the host. All work on it has ended, so that any stream may read it. Raises
+    /// BufferError where a copy, or another device, is asked for.
+    #[pyo3(signature = (**options))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wanted = wanted(options)?;
+        let [nx, ny, nz] = self.dose.gy.grid().size();
+        let (data_type, shape) = (DataType::FLOAT32, vec![nz, ny, nx]);
+        let shown = match &self.on_card {
+            Some(dose) if wanted != Some(Place::HOST) => Shown {
+                address: dose.gy.address(),
+                place: self.place(),
+                data_type,
+                shape,
+                owner: Box::new(Arc::clone(dose)),
+            },
+            _ => Shown {
+                address: self.dose.gy.data().as_ptr() as u64,
+                place: Place::HOST,
+                data_type,
+                shape,
+                owner: Box::new(Arc::clone(&self.dose.gy)),
+            },
+        };
+        shown.capsule(py, wanted)
     }
 
     #[getter]
@@ -256,6 +298,11 @@ impl PyDose {
 }
 
 impl PyDose {
+    /// Where DLPack finds the dose.
+    fn place(&self) -> Place {
+        self.on_card.as_ref().map_or(Place::HOST, |dose| Place::card(dose.gy.ordinal()))
+    }
+
     /// A case that states what the file of the dose states, for the header of another file.
     fn stated_case(&self, file: Option<&DoseFile>) -> Case {
         let mut case =

@@ -12,7 +12,7 @@ use engine::cccs::{DoseTo, Quality};
 use engine::mccs::{Until, Variant};
 use physics::HuTable;
 use pyo3::prelude::*;
-use results::{PlanJob, Settings, compute_plan};
+use results::{PlanJob, Settings, compute_plan, compute_plan_on_card};
 use std::sync::Arc;
 
 /// How doses are computed: arguments that several jobs share.
@@ -130,13 +130,14 @@ impl Histories {
 
 /// Computes a plan; `beamsight.dose` says how.
 #[pyfunction(name = "_dose")]
-#[pyo3(signature = (case, plan, how, histories, progress = None))]
+#[pyo3(signature = (case, plan, how, histories, on_card, progress = None))]
 pub fn compute(
     py: Python<'_>,
     case: &PyCase,
     plan: Option<&PyPlan>,
     how: How,
     histories: Histories,
+    on_card: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyDose> {
     let (ct, settings) = (case.ct_of()?, how.settings(&case.0)?);
@@ -154,7 +155,12 @@ pub fn compute(
         parts: None,
     };
     let result = run(py, progress.as_ref(), |control, steps| {
-        compute_plan(&job, control, &|words| steps.tell(words)).map_err(|why| failure(&why))
+        let tell = |words: &str| steps.tell(words);
+        if on_card {
+            let made = compute_plan_on_card(&job, control, &tell).map_err(|why| failure(&why))?;
+            return Ok((made.0, Some(made.1)));
+        }
+        Ok((compute_plan(&job, control, &tell).map_err(|why| failure(&why))?, None))
     })?;
-    Ok(PyDose::computed(case.0.clone(), result))
+    Ok(PyDose::computed(case.0.clone(), result.0, result.1))
 }

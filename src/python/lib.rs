@@ -5,9 +5,10 @@
 //! panic below becomes an exception at this border.
 
 mod arrays;
-mod card;
 mod case;
 mod check;
+mod columns;
+mod dlpack;
 mod dose;
 mod dose_job;
 mod dvh;
@@ -32,11 +33,11 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _beamsight {
     #[pymodule_export]
-    use super::card::PyCardColumns;
-    #[pymodule_export]
     use super::case::{PyCase, PyCt, open_case};
     #[pymodule_export]
     use super::check::check;
+    #[pymodule_export]
+    use super::columns::PyCardColumns;
     #[pymodule_export]
     use super::dose::{PyDose, read};
     #[pymodule_export]

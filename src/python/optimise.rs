@@ -1,7 +1,7 @@
 //! Inverse planning: the influence of beamlets as arrays, and the maps that meet goals.
 
-use super::card::PyCardColumns;
 use super::case::PyCase;
+use super::columns::PyCardColumns;
 use super::dose_job::How;
 use super::errors::{argument, failure};
 use super::grid::PyGrid;

@@ -3,7 +3,7 @@
 use super::beam::DoseOfBeam;
 use super::dose::{DoseInputs, Source};
 use super::dvh::sampling_of;
-use super::graph::{Access, Failure, Grade, Query};
+use super::graph::{Access, Failure, Grade, Graph, Query};
 use super::inputs::Shown;
 use super::monte_carlo::Certainty;
 use super::patient::MaskOf;
@@ -11,6 +11,8 @@ use super::run::{RunOfPlan, RunResult};
 use super::shared::Shared;
 use analysis::{BeamShare, Normalising, is_computed, sum_of_beams, times};
 use case::{Beam, Case, Dose, DoseStatus, Normalisation, Plan};
+use engine::JobControl;
+use geometry::Volume;
 use std::sync::Arc;
 use worker::Lane;
 
@@ -123,6 +125,27 @@ impl DoseOfPlan {
                 normalisation,
             })),
         })
+    }
+}
+
+impl DoseOfPlan {
+    /// The doses of its beams with their weights; `None` where no sum of beams on one grid makes it: a file, a Monte Carlo run.
+    ///
+    /// # Errors
+    /// [`Failure`] of a beam.
+    pub fn beams_on_one_grid(
+        &self,
+        graph: &Graph,
+        control: &JobControl,
+    ) -> Result<Option<Vec<(Arc<Volume<f32>>, f32)>>, Failure> {
+        let MadeOf::Plan(made_of) = &self.made_of else { return Ok(None) };
+        if made_of.run.is_some() || made_of.only.is_some() {
+            return Ok(None);
+        }
+        let one = |(beam, times): &(DoseOfBeam, f64)| Ok((graph.full(beam, control)?.dose, *times as f32));
+        let beams: Vec<(Arc<Dose>, f32)> = made_of.beams.iter().map(one).collect::<Result<_, Failure>>()?;
+        let grids = beams.windows(2).all(|pair| pair[0].0.gy.grid() == pair[1].0.gy.grid());
+        Ok(grids.then(|| beams.iter().map(|(dose, times)| (Arc::clone(&dose.gy), *times)).collect()))
     }
 }
 

@@ -15,9 +15,9 @@ use analysis::{
 };
 use case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Severity, Structure, StructureSet};
 use dicom::plan_as_written;
-use engine::cccs::{DoseTo, Quality};
+use engine::cccs::{CardDose, DoseTo, Quality};
 use engine::mccs::{Part, PartTally};
-use engine::{DeviceChoice, JobControl};
+use engine::{Compute, DeviceChoice, JobControl};
 use physics::HuTable;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -101,6 +101,39 @@ pub fn compute_plan(
     let (settings, parts) = (job.settings()?, job.parts.as_ref());
     compute_with(&Graph::default(), &job.case(), (job.engine, &settings), parts, control, tell)
         .map(|made| made.result)
+}
+
+/// Computes a plan, whose dose stays in the memory of an NVIDIA card, too: beams that the card computed are added there. Monte Carlo
+/// doses, and beams on grids of their own, are added on the host and copied to it.
+///
+/// # Errors
+/// As [`compute_plan`]; a device that is no NVIDIA card, and what the card says.
+pub fn compute_plan_on_card(
+    job: &PlanJob,
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<(PlanResult, CardDose), Failure> {
+    // One card has all beams.
+    let device = match job.device {
+        DeviceChoice::Auto | DeviceChoice::AllCuda => DeviceChoice::Cuda(0),
+        other => other,
+    };
+    let compute = device.resolve().map_err(Failure::here)?;
+    let Compute::Cuda(card) = &compute else {
+        return Err(Failure::Here(format!(
+            "only an NVIDIA card keeps a dose in its memory, and {compute} is none"
+        )));
+    };
+    let job = &PlanJob { device, ..job.clone() };
+    let (settings, parts, graph) = (job.settings()?, job.parts.as_ref(), Graph::default());
+    let (how, control) = ((job.engine, &settings), control.keeping_on_card());
+    let ComputedPlan { result, whole, .. } = compute_with(&graph, &job.case(), how, parts, &control, tell)?;
+    let beams = whole.beams_on_one_grid(&graph, &control)?;
+    let on_card = match &beams {
+        Some(beams) => CardDose::sum(card, beams, result.factor as f32),
+        None => CardDose::sum(card, &[(Arc::clone(&result.dose.gy), 1.0)], 1.0),
+    };
+    Ok((result, on_card.map_err(Failure::here)?))
 }
 
 /// The sums of a part of the histories of a plan's Monte Carlo run.

@@ -1,5 +1,6 @@
 """Arrays in and arrays out: layouts, shapes, kinds, grids."""
 
+import sys
 import threading
 
 import numpy as np
@@ -66,6 +67,59 @@ def test_every_layout_gives_the_same_dose():
         assert dose.status == "imported" and dose.grid == own
 
 
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def test_a_read_only_array_is_the_memory_of_its_dose():
+    own = grid()
+    values = linear(own)
+    values.flags.writeable = False
+    before = sys.getrefcount(values)
+    dose = beamsight.Dose(values, own)
+    assert address(dose.gy) == address(values) and np.array_equal(dose.gy, values)
+    assert sys.getrefcount(values) == before + 1, "the dose holds the array"
+    # So are views of one, bytes, and the array of another dose.
+    raw = np.frombuffer(values.tobytes(), np.float32).reshape(values.shape)
+    for array in (values[:], raw, dose.gy, np.asarray(dose)[:]):
+        assert address(beamsight.Dose(array, own).gy) == address(array)
+    assert beamsight.gamma(dose, beamsight.Dose(values.copy(), own), device="cpu").pass_rate_percent == 100
+    del dose, array
+    assert sys.getrefcount(values) == before, "the dose gives the array back"
+
+
+def test_memory_that_somebody_may_write_into_is_copied(tmp_path):
+    own = grid()
+    values = linear(own)
+    view = values[:]
+    view.flags.writeable = False
+    values.tofile(tmp_path / "raw")
+    for name, array in {
+        "writeable": values,
+        "a read-only view of a writeable array": view,
+        "a file": np.memmap(tmp_path / "raw", np.float32, "r", shape=values.shape),
+        "a read-only view of a bytearray": np.frombuffer(memoryview(bytearray(values)).toreadonly(), np.float32).reshape(values.shape),
+    }.items():
+        dose = beamsight.Dose(array, own)
+        assert address(dose.gy) != address(array) and np.array_equal(dose.gy, values), name
+
+
+def test_a_dose_is_read_by_dlpack_where_it_lies():
+    own = grid()
+    dose = beamsight.Dose(linear(own), own)
+    assert dose.__dlpack_device__() == (1, 0)
+    array = np.from_dlpack(dose)
+    assert address(array) == address(dose.gy) and array.dtype == np.float32 and array.shape == own.shape
+    with pytest.raises(BufferError, match="not on"):
+        dose.__dlpack__(dl_device=(2, 0))
+    with pytest.raises(BufferError, match="copy"):
+        dose.__dlpack__(copy=True)
+    dose.__dlpack__()  # A capsule that nobody takes frees what it holds.
+    before = array[3, 4, 5]
+    del dose
+    assert array[3, 4, 5] == before
+
+
 def test_a_dose_is_a_copy_and_shows_its_own_memory_read_only():
     own = grid()
     values = linear(own)
@@ -89,6 +143,7 @@ def test_a_dose_is_a_copy_and_shows_its_own_memory_read_only():
         (np.zeros((24, 20, 28)), "planes, rows, columns"),
         (np.zeros((20, 24)), "planes, rows, columns"),
         (np.zeros((20, 24, 28), complex), "complex128"),
+        ([[[1j]]], "real numbers"),
         (np.zeros((20, 24, 28), bool), "bool"),
         (np.zeros((20, 24, 28), object), "object"),
         (np.ma.masked_greater(np.ones((20, 24, 28)), 0), "masked"),

@@ -22,6 +22,7 @@ mod wgpu;
 use crate::dispatch::{HasReceipt, answer};
 use crate::{Compute, JobControl};
 use case::Receipt;
+pub use cuda::CardDose;
 pub use request::{BeamDose, DoseError, DoseRequest, DoseTo, Quality, dose_grid, matter_box};
 use std::sync::Arc;
 

@@ -321,6 +321,11 @@ impl CardLock<'_> {
         self.state.cache.get(key)
     }
 
+    /// A cached item, which leaves the cache.
+    pub(super) fn take_cached<R: Resident>(&mut self, key: Key) -> Option<Arc<R>> {
+        self.state.cache.take(key)
+    }
+
     /// Caches an item whose kernels have been queued.
     pub(crate) fn cache_item<R: Resident>(&mut self, key: Key, item: Arc<R>) {
         self.state.cache.put(key, item);

@@ -152,6 +152,10 @@ impl ItemCache {
         entry.item.clone().downcast().ok()
     }
 
+    pub fn take<R: Resident>(&mut self, key: Key) -> Option<Arc<R>> {
+        self.items.remove(&key)?.item.downcast().ok()
+    }
+
     pub fn put<R: Resident>(&mut self, key: Key, item: Arc<R>) {
         self.clock += 1;
         self.items.insert(key, Entry { bytes: item.bytes(), item, used: self.clock });

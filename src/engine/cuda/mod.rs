@@ -11,6 +11,7 @@ mod device;
 mod download;
 pub(crate) mod error;
 pub(crate) mod grid;
+mod handed;
 pub(crate) mod kernels;
 pub(crate) mod memory;
 pub(crate) mod pages;
@@ -19,6 +20,7 @@ mod transfer;
 
 pub use device::{Arg, Card, CardLock, Device, Shape, cards, int, opened};
 pub use error::{CudaError, Failure};
+pub use handed::Handed;
 pub use kernels::signature;
 pub use memory::{Buffer, Resident};
 pub use transfer::{Clock, ReadyEvent};

@@ -27,6 +27,19 @@ impl CardLock<'_> {
         self.cached((volume.id(), VOLUME), |card| card.upload(volume.data()))
     }
 
+    /// Has a buffer stand for a volume, whose values it holds.
+    pub(crate) fn keep<T: Pod>(&mut self, volume: &Volume<T>, buffer: Buffer<T>) {
+        self.cache_item((volume.id(), VOLUME), Arc::new(buffer));
+    }
+
+    /// Takes the copy of a volume out of the cache, or copies the volume to the card.
+    pub(crate) fn taken<T: Pod>(&mut self, volume: &Volume<T>) -> Result<Arc<Buffer<T>>, CudaError> {
+        match self.take_cached((volume.id(), VOLUME)) {
+            Some(buffer) => Ok(buffer),
+            None => self.upload(volume.data()).map(Arc::new),
+        }
+    }
+
     /// Copies volumes to the card that it does not hold, as [`Self::uploaded`] does: their numbers in the list, and what `see` says of
     /// every 256 KiB of them as they pass.
     pub fn upload_seen<T: Pod, S: Send>(

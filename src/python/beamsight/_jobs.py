@@ -75,6 +75,7 @@ def dose(
     directions: Optional[int] = None,
     variant: Optional[str] = None,
     device: str = "auto",
+    on_card: bool = False,
     progress: Progress = None,
 ) -> core.Dose:
     """The dose of a plan in Gy of all fractions: that of ``beamsight dose``, to the bit.
@@ -88,6 +89,11 @@ def dose(
     ``cpu``, ``cuda``, ``cuda:N``, ``wgpu`` or ``wgpu:N``; the result says which one answered. ``progress``: a function
     ``(fraction, step)``, or True for a bar of tqdm.
 
+    With ``on_card`` the dose also stays in the memory of the NVIDIA card, where torch, CuPy and JAX read it by DLPack
+    (``torch.from_dlpack(dose)``, to be read only). Beams that the card computed are added there, equal to ``gy`` to the bit;
+    Monte Carlo doses, and beams with a bolus of their own, are added on the host and copied to it. ComputationError where no
+    NVIDIA card answers.
+
     The status is ``final`` only for the whole plan at full quality on 2.5 mm or finer; else ``coarse`` or ``partial``, with
     caveats. Ctrl-C cancels. Raises ArgumentError, ComputationError.
     """
@@ -95,7 +101,7 @@ def dose(
     how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
     run = how_run(engine, histories, uncertainty, seed, directions, variant)
     with callback(progress, "dose") as tell:
-        return core._dose(case, plan_of(plan, case), how, run, tell)
+        return core._dose(case, plan_of(plan, case), how, run, on_card, tell)
 
 
 def dvh(

@@ -1,6 +1,7 @@
 //! Collapsed-cone convolution/superposition on a card: the algorithm of [`engine::cccs::cpu`](crate::cccs::cpu).
 
 pub(crate) mod correction;
+mod handed;
 mod rays;
 pub(crate) mod superpose;
 mod terma;
@@ -16,6 +17,7 @@ use crate::cccs::request::{BeamDose, DoseError, DoseRequest, Quality};
 use crate::cuda::{Buffer, CardLock, CudaError, Device, Failure};
 use crate::job_control::Phases;
 use crate::path::cuda::{PathBuffers, PathMethod};
+pub use handed::CardDose;
 use physics::Machine;
 pub use rays::{HighTerma, beam_dose_by};
 use std::sync::Arc;
@@ -51,10 +53,14 @@ fn dose_by(
         Ok::<_, Failure<DoseError>>(add(&mut work, field, factor)?)
     })?;
     clock.phase("queue");
-    let (gy, on_card, digest) = work.dose(request)?;
+    let (gy, there, on_card, digest) = work.dose(request)?;
     clock.phase("wait and download");
     clock.take(on_card);
-    Ok(answer(request, digest, &medium, fields, gy, device.card().to_string(), clock))
+    let dose = answer(request, digest, &medium, fields, gy, device.card().to_string(), clock);
+    if control.keeps_on_card() {
+        device.lock().keep(&dose.gy, there);
+    }
+    Ok(dose)
 }
 
 /// The monitor unit of a machine at a quality.
@@ -155,16 +161,16 @@ impl<'a> MediumOnCard<'a> {
         Ok(FieldTerma { placement, terma, table: table.clone(), low_terma_norm: beam.low_terma_norm(&tilt) })
     }
 
-    /// The dose that was asked for, the phases, and the digest of the request.
-    fn dose(mut self, request: &DoseRequest) -> Result<(Vec<f32>, Phases, String), CudaError> {
+    /// The dose that was asked for, here and on the card, the phases, and the digest of the request.
+    fn dose(mut self, request: &DoseRequest) -> Result<(Vec<f32>, Buffer<f32>, Phases, String), CudaError> {
         let card = &mut self.card;
         let mass = card.uploaded(mass_of(self.medium, request.dose_to))?;
-        let gy = crop(card, self.medium, request.grid.size(), &self.energy, &mass)?;
+        let there = crop(card, self.medium, request.grid.size(), &self.energy, &mass)?;
         self.clock.mark(card, "crop")?;
         let (clock, ready) = (self.clock, self.ready);
         let (gy, (phases, digest)) =
-            card.download_overlapping(&gy, ready, |card| Ok((clock.finish(card)?, digest(request))))?;
-        Ok((gy, phases, digest))
+            card.download_overlapping(&there, ready, |card| Ok((clock.finish(card)?, digest(request))))?;
+        Ok((gy, there, phases, digest))
     }
 }
 
@@ -249,6 +255,7 @@ mod tests {
             ("correction", "correction_reach", vec![layout, 8, 8, 8]),
             ("terma", "terma_fill", vec![field, 8, 8, 8, 8, 4, 8, 8]),
             ("terma", "dose_crop", vec![4, 4, 4, 4, 4, 4, 4, 4, 8, 8, 8]),
+            ("terma", "dose_add", vec![4, 4, 8, 8]),
         ] {
             assert_eq!(signature(ptx(source).unwrap(), kernel), Some(want), "{kernel}");
         }

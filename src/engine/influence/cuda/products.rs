@@ -1,6 +1,6 @@
 //! Products of the influence matrix on a card (`kernels/influence.cu`).
 
-use crate::cuda::{Arg, Buffer, CardLock, CudaError, Device, Shape};
+use crate::cuda::{Arg, Buffer, CardLock, CudaError, Device, Handed, Shape};
 use crate::influence::columns::DoseColumns;
 use std::sync::Arc;
 
@@ -29,54 +29,31 @@ pub struct CardMatrix {
 
 /// Columns of a beam in a card's memory, for others who compute on that card.
 pub struct CardColumns {
-    device: Arc<Device>,
     rows: usize,
-    beam: CardBeam,
+    host: Arc<DoseColumns>,
+    /// 16-bit integers `[beamlet][row]`.
+    pub steps: Handed<i16>,
 }
 
 impl CardColumns {
-    /// Address of the steps, 16-bit integers `[beamlet][row]`, in the card's own memory; it holds as long as these columns do.
-    pub fn address(&self) -> u64 {
-        self.beam.steps.address()
-    }
-
-    /// Number of the card.
-    pub fn ordinal(&self) -> usize {
-        self.device.card().ordinal
-    }
-
     /// Beamlets and rows.
     pub fn shape(&self) -> [usize; 2] {
-        [self.beam.host.beamlets(), self.rows]
+        [self.host.beamlets(), self.rows]
     }
 
     /// Gy of a step of each beamlet.
     pub fn gy_per_step(&self) -> &[f32] {
-        &self.beam.host.gy_per_step
-    }
-
-    /// Waits for all work of the card: ours before others read the columns, theirs before the memory is another job's.
-    fn wait(&self) {
-        if let Err(why) = self.device.lock().context().synchronize() {
-            tracing::warn!("the card of the influence matrix does not come to rest: {why}");
-        }
-    }
-}
-
-impl Drop for CardColumns {
-    fn drop(&mut self) {
-        self.wait();
+        &self.host.gy_per_step
     }
 }
 
 impl CardMatrix {
     /// The columns of each beam, ready to be read by others.
     pub fn shared(&self) -> Vec<CardColumns> {
-        let of = |beam: &CardBeam| {
-            let (device, rows, beam) = (Arc::clone(&self.device), self.rows, beam.clone());
-            let columns = CardColumns { device, rows, beam };
-            columns.wait();
-            columns
+        let of = |beam: &CardBeam| CardColumns {
+            rows: self.rows,
+            host: Arc::clone(&beam.host),
+            steps: Handed::new(&self.device, beam.steps.clone()),
         };
         self.beams.iter().map(of).collect()
     }
