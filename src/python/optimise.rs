@@ -3,26 +3,27 @@
 use super::case::PyCase;
 use super::columns::PyCardColumns;
 use super::dose_job::How;
-use super::errors::{argument, failure};
+use super::errors::{Kind, argument, failure};
 use super::grid::PyGrid;
 use super::job::run;
 use super::json::dictionary;
 use super::plan::PyPlan;
 use super::words;
-use case::{Case, Goal};
+use case::{Case, Goal, Plan};
 use files::GoalTemplate;
-use inverse::{Optimised, Progress};
+use inverse::{Optimised, Progress, with_arcs};
 use numpy::ndarray::Array2;
 use numpy::{PyArray1, PyArray2, ToPyArray as _};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict as _, PyDict};
 use results::{Graph, OptimiseJob, optimise_plan};
+use sequence::{Technique, arc_of, check_machines};
 use std::sync::Arc;
 
 /// The influence of beamlets at sampled voxels, and fluences.
 ///
 /// The dose of the rows is ``influence.T @ fluences + offset_gy`` (Gy of all fractions). Maps are true fluences, not
-/// deliverable; the dose of their plan says so.
+/// deliverable; the dose of their plan says so. ``leaves`` is the plan that delivers them, where a technique was asked for.
 #[pyclass(frozen, name = "Optimum", module = "beamsight")]
 pub struct PyOptimum {
     answer: Optimised,
@@ -43,31 +44,63 @@ fn goals_of(case: &Case, template: Option<&str>) -> PyResult<Vec<Goal>> {
     Ok(template.matched(&case.structures).goals)
 }
 
-/// Maps, or the influence alone; `beamsight.optimise` says how.
+/// Goals, beamlets and the technique that delivers them, as `beamsight.optimise` explains them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Asked {
+    goals: Option<String>,
+    beamlets: f64,
+    rows: Option<f64>,
+    technique: String,
+    arcs: usize,
+    /// False for the influence alone.
+    search: bool,
+}
+
+impl Asked {
+    /// The technique of the leaves, and the plan that it cuts; `None` of maps.
+    fn technique(&self, plan: Plan) -> PyResult<(Option<Technique>, Plan)> {
+        let (window, step) = (Technique::SlidingWindow, Technique::StepAndShoot);
+        let known = [("maps", None), ("imrt", Some(window)), ("step", Some(step)), ("vmat", Some(window))];
+        let technique = words::one_of("technique", &self.technique, &known)?;
+        if !(1..=4).contains(&self.arcs) {
+            return Err(argument(format!("arcs is {}: it must be from 1 to 4", self.arcs)));
+        }
+        let plan = if self.technique == "vmat" && !plan.beams.iter().any(|beam| arc_of(beam).is_some()) {
+            with_arcs(&plan, self.arcs)
+        } else {
+            plan
+        };
+        if technique.is_some() {
+            let computed = plan.beams.iter().filter(|beam| analysis::is_computed(beam));
+            check_machines(&plan, computed).map_err(|error| Kind::Computation.of(&error))?;
+        }
+        Ok((technique, plan))
+    }
+}
+
+/// Maps, with leaves where a technique is asked for, or the influence alone; `beamsight.optimise` says how.
 #[pyfunction(name = "_optimise")]
-#[pyo3(signature = (case, plan, how, goals, beamlets, rows, search, progress = None))]
-#[expect(clippy::too_many_arguments, reason = "the options of the verb")]
+#[pyo3(signature = (case, plan, how, asked, progress = None))]
 pub fn optimise(
     py: Python<'_>,
     case: &PyCase,
     plan: Option<&PyPlan>,
     how: How,
-    goals: Option<&str>,
-    beamlets: f64,
-    rows: Option<f64>,
-    search: bool,
+    asked: Asked,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyOptimum> {
-    let (plan, goals) = (how.plan(&case.0, plan)?, goals_of(&case.0, goals)?);
-    let settings = how.settings(&case.0)?;
+    let (technique, plan) = asked.technique(how.plan(&case.0, plan)?)?;
+    let goals = goals_of(&case.0, asked.goals.as_deref())?;
+    let (settings, search) = (how.settings(&case.0)?, asked.search);
     let job = OptimiseJob {
         case: &case.0,
         plan: &plan,
         goals: &goals,
         settings: &settings,
-        rows_mm: rows.map(|mm| words::within("rows", mm, [0.5, 100.0])).transpose()?,
-        beamlet_mm: words::within("beamlets", beamlets, [1.0, 20.0])?,
-        technique: None,
+        rows_mm: asked.rows.map(|mm| words::within("rows", mm, [0.5, 100.0])).transpose()?,
+        beamlet_mm: words::within("beamlets", asked.beamlets, [1.0, 20.0])?,
+        technique,
     };
     let found = run(py, progress.as_ref(), |control, steps| {
         // The influence alone is the search, stopped before its first step.
@@ -82,7 +115,7 @@ pub fn optimise(
             }
             Progress::Iteration { .. } => own.cancel(),
             Progress::TrueDose { .. } => steps.tell("true dose"),
-            Progress::Leaves { .. } => {}
+            Progress::Leaves { after, .. } => steps.tell(&format!("leaves: objective {after:.6}")),
         };
         optimise_plan(&job, &Graph::default(), &own, &mut tell).map_err(|why| failure(&why))
     })?;
@@ -191,13 +224,27 @@ impl PyOptimum {
         PyPlan(Arc::new(self.answer.plan.clone()))
     }
 
+    /// The plan with the leaves that deliver the maps, refined on their true dose; None where no technique was asked for.
+    #[getter]
+    fn leaves(&self) -> Option<PyPlan> {
+        self.answer.leaves.as_ref().map(|leaves| PyPlan(Arc::new(leaves.plan.clone())))
+    }
+
+    /// Value of the objectives under true dose: of the leaves as they were cut, and refined; None without leaves.
+    #[getter]
+    fn leaves_objective(&self) -> Option<(f64, f64)> {
+        self.answer.leaves.as_ref().and_then(|leaves| leaves.objective).map(Into::into)
+    }
+
     fn __repr__(&self) -> String {
         let columns = &self.answer.columns;
         let what = if self.is_searched {
-            format!(
-                "objective {:.6} after {} evaluations; fluence, not deliverable",
-                self.answer.objective, self.answer.evaluations
-            )
+            let leaves = match self.leaves_objective() {
+                Some((_, after)) => format!("leaves refined to {after:.6} on their true dose"),
+                None => "fluence, not deliverable".to_owned(),
+            };
+            let Optimised { objective, evaluations, .. } = &self.answer;
+            format!("objective {objective:.6} after {evaluations} evaluations; {leaves}")
         } else {
             "influence alone, fluences where a search starts".to_owned()
         };

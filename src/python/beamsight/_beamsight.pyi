@@ -268,6 +268,10 @@ class Optimum:
     def moved_percent(self) -> float: ...
     @property
     def plan(self) -> Plan: ...
+    @property
+    def leaves(self) -> Optional[Plan]: ...
+    @property
+    def leaves_objective(self) -> Optional[Tuple[float, float]]: ...
 
 def open(
     case: File,
@@ -318,10 +322,7 @@ def _optimise(
     case: Case,
     plan: Optional[Plan],
     how: Dict[str, Any],
-    goals: Optional[str],
-    beamlets: float,
-    rows: Optional[float],
-    search: bool,
+    asked: Dict[str, Any],
     progress: Optional[Tell] = None,
 ) -> Optimum: ...
 def _check(

@@ -22,6 +22,8 @@ def optimise(
     goals: Optional[str] = None,
     beamlets: float = 5.0,
     rows: Optional[float] = None,
+    technique: str = "maps",
+    arcs: int = 1,
     grid: Optional[float] = None,
     quality: Optional[str] = None,
     dose_to: Optional[str] = None,
@@ -34,11 +36,14 @@ def optimise(
     """Fluence maps of a plan's beams whose true dose meets goals best: those of ``beamsight optimise``.
 
     ``goals``: a shipped template by its word, or a file; left out, those of the case's session. ``beamlets``: their width along
-    the leaves' travel, mm. ``rows``: spacing of the sampled voxels, mm (that of the dose grid). ``plan`` and the rest: as
-    ``dose`` has them. Maps are true and not deliverable. Raises ArgumentError, ComputationError.
+    the leaves' travel, mm. ``rows``: spacing of the sampled voxels, mm (that of the dose grid). ``technique``: ``maps``, which are
+    true and not deliverable, or with ``leaves`` that deliver them, refined on their true dose: by a sliding window (``imrt``), by
+    step and shoot (``step``), or by arcs (``vmat``: those of the plan, or so many whole turns as ``arcs``, 1 to 4, where it has
+    none). ``plan`` and the rest: as ``dose`` has them. Raises ArgumentError, ComputationError.
     """
     how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
-    return _optimise(True, case, plan, (how, goals, beamlets, rows), progress)
+    asked = {"goals": goals, "beamlets": beamlets, "rows": rows, "technique": technique, "arcs": arcs, "search": True}
+    return _optimise(case, plan, how, asked, progress)
 
 
 def influence(
@@ -60,13 +65,14 @@ def influence(
     """True collapsed-cone columns of a plan's beamlets at sampled voxels, for an optimiser of one's own: the matrix on which
     ``optimise`` works, its rows by structure, its objectives, and fluences to start from. Arguments as ``optimise``."""
     how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
-    return _optimise(False, case, plan, (how, goals, beamlets, rows), progress)
+    asked = {"goals": goals, "beamlets": beamlets, "rows": rows, "technique": "maps", "arcs": 1, "search": False}
+    return _optimise(case, plan, how, asked, progress)
 
 
-def _optimise(search: bool, case: Any, plan: Any, asked: Tuple[Any, Any, Any, Any], progress: Progress) -> core.Optimum:
+def _optimise(case: Any, plan: Any, how: Dict[str, Any], asked: Dict[str, Any], progress: Progress) -> core.Optimum:
     case = _accept.case(case)
-    with callback(progress, "optimise" if search else "influence") as tell:
-        return core._optimise(case, plan_of(plan, case), *asked, search, tell)
+    with callback(progress, "optimise" if asked["search"] else "influence") as tell:
+        return core._optimise(case, plan_of(plan, case), how, asked, tell)
 
 
 def check(
