@@ -5,9 +5,10 @@ use super::case::PyCase;
 use super::errors::{Kind, argument, failure, guarded};
 use super::job::run;
 use super::json::dictionary;
-use super::words;
+use super::words::{self, check_new};
 use analysis::{hu_remarks, shows_patient};
 use case::{Case, Ct, PixelMeaning, Pose, Radiograph, Receipt};
+use dicom::{Belonging, write_radiograph};
 use engine::drr::{DrrRequest, Integrator, Pixels, Region, drr};
 use engine::drr_gradient::{AXES, GradientAnswer, Level, drr_with_gradient};
 use geometry::{ImagingSetup, Volume};
@@ -18,6 +19,7 @@ use physics::{AttenuationCurve, BeyondTable, CurveKind, HuTable};
 use pyo3::prelude::*;
 use results::{AttenuationOf, Graph};
 use serde_json::json;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A projected image with the place of its source and pixels: a DRR, or an X-ray.
@@ -270,6 +272,19 @@ impl PyRadiograph {
                 "matrix": projection.matrix(),
             }),
         )
+    }
+
+    /// Writes an RT image (``.dcm``) of 16 bits with its place, of the patient of ``case``: that of ``beamsight drr --out``. Raises
+    /// ArgumentError for another ending, FileError where a file is there already, unless ``overwrite``.
+    #[pyo3(signature = (path, case = None, *, overwrite = false))]
+    fn save(&self, py: Python<'_>, path: PathBuf, case: Option<&PyCase>, overwrite: bool) -> PyResult<()> {
+        if !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("dcm")) {
+            return Err(argument(format!("'{}': a radiograph is saved as .dcm", path.display())));
+        }
+        check_new(&path, overwrite)?;
+        let belonging = Belonging::of(&case.map(|case| case.0.clone()).unwrap_or_default());
+        let write = || write_radiograph(&path, &self.image, &belonging);
+        guarded(|| py.detach(|| write().map_err(|error| Kind::File.of(&error))))
     }
 
     /// The receipt of a DRR; None for an array.

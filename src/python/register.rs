@@ -5,13 +5,13 @@ use super::errors::{Kind, argument, failure};
 use super::job::run;
 use super::radiograph::{PyRadiograph, first_isocentre, pose};
 use super::words;
-use case::{Placement, Radiograph, Remark};
+use case::{Placement, Pose, Radiograph, Remark};
 use engine::drr_gradient::AXES;
 use glam::DVec3;
 use numpy::PyArray2;
 use physics::{AttenuationCurve, CurveKind, HuTable};
 use pyo3::prelude::*;
-use registration::{AXIS_WORDS, Found, Method, Metric, Request, View, beyond_couch, register};
+use registration::{AXIS_WORDS, Found, Method, Metric, PoseStanding, Request, View, beyond_couch, register};
 use results::{AttenuationOf, Graph, xray_of_case};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -145,6 +145,13 @@ pub fn search(
     }
     let remarks = remarks.iter().map(Remark::with_files).collect();
     Ok(PyRegistration { found, centre_mm, remarks })
+}
+
+impl PyRegistration {
+    /// The pose, its standing, and the centre that it turns about.
+    pub fn placed(&self) -> (Pose, PoseStanding, DVec3) {
+        (self.found.pose, self.found.standing(), self.centre_mm)
+    }
 }
 
 #[pymethods]

@@ -7,6 +7,9 @@ import beamsight
 from conftest import CPU
 
 
+GOALS = ["--goals", "icru-target"]
+
+
 def equal(path, array):
     return np.array_equal(beamsight.read_dose(path).gy, array)
 
@@ -98,6 +101,63 @@ def test_optimised_maps_are_those_of_the_verb(verb, tmp_path):
     assert np.allclose(doses, found.doses_gy, atol=1e-3)
     dose = beamsight.dose(case, found.plan, grid=6, quality="fast", **CPU)
     assert dose.status == said["status"] and dose.caveats == said["caveats"]
+
+
+@pytest.mark.parametrize("technique, arcs", [("imrt", 1), ("step", 1), ("vmat", 1)])
+def test_leaves_are_those_of_the_verb(verb, tmp_path, technique, arcs):
+    mm = 20 if technique == "vmat" else 10
+    words = ["--technique", technique, "--arcs", arcs, *GOALS, "--beamlets", mm, "--rows", mm, "--grid", mm, "--quality", "fast"]
+    said = verb("optimise", "demo:water", *words, "--out", tmp_path / "verb.toml")
+    how = dict(beamlets=mm, rows=mm, grid=mm, quality="fast")
+    found = beamsight.optimise("demo:water", goals=GOALS[1], technique=technique, arcs=arcs, **how, **CPU)
+    assert (found.objective, found.evaluations) == (said["objective"], said["evaluations"])
+    leaves = said["leaves"]
+    assert found.leaves_objective == (leaves["objective_before_refinement"], leaves["objective_after_refinement"])
+    found.leaves.save(tmp_path / "own.toml")
+    assert (tmp_path / "own.toml").read_text() == (tmp_path / "verb.toml").read_text()
+    dose = beamsight.dose("demo:water", found.leaves, grid=mm, quality="fast", **CPU)
+    assert (dose.status, dose.caveats) == (leaves["status"], leaves["caveats"])
+    assert dose.figures["figures"]["max_gy"] == leaves["figures"]["max_gy"]
+    assert "refined" in repr(found)
+
+
+def test_techniques_that_are_none_are_refused(water):
+    for wrong, says in [(dict(technique="tomo"), "maps, imrt, step, vmat"), (dict(technique="vmat", arcs=0), "1 to 4")]:
+        with pytest.raises(beamsight.errors.ArgumentError, match=says):
+            beamsight.optimise(water, goals="tg119-c-shape", **wrong, **CPU)
+    with pytest.raises(beamsight.errors.ComputationError, match="leaves"):
+        beamsight.optimise(water, goals=GOALS[1], machine="point-6mv", technique="imrt", **CPU)
+
+
+def test_x_rays_leave_as_by_the_verb(water, verb, tmp_path):
+    pydicom = pytest.importorskip("pydicom", reason="pydicom is not installed")
+    image = tmp_path / "ap.dcm"
+    drr = beamsight.drr(water, size=(40, 30), pixel=8, **CPU)
+    drr.save(image, water)
+    verb("drr", "demo:water", "--size", "40x30", "--pixel", 8, "--out", tmp_path / "verb.dcm")
+    own, theirs = pydicom.dcmread(image), pydicom.dcmread(tmp_path / "verb.dcm")
+    assert own.PixelData == theirs.PixelData and own.PatientID == theirs.PatientID
+    with pytest.raises(beamsight.errors.FileError, match="there already"):
+        drr.save(image, water)
+    parts = ["registration", "drr", "xray"]
+    out = tmp_path / "verb"
+    verb("export", "demo:water", "--xray", image, "--pose", "1,2,-3,0,0,90", "--only", ",".join(parts), "--out", out)
+    folder = beamsight.export(water, tmp_path / "own", only=parts, xrays=image, pose=(1, 2, -3, 0, 0, 90), **CPU)
+    assert sorted(file.name for file in folder.iterdir()) == sorted(file.name for file in out.iterdir())
+    assert (folder / "RI-xray-1.dcm").read_bytes() == image.read_bytes(), "the X-ray leaves as it is"
+    drrs = [pydicom.dcmread(at / "RI-drr-1.dcm") for at in (folder, out)]
+    assert drrs[0].PixelData == drrs[1].PixelData and drrs[0].GantryAngle == drrs[1].GantryAngle
+    matrices = [
+        pydicom.dcmread(at / "REG.dcm").RegistrationSequence[1].MatrixRegistrationSequence[0].MatrixSequence[0]
+        .FrameOfReferenceTransformationMatrix for at in (folder, out)
+    ]
+    assert matrices[0] == matrices[1]
+    with pytest.raises(beamsight.errors.ArgumentError, match="xrays"):
+        beamsight.export(water, tmp_path / "no", pose=(0,) * 6, **CPU)
+    with pytest.raises(beamsight.errors.Error, match="no drr"):
+        beamsight.export(water, tmp_path / "no", only=["drr"], **CPU)
+    with pytest.raises(beamsight.errors.FileError, match="none.dcm"):
+        beamsight.export(water, tmp_path / "no", xrays=[tmp_path / "none.dcm"], **CPU)
 
 
 def test_a_check_is_that_of_the_verb(tmp_path):

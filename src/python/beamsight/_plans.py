@@ -146,6 +146,9 @@ def export(
     bits: int = 32,
     anonymise: bool = False,
     shift_dates: Optional[int] = None,
+    xrays: Files = (),
+    pose: Union[None, Sequence[float], core.Registration] = None,
+    any_patient: bool = False,
     overwrite: bool = False,
     engine: str = "cccs",
     histories: Optional[float] = None,
@@ -161,8 +164,11 @@ def export(
 ) -> Path:
     """Writes a case as one study of DICOM files into a folder, all files or none, as ``beamsight export``; gives the folder.
 
-    ``only``: of ct, structures, plan, dose. ``dose``: plan, beams or both. Only a final dose leaves. ``anonymise``: DICOM PS3.15,
-    basic profile. Remarks on what was left are warnings of Python. Raises FileError, ArgumentError, ComputationError.
+    ``only``: of ct, structures, plan, dose, registration, drr, xray. ``dose``: plan, beams or both. Only a final dose leaves.
+    ``anonymise``: DICOM PS3.15, basic profile. ``xrays``: files of X-rays (RT image, DX, CR, XA; a picture with its place beside
+    it), which leave as they are, with the DRRs that they would be of the CT in ``pose`` and the registration of both; ``pose``: what
+    ``register`` found, or six numbers as ``drr`` takes them (zeros). ``any_patient``: X-rays of another patient ID are taken.
+    Remarks on what was left are warnings of Python. Raises FileError, ArgumentError, ComputationError.
     """
     import warnings
 
@@ -175,6 +181,9 @@ def export(
         "anonymise": anonymise,
         "shift_dates": shift_dates,
         "overwrite": overwrite,
+        "xrays": _files(xrays),
+        "pose": pose if pose is None or isinstance(pose, core.Registration) else tuple(pose),
+        "any_patient": any_patient,
     }
     how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
     with callback(progress, "export") as tell:
