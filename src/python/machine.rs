@@ -8,6 +8,7 @@ use analysis::machine_fit::{
     FitContext, FitJob, FitSettings, Report, Sampling, TankFiles, compare_files, parameter_line, tolerances,
 };
 use engine::JobControl;
+use engine::cccs::Quality;
 use files::replace_file;
 use physics::{Machine, Parameter};
 use pyo3::prelude::*;
@@ -33,9 +34,21 @@ fn files_of(
     Ok(files)
 }
 
+/// Doses that data are compared with in the end.
+fn sampling(quality: Option<&str>) -> PyResult<Sampling> {
+    let qualities = Quality::NAMED.map(|quality| (quality.word(), quality));
+    let quality = words::one_of("quality", quality.unwrap_or(Quality::default().word()), &qualities)?;
+    Ok(Sampling { quality, ..Sampling::FULL })
+}
+
 fn figures(report: &Report, remarks: &[String]) -> Value {
+    let curves = report.curves.iter().map(|curve| {
+        let mut figures = json!(curve);
+        figures["points"] = json!(curve.points);
+        figures
+    });
     json!({
-        "curves": report.curves,
+        "curves": curves.collect::<Vec<_>>(),
         "output_factors": report.output_factors,
         "calibration": report.calibration,
         "verdict": report.verdict(),
@@ -58,7 +71,7 @@ fn context<'a>(
 
 /// Fits a machine; `beamsight.machine_fit` says how.
 #[pyfunction(name = "_machine_fit")]
-#[pyo3(signature = (pdd, profiles, output_factors, out, start, fix, overwrite, device, progress = None))]
+#[pyo3(signature = (pdd, profiles, output_factors, out, start, fix, quality, overwrite, device, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "the options of the verb")]
 pub fn fit<'py>(
     py: Python<'py>,
@@ -68,6 +81,7 @@ pub fn fit<'py>(
     out: PathBuf,
     start: String,
     fix: Vec<String>,
+    quality: Option<&str>,
     overwrite: bool,
     device: &str,
     progress: Option<Bound<'py, PyAny>>,
@@ -76,7 +90,8 @@ pub fn fit<'py>(
     let fixed = fix.iter().map(|word| words::one_of("fix", word, &known)).collect::<PyResult<_>>()?;
     let (files, choice) = (files_of(pdd, profiles, output_factors)?, words::device(device)?);
     check_new(&out, overwrite)?;
-    let job = FitJob { start, files, fixed, settings: FitSettings::default() };
+    let settings = FitSettings { last: sampling(quality)?, ..FitSettings::default() };
+    let job = FitJob { start, files, fixed, settings };
     let fitted = run(py, progress.as_ref(), |control, steps| {
         let device = choice.resolve().map_err(|error| Kind::Computation.of(&error))?;
         let tell = |words: &str| steps.tell(words);
@@ -93,21 +108,24 @@ pub fn fit<'py>(
 
 /// Compares a machine with measured data; `beamsight.machine_check` says how.
 #[pyfunction(name = "_machine_check")]
-#[pyo3(signature = (machine, pdd, profiles, output_factors, device, progress = None))]
+#[pyo3(signature = (machine, pdd, profiles, output_factors, quality, device, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "the options of the verb")]
 pub fn check<'py>(
     py: Python<'py>,
     machine: &str,
     pdd: Vec<PathBuf>,
     profiles: Vec<PathBuf>,
     output_factors: Option<PathBuf>,
+    quality: Option<&str>,
     device: &str,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (files, choice) = (files_of(pdd, profiles, output_factors)?, words::device(device)?);
+    let sampling = sampling(quality)?;
     let (report, read) = run(py, progress.as_ref(), |control, steps| {
         let device = choice.resolve().map_err(|error| Kind::Computation.of(&error))?;
         let tell = |words: &str| steps.tell(words);
-        compare_files(machine, &files, &Sampling::FULL, &context(&device, control, &tell))
+        compare_files(machine, &files, &sampling, &context(&device, control, &tell))
             .map_err(|error| Kind::Computation.of(&error))
     })?;
     dictionary(py, &figures(&report, &read.remarks))

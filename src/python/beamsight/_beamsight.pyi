@@ -344,6 +344,7 @@ def _machine_fit(
     out: File,
     start: str,
     fix: Sequence[str],
+    quality: Optional[str],
     overwrite: bool,
     device: str,
     progress: Optional[Tell] = None,
@@ -353,6 +354,7 @@ def _machine_check(
     pdd: Sequence[File],
     profiles: Sequence[File],
     output_factors: Optional[File],
+    quality: Optional[str],
     device: str,
     progress: Optional[Tell] = None,
 ) -> Dict[str, Any]: ...

@@ -105,31 +105,36 @@ def machine_fit(
     pdd: Files = (),
     profiles: Files = (),
     output_factors: Optional[File] = None,
-    start: str = "generic-6mv",
+    start: File = "generic-6mv",
     fix: Sequence[str] = (),
+    quality: Optional[str] = None,
     overwrite: bool = False,
     device: str = "auto",
     progress: Progress = None,
 ) -> Dict[str, Any]:
     """Fits a machine to measured depth doses, profiles and output factors and writes its file (``.toml``), as
-    ``beamsight machine fit``. Gives the report: ``verdict``, ``outside``, ``not_tested``, ``curves``, ``parameters``.
-    Raises FileError, ArgumentError, ComputationError."""
+    ``beamsight machine fit``. Gives the report: ``verdict``, ``outside``, ``not_tested``, ``parameters``, and ``curves``, whose
+    ``points`` are positions (mm) with the measured and the computed dose (percent of the maximum of a depth dose, of the axis of a
+    profile). ``fix``: parameters that stay. ``quality`` of the comparison in the end: ``full``, ``standard`` or ``fast``. A fit of a
+    few fields takes minutes. Raises FileError, ArgumentError, ComputationError."""
     with callback(progress, "machine fit") as tell:
-        return core._machine_fit(_files(pdd), _files(profiles), output_factors, out, start, list(fix), overwrite, device, tell)
+        return core._machine_fit(_files(pdd), _files(profiles), output_factors, out, os.fspath(start), list(fix), quality, overwrite, device, tell)
 
 
 def machine_check(
-    machine: str,
+    machine: File,
     *,
     pdd: Files = (),
     profiles: Files = (),
     output_factors: Optional[File] = None,
+    quality: Optional[str] = None,
     device: str = "auto",
     progress: Progress = None,
 ) -> Dict[str, Any]:
-    """Compares a machine (a shipped name or a file) with measured data, as ``beamsight machine check``: the report."""
+    """Compares a machine (a shipped name or a file) with measured data, as ``beamsight machine check``: the
+    report of ``machine_fit``."""
     with callback(progress, "machine check") as tell:
-        return core._machine_check(machine, _files(pdd), _files(profiles), output_factors, device, tell)
+        return core._machine_check(os.fspath(machine), _files(pdd), _files(profiles), output_factors, quality, device, tell)
 
 
 def _files(files: Files) -> List[File]:
