@@ -36,6 +36,8 @@ pub enum Norm {
 #[pyo3(from_item_all)]
 pub struct How {
     criteria: Vec<(f64, f64)>,
+    /// A stricter criterion is reported beside a single one, as the verb does.
+    stricter: bool,
     local: bool,
     threshold: f64,
     norm: Norm,
@@ -99,8 +101,9 @@ pub fn gamma(
         local: how.local,
     };
     let mut criteria: Vec<Criterion> = how.criteria.iter().map(criterion).collect();
-    // A stricter criterion is reported beside a single one, as the verb does.
-    if let [only] = criteria[..] {
+    if let [only] = criteria[..]
+        && how.stricter
+    {
         criteria.push(stricter(only));
     }
     let dose_of = |dose: &PyDose, index| Shared::new(DoseOfPlan::of_file(&dose.dose, index, None), None);

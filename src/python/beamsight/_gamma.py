@@ -95,6 +95,7 @@ def _own(
 ) -> core.Gamma:
     how = {
         "criteria": [(dose, dta)] if criteria is None else list(criteria),
+        "stricter": True,
         "local": local,
         "threshold": threshold,
         "norm": norm,
@@ -135,18 +136,23 @@ def _as_pymedphys(**given: Any) -> Any:
     most = None if most is None or np.isinf(most) else float(most)
     criteria = [(float(percent), float(mm)) for percent in percents for mm in distances]
     normal = given["global_normalisation"]
-    answer = _own(
-        reference,
-        evaluated,
-        criteria=criteria,
-        local=bool(given["local_gamma"]),
-        threshold=float(given["lower_percent_dose_cutoff"]),
-        norm="max" if normal is None else float(normal),
-        max_gamma=None if most is None else max(most, 1.1),
-        dims=3 if len(axes[0]) == 3 else 2,
-        subset=given["random_subset"],
-        seed=1 if given["random_subset"] is None else int(np.random.default_rng().integers(1 << 31)),
-    )
+    how = {
+        "criteria": criteria,
+        "stricter": False,
+        "local": bool(given["local_gamma"]),
+        "threshold": float(given["lower_percent_dose_cutoff"]),
+        "norm": "max" if normal is None else float(normal),
+        "max_gamma": None if most is None else max(most, 1.1),
+        "dims": "3" if len(axes[0]) == 3 else "2",
+        "structure": None,
+        "measured": False,
+        "any_patient": False,
+        "subset": given["random_subset"],
+        "seed": 1 if given["random_subset"] is None else int(np.random.default_rng().integers(1 << 31)),
+        "trilinear": False,
+        "device": "auto",
+    }
+    answer = core._gamma(reference, evaluated, how)
 
     def shown(index: int) -> np.ndarray:
         array = np.array(answer.of_criterion(index)).reshape([len(axis) for axis in axes[0]])
