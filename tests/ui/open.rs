@@ -39,6 +39,7 @@ fn the_guide_opens_from_the_help() {
         ("Registration", "register", "The Register workspace finds where"),
         ("Commissioning", "machine", "Neither makes a machine fit for treating anyone"),
         ("Command line", "command-line", "each verb does one job without it"),
+        ("Python", "python", "has the jobs of the verbs on arrays of numpy"),
     ] {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("assets/guide/{file}.md"));
         assert!(std::fs::read_to_string(page).expect("a page").contains(line), "{file}");

@@ -5,6 +5,7 @@ computed.
 """
 
 import csv
+import importlib.util
 import pathlib
 import sys
 
@@ -20,6 +21,7 @@ def patients():
         yield from ["demo:water", "demo:tg119"]
 
 
+curves = []
 table = csv.writer(sys.stdout)
 table.writerow(["patient", "dose", "status", "structure", "cm3", *(f"{metric} (Gy)" for metric in METRICS), "remarks"])
 for patient in patients():
@@ -31,6 +33,18 @@ for patient in patients():
             if isinstance(dvh, str):
                 table.writerow([case.source, dose.label, dose.status_text, name, "", *[""] * len(METRICS), dvh])
                 continue
+            curves.append((f"{case.source}: {name}", *dvh.cumulative()))
             values = [f"{dvh.metric(metric):.3f}" for metric in METRICS]
             remarks = "; ".join(dvh.remarks)
             table.writerow([case.source, dose.label, dose.status_text, name, f"{dvh.volume_cm3:.2f}", *values, remarks])
+
+if importlib.util.find_spec("matplotlib") is None:
+    sys.exit(0)  # The picture needs matplotlib.
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
+for label, gy, percent in curves:
+    axes.plot(gy, percent, label=label)
+axes.set(xlabel="dose (Gy)", ylabel="volume (%)", xlim=(0, None), ylim=(0, 102))
+axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+figure.savefig("dvh_table.png", dpi=80)

@@ -1,5 +1,8 @@
 """Fluence optimised on true collapsed-cone columns by projected gradient steps of numpy: TG-119's C-shape."""
 
+import importlib.util
+import sys
+
 import numpy as np
 
 import beamsight
@@ -32,9 +35,11 @@ def objective(fluences):
 # Fluences are 0 or more: steps of Nesterov's method, projected.
 fluences = before = found.fluences.astype(np.float32)
 step = 1 / (2 * np.max(np.einsum("br,br->b", matrix[:, target], matrix[:, target] * (target_cm3 / target_cm3.sum()))) * len(matrix))
+values = []
 for turn in range(1, 401):
     ahead = fluences + (turn - 1) / (turn + 2) * (fluences - before)
     value, gradient = objective(ahead)
+    values.append(value)
     before, fluences = fluences, np.maximum(ahead - step * gradient, 0)
     if turn in (1, 100, 400):
         print(f"turn {turn}: {value:.3f} Gy2")
@@ -43,3 +48,17 @@ doses = fluences @ matrix
 for name, rows in (("target", target), ("core", core)):
     d95, d10 = np.percentile(doses[rows], [5, 90])
     print(f"{name}: D95 {d95:.1f} Gy, D10 {d10:.1f} Gy by the columns (fluence, not deliverable)")
+
+if importlib.util.find_spec("matplotlib") is None:
+    sys.exit(0)  # The picture needs matplotlib.
+import matplotlib.pyplot as plt
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+for name, rows, cm3 in (("PTV", target, target_cm3), ("Core", core, core_cm3)):
+    order = np.argsort(doses[rows])
+    left.plot(doses[rows][order], 100 * (1 - np.cumsum(cm3[order]) / cm3.sum()), label=name)
+left.set(xlabel="dose (Gy)", ylabel="volume (%)", xlim=(0, None), title="by the columns, not deliverable")
+left.legend()
+right.loglog(range(1, 401), values)
+right.set(xlabel="turn", ylabel="objective (Gy2)")
+figure.savefig("optimise_columns.png", dpi=80)

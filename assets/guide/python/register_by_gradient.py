@@ -1,5 +1,8 @@
 """A radiograph registered by the gradient of a DRR: by torch where it is there, else by Gauss-Newton steps of numpy."""
 
+import importlib.util
+import sys
+
 import numpy as np
 
 import beamsight
@@ -68,3 +71,17 @@ assert np.abs(pose - HIDDEN).max() < 0.1, "the pose is found to a tenth of a mm 
 # The search of the program, with how sure it is.
 images = [beamsight.drr(case, pose=HIDDEN, gantry=gantry, size=(375, 375), pixel=0.8) for gantry in (0, 90)]
 print(beamsight.register(case, images))
+
+if importlib.util.find_spec("matplotlib") is None:
+    sys.exit(0)  # The picture needs matplotlib.
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
+start, end = (beamsight.drr(case, pose=at, gradient=True, **VIEWS[0]).values - xrays[0] for at in (np.zeros(6), pose))
+most = np.abs(start).max()
+axes[0].imshow(xrays[0], cmap="gray")
+axes[1].imshow(start, cmap="coolwarm", vmin=-most, vmax=most)
+axes[2].imshow(end, cmap="coolwarm", vmin=-most, vmax=most)
+for place, title in zip(axes, ("radiograph", "DRR less radiograph, at the start", f"at the pose found, by {way}")):
+    place.set(title=title, xticks=[], yticks=[])
+figure.savefig("register_by_gradient.png", dpi=60)

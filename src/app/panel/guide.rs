@@ -5,7 +5,7 @@ use egui::text::LayoutJob;
 use egui::{FontId, Label, RichText, TextFormat, TextStyle, Ui};
 
 /// Title and text of each page.
-pub const PAGES: [(&str, &str); 9] = [
+pub const PAGES: [(&str, &str); 10] = [
     ("Opening and saving", include_str!("../../../assets/guide/open.md")),
     ("Beams and dose", include_str!("../../../assets/guide/beams.md")),
     ("Contours and densities", include_str!("../../../assets/guide/structures.md")),
@@ -15,6 +15,7 @@ pub const PAGES: [(&str, &str); 9] = [
     ("Registration", include_str!("../../../assets/guide/register.md")),
     ("Commissioning", include_str!("../../../assets/guide/machine.md")),
     ("Command line", include_str!("../../../assets/guide/command-line.md")),
+    ("Python", include_str!("../../../assets/guide/python.md")),
 ];
 
 /// A block of a page. Headings of the first level are the titles above, pictures are only in the README.
