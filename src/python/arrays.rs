@@ -9,7 +9,6 @@ use numpy::{
 };
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict as _, PyBytes};
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// The owner of a volume whose memory arrays show.
@@ -93,20 +92,9 @@ pub fn volume_of(array: &Bound<'_, PyAny>, grid: Arc<Grid>, what: &str) -> PyRes
     if own.data().is_aligned() && own.is_c_contiguous() && (is_new || is_read_only(&own)?) {
         return Ok(Arc::new(lent(own, grid)));
     }
-    let held = own.try_readonly().map_err(argument)?;
-    let data = match held.as_slice() {
-        Ok(values) => copied(values),
-        Err(_) => held.as_array().iter().copied().collect(),
-    };
-    Ok(Arc::new(Volume::new(grid, data)))
-}
-
-/// A copy by all threads, which share the wait for new pages.
-fn copied(values: &[f32]) -> Vec<f32> {
-    const TAKEN: usize = 1 << 16;
-    let mut copy = vec![0.0; values.len()];
-    copy.par_chunks_mut(TAKEN).zip(values.par_chunks(TAKEN)).for_each(|(to, from)| to.copy_from_slice(from));
-    copy
+    // Numpy's copies lie on large pages, which are there sooner than those of a vector.
+    let copy = own.call_method1("copy", ("C",))?.cast_into::<PyArray3<f32>>()?;
+    Ok(Arc::new(lent(copy, grid)))
 }
 
 /// A volume in the memory of an array, which is contiguous, aligned, and written by nobody.
