@@ -1,6 +1,6 @@
 //! The dose of one beam.
 
-use super::graph::{Access, Failure, Grade, Query};
+use super::graph::{Access, Failure, Grade, Priority, Query};
 use super::inputs::{BeamInputs, Settings};
 use super::patient::Densities;
 use super::shared::Shared;
@@ -116,6 +116,8 @@ impl PartialEq for DoseOfBeam {
 impl Query for DoseOfBeam {
     type Answer = BeamResult;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Beams);
+    const GRADES: &'static [Grade] = &[Grade::Preview, Grade::Full];
     const LISTED: bool = true;
 
     fn name(&self) -> String {

@@ -1,6 +1,6 @@
 //! The dose-volume histogram of a structure.
 
-use super::graph::{Access, Failure, Grade, Query};
+use super::graph::{Access, Failure, Grade, Priority, Query};
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
@@ -47,6 +47,8 @@ pub struct DvhAnswer {
 impl Query for DvhOf {
     type Answer = DvhAnswer;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Doses(2));
+    const GRADES: &'static [Grade] = &[Grade::Preview, Grade::Full];
     const NOTICED: bool = false;
     const RUNS_IN_PARALLEL: bool = true;
 

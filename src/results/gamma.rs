@@ -1,7 +1,7 @@
 //! Gamma of two displayed doses: an estimate from some points, all points, and figures by structure and
 //! cluster.
 
-use super::graph::{Access, Failure, Grade, Query};
+use super::graph::{Access, Failure, Grade, Priority, Query};
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
@@ -92,6 +92,7 @@ impl GammaOfPair {
 impl Query for GammaOfPair {
     type Answer = GammaAnswer;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Gamma(1));
     const LISTED: bool = true;
     const NOTICED: bool = false;
 
@@ -144,6 +145,8 @@ impl PartialEq for EstimateOfGamma {
 impl Query for EstimateOfGamma {
     type Answer = GammaEstimate;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Gamma(0));
+    const GRADES: &'static [Grade] = &[Grade::Preview];
     const NOTICED: bool = false;
 
     fn name(&self) -> String {
@@ -232,6 +235,7 @@ pub struct GammaByStructure {
 impl Query for FiguresOfGamma {
     type Answer = Arc<GammaByStructure>;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Gamma(2));
     const NOTICED: bool = false;
 
     fn name(&self) -> String {

@@ -2,7 +2,6 @@
 //! answers of other queries.
 
 use super::known_again::DosesOfOpened;
-use case::Receipt;
 use engine::{Cancelled, JobControl};
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
@@ -12,64 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use thiserror::Error;
-use worker::Lane;
+
+pub use super::query::{Grade, Priority, Query};
 
 /// Interval at which a waiting thread checks whether its job is cancelled.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-
-/// The key of a result, with all its inputs: equal queries have equal answers.
-pub trait Query: Clone + PartialEq + Debug + Send + Sync + 'static {
-    type Answer: Clone + Debug + Send + Sync + 'static;
-
-    /// Whether the window lists its job with the receipt.
-    const LISTED: bool = false;
-    /// Whether a failure gives a notice in the window; not where a panel reports it.
-    const NOTICED: bool = true;
-    /// Whether its jobs run beside each other: there are many, each small.
-    const RUNS_IN_PARALLEL: bool = false;
-    /// Whether it publishes partial answers.
-    const REFINES: bool = false;
-
-    /// The result, in words.
-    fn name(&self) -> String;
-
-    /// Its job of a grade, in words.
-    fn job_name(&self, grade: Grade) -> String {
-        match grade {
-            Grade::Preview => format!("{}, preview", self.name()),
-            Grade::Full => self.name(),
-        }
-    }
-
-    /// The lane of its job.
-    fn lane(&self, _grade: Grade) -> Lane {
-        Lane::Host
-    }
-
-    /// The receipt of its job.
-    fn receipt(_answer: &Self::Answer) -> Option<Arc<Receipt>> {
-        None
-    }
-
-    /// Whether the answer is final: a new request would not improve it.
-    fn is_whole(_answer: &Self::Answer) -> bool {
-        true
-    }
-
-    /// Computes the answer from the answers of other queries.
-    ///
-    /// # Errors
-    /// [`Failure`].
-    fn answer(&self, inputs: &Access<'_>) -> Result<Self::Answer, Failure>;
-}
-
-/// The required grade of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Grade {
-    /// Quick, while a control moves; answers that depend on it are previews too.
-    Preview,
-    Full,
-}
 
 /// Why a query has no answer.
 #[derive(Clone, Debug, Error)]
@@ -243,6 +189,14 @@ impl Graph {
         }
     }
 
+    /// The full answer, where there is one already.
+    pub fn ready<Q: Query>(&self, query: &Q) -> Option<Q::Answer> {
+        match Self::look_up(entries::<Q>(&mut self.lock()), query, Grade::Full) {
+            Found::Answer(answer, Grade::Full) => answer.ok(),
+            _ => None,
+        }
+    }
+
     /// Doses that were kept with the case: set once, when it is opened.
     pub fn set_doses_of_opened(&self, doses: Arc<DosesOfOpened>) {
         self.doses_of_opened.get_or_init(|| doses);
@@ -348,10 +302,7 @@ impl Access<'_> {
 
     /// The full answer to another query, where there is one already.
     pub fn ready<Q: Query>(&self, query: &Q) -> Option<Q::Answer> {
-        match Graph::look_up(entries::<Q>(&mut self.graph.lock()), query, Grade::Full) {
-            Found::Answer(answer, Grade::Full) => answer.ok(),
-            _ => None,
-        }
+        self.graph.ready(query)
     }
 
     /// The best answer so far of a refining query; `None` before it has begun.

@@ -4,7 +4,7 @@
 //! computed from the answers of other queries ([`Graph`]), once, by the first thread that requests it: a job
 //! of the window, or the command line. A [`Node`] holds the window's copy of a result; its standing is
 //! derived by comparing the answered query with that of the current case, never assigned. To add a result: a
-//! query here, and where the window shows it a line in `app/state/results/needed.rs`.
+//! query here with the [`Priority`] of its jobs, and where the window shows it a line in `app/state/results/needed.rs`.
 
 mod beam;
 mod dose;
@@ -22,6 +22,7 @@ mod optimise;
 mod patient;
 mod plan_dose;
 mod plan_job;
+mod query;
 mod ray;
 mod register;
 mod room;
@@ -37,7 +38,7 @@ pub use export_job::{DosesToExport, ExportFailure, ExportHow, export_case};
 pub use gamma::{
     EstimateOfGamma, FiguresOfGamma, GammaAnswer, GammaByStructure, GammaEstimate, GammaOfPair, MOST_GAMMA,
 };
-pub use graph::{Access, Failure, Grade, Graph, Query};
+pub use graph::{Access, Failure, Grade, Graph, Priority, Query};
 pub use imaging_job::{XRay, XRays};
 pub use inputs::{BeamInputs, PatientInputs, Settings, Shown, patient_grid};
 pub use known_again::DosesOfOpened;

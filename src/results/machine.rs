@@ -1,6 +1,6 @@
 //! A treatment machine, for the views.
 
-use super::graph::{Access, Failure, Query};
+use super::graph::{Access, Failure, Priority, Query};
 use physics::Machine;
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ pub struct MachineOf {
 
 impl Query for MachineOf {
     type Answer = Arc<Machine>;
+
+    const PRIORITY: Option<Priority> = Some(Priority::Basis(0));
 
     /// The beam that needs the machine reports the failure.
     const NOTICED: bool = false;

@@ -1,6 +1,6 @@
 //! The patient: densities inside the body, and structures as voxels.
 
-use super::graph::{Access, Failure, Query};
+use super::graph::{Access, Failure, Priority, Query};
 use super::inputs::{PatientInputs, Settings, patient_grid};
 use analysis::{Body, BodyChoice, DensityOverrides, Ready, mask_after};
 use case::{Beam, Case, Contours, Ct, Structure, StructureSet};
@@ -58,6 +58,7 @@ impl PartialEq for Densities {
 impl Query for Densities {
     type Answer = Ready;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Densities);
     const LISTED: bool = true;
 
     fn name(&self) -> String {
@@ -133,10 +134,15 @@ impl PartialEq for MaskOf {
 impl Query for MaskOf {
     type Answer = Arc<Mask>;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Basis(1));
     const NOTICED: bool = false;
 
     fn name(&self) -> String {
         format!("Volume of {}", self.structure.name)
+    }
+
+    fn is_quick(&self) -> bool {
+        true
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Arc<Mask>, Failure> {

@@ -3,7 +3,7 @@
 use super::beam::DoseOfBeam;
 use super::dose::{DoseInputs, Source};
 use super::dvh::sampling_of;
-use super::graph::{Access, Failure, Grade, Graph, Query};
+use super::graph::{Access, Failure, Grade, Graph, Priority, Query};
 use super::inputs::Shown;
 use super::monte_carlo::Certainty;
 use super::patient::MaskOf;
@@ -186,6 +186,9 @@ impl PartialEq for DoseOfPlan {
 
 impl Query for DoseOfPlan {
     type Answer = Summed;
+
+    const PRIORITY: Option<Priority> = Some(Priority::Doses(0));
+    const GRADES: &'static [Grade] = &[Grade::Preview, Grade::Full];
 
     fn name(&self) -> String {
         match &self.made_of {

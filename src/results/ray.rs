@@ -1,6 +1,6 @@
 //! The central ray of a beam: SSD and depth of the isocentre.
 
-use super::graph::{Access, Failure, Query};
+use super::graph::{Access, Failure, Priority, Query};
 use super::patient::Densities;
 use analysis::{CentralRay, central_ray};
 use glam::DVec3;
@@ -17,6 +17,7 @@ impl Query for RayOfBeam {
     /// `None` where the ray meets no surface.
     type Answer = Option<CentralRay>;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Rays);
     /// The densities report their failure.
     const NOTICED: bool = false;
 

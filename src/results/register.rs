@@ -1,6 +1,6 @@
 //! A CT before X-rays: its attenuation, the metric made ready, the metric of a pose.
 
-use super::graph::{Access, Failure, Grade, Query};
+use super::graph::{Access, Failure, Grade, Graph, Priority, Query};
 use super::shared::Shared;
 use case::{Ct, Pose};
 use engine::drr::{DrrRequest, Integrator, Pixels, Spread, drr};
@@ -32,6 +32,7 @@ impl PartialEq for AttenuationOf {
 impl Query for AttenuationOf {
     type Answer = Arc<Volume<f32>>;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Register(0));
     const LISTED: bool = true;
 
     fn name(&self) -> String {
@@ -81,10 +82,20 @@ impl MetricOf {
 impl Query for MetricOf {
     type Answer = MetricReady;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Register(1));
     const NOTICED: bool = false;
 
     fn name(&self) -> String {
         "Similarity metric of the X-rays".to_owned()
+    }
+
+    /// Before a card's full work.
+    fn is_quick(&self) -> bool {
+        self.device.is_for_cuda()
+    }
+
+    fn may_begin(&self, graph: &Graph) -> bool {
+        graph.ready(&self.attenuation).is_some()
     }
 
     /// Without a card it has the other thread to itself.
@@ -114,6 +125,8 @@ pub struct MetricAtPose {
 impl Query for MetricAtPose {
     type Answer = Option<f64>;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Register(2));
+    const GRADES: &'static [Grade] = &[Grade::Preview];
     const NOTICED: bool = false;
 
     fn name(&self) -> String {
@@ -124,6 +137,11 @@ impl Query for MetricAtPose {
         self.metric.lane(grade)
     }
 
+    /// No newer pose cancels the job under way: none would end during a drag if it made the metric, too.
+    fn may_begin(&self, graph: &Graph) -> bool {
+        graph.ready(&*self.metric).is_some()
+    }
+
     fn answer(&self, inputs: &Access<'_>) -> Result<Option<f64>, Failure> {
         Ok(inputs.get(&*self.metric)?.evaluator.value(&self.pose, inputs.control())?)
     }
@@ -131,7 +149,6 @@ impl Query for MetricAtPose {
 
 #[cfg(test)]
 mod tests {
-    use super::super::graph::Graph;
     use super::*;
     use case::{PixelMeaning, Radiograph};
     use engine::JobControl;

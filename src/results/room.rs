@@ -1,6 +1,6 @@
 //! The room: surfaces of structures and of isodoses, and the clearance of the gantry head.
 
-use super::graph::{Access, Failure, Grade, Query};
+use super::graph::{Access, Failure, Grade, Priority, Query};
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
@@ -22,6 +22,7 @@ pub struct SurfaceOf(pub MaskOf);
 impl Query for SurfaceOf {
     type Answer = Arc<Mesh>;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Room(0));
     const NOTICED: bool = false;
 
     fn name(&self) -> String {
@@ -58,6 +59,8 @@ pub struct IsodoseOf {
 impl Query for IsodoseOf {
     type Answer = Arc<Mesh>;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Isodoses);
+    const GRADES: &'static [Grade] = &[Grade::Preview, Grade::Full];
     const NOTICED: bool = false;
 
     fn name(&self) -> String {
@@ -96,6 +99,7 @@ pub struct BeamClearance {
 impl Query for ClearanceOf {
     type Answer = Arc<[BeamClearance]>;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Room(1));
     const NOTICED: bool = false;
 
     fn name(&self) -> String {

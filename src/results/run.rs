@@ -1,6 +1,6 @@
 //! A Monte Carlo run of a plan.
 
-use super::graph::{Access, Failure, Grade, Query};
+use super::graph::{Access, Failure, Grade, Priority, Query};
 use super::inputs::Settings;
 use super::monte_carlo::{Certainty, RunInputs};
 use super::patient::Densities;
@@ -129,6 +129,7 @@ impl PartialEq for RunOfPlan {
 impl Query for RunOfPlan {
     type Answer = RunResult;
 
+    const PRIORITY: Option<Priority> = Some(Priority::Run);
     const LISTED: bool = true;
     const REFINES: bool = true;
 

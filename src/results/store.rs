@@ -1,9 +1,10 @@
 //! The window's results, by kind and place, and their delivery.
 
-use super::graph::{Failure, Grade, Graph, Query};
+use super::graph::{Failure, Grade, Graph, Priority, Query};
 use super::known_again::DosesOfOpened;
 use super::node::Node;
 use case::Receipt;
+use engine::JobControl;
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -17,15 +18,17 @@ pub type ResultKey = (u8, u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct JobTarget {
     kind: TypeId,
-    at: ResultKey,
-    grade: Grade,
+    pub at: ResultKey,
+    pub grade: Grade,
+    pub priority: Option<Priority>,
     /// Whether its job is listed with its receipt.
     pub listed: bool,
 }
 
 impl JobTarget {
     pub fn of<Q: Query>(at: ResultKey, grade: Grade) -> Self {
-        Self { kind: TypeId::of::<Q>(), at, grade, listed: Q::LISTED && grade == Grade::Full }
+        let listed = Q::LISTED && grade == Grade::Full;
+        Self { kind: TypeId::of::<Q>(), at, grade, priority: Q::PRIORITY, listed }
     }
 
     pub fn is<Q: Query>(&self) -> bool {
@@ -58,6 +61,8 @@ trait AnyNode: Any + Debug + Send {
     fn evict_unused(&self, results: &Results, are_under_way: bool);
     fn begin_next_state(&mut self, moving: bool);
     fn place(&self, at: ResultKey, grade: Grade) -> JobTarget;
+    fn grades(&self) -> &'static [Grade];
+    fn job(&mut self, graph: &Arc<Graph>, target: JobTarget, is_quick: bool) -> Option<Task<Delivery>>;
 }
 
 impl<Q: Query> AnyNode for Node<Q> {
@@ -104,6 +109,69 @@ impl<Q: Query> AnyNode for Node<Q> {
     fn place(&self, at: ResultKey, grade: Grade) -> JobTarget {
         JobTarget::of::<Q>(at, grade)
     }
+
+    fn grades(&self) -> &'static [Grade] {
+        Q::GRADES
+    }
+
+    fn job(&mut self, graph: &Arc<Graph>, target: JobTarget, is_quick: bool) -> Option<Task<Delivery>> {
+        if !self.now()?.may_begin(graph) {
+            return None;
+        }
+        Some(job(self.request(target.grade)?, Arc::clone(graph), target, is_quick))
+    }
+}
+
+/// The job that answers a query.
+fn job<Q: Query>(query: Q, graph: Arc<Graph>, place: JobTarget, is_quick: bool) -> Task<Delivery> {
+    let grade = place.grade;
+    let is_quick = is_quick || grade == Grade::Preview || query.is_quick();
+    let (name, lane) = (query.job_name(grade), query.lane(grade));
+    let work = move |control: &JobControl, partial: &mut dyn FnMut(Delivery)| {
+        let delivery = |answer: Result<(Q::Answer, Grade), Failure>, is_partial| {
+            let query = query.clone();
+            Delivery {
+                graph: Arc::clone(&graph),
+                place,
+                is_partial,
+                failure: match &answer {
+                    Err(Failure::Here(why)) => Some((why.clone(), Q::NOTICED)),
+                    Err(Failure::Below(why)) => Some((why.clone(), false)),
+                    _ => None,
+                },
+                receipt: answer.as_ref().ok().and_then(|(answer, _)| Q::receipt(answer)),
+                take: Box::new(move |results: &mut Results| match answer {
+                    Ok((answer, grade)) => {
+                        results.entry::<Q>(place.at).receive(query, grade, answer);
+                    }
+                    Err(Failure::Here(why) | Failure::Below(why)) => {
+                        results.entry::<Q>(place.at).fail(query, why);
+                    }
+                    Err(Failure::Cancelled(_) | Failure::CancelledByUser) => {}
+                }),
+            }
+        };
+        let mut on_the_way = |answer: &Q::Answer| {
+            partial(delivery(Ok((answer.clone(), Grade::Preview)), true));
+        };
+        let answer = graph.answer(&query, grade, control, &mut on_the_way);
+        if let Err(Failure::Cancelled(cancelled)) = &answer {
+            return Err(*cancelled);
+        }
+        Ok(delivery(answer, false))
+    };
+    let task = if is_quick {
+        Task::new(name, move |control| work(control, &mut |_| {})).quick()
+    } else if Q::REFINES {
+        Task::refining(name, work)
+    } else if lane == Lane::Host {
+        // A job that previews depend on as well is not interrupted.
+        Task::new(name, move |control| work(control, &mut |_| {}))
+    } else {
+        Task::restartable(name, move |control| work(control, &mut |_| {}))
+    };
+    let task = if Q::RUNS_IN_PARALLEL { task.side_by_side() } else { task };
+    task.on(lane)
 }
 
 /// The outcome of a job.
@@ -198,63 +266,22 @@ impl Results {
         self.nodes.iter_mut().filter_map(left).collect()
     }
 
-    /// The job of a node, where it has to be requested; it is then noted as requested. A quick job precedes
-    /// other work and is not interrupted.
-    pub fn job<Q: Query, T: Send + 'static>(
-        &mut self,
-        at: ResultKey,
-        grade: Grade,
-        is_quick: bool,
-        wrap: fn(Delivery) -> T,
-    ) -> Option<(JobTarget, Task<T>)> {
-        let query = self.entry::<Q>(at).request(grade)?;
-        let (graph, place) = (Arc::clone(&self.graph), JobTarget::of::<Q>(at, grade));
-        let (name, lane) = (query.job_name(grade), query.lane(grade));
-        let work = move |control: &engine::JobControl, partial: &mut dyn FnMut(T)| {
-            let delivery = |answer: Result<(Q::Answer, Grade), Failure>, is_partial| {
-                let query = query.clone();
-                Delivery {
-                    graph: Arc::clone(&graph),
-                    place,
-                    is_partial,
-                    failure: match &answer {
-                        Err(Failure::Here(why)) => Some((why.clone(), Q::NOTICED)),
-                        Err(Failure::Below(why)) => Some((why.clone(), false)),
-                        _ => None,
-                    },
-                    receipt: answer.as_ref().ok().and_then(|(answer, _)| Q::receipt(answer)),
-                    take: Box::new(move |results: &mut Results| match answer {
-                        Ok((answer, grade)) => {
-                            results.entry::<Q>(place.at).receive(query, grade, answer);
-                        }
-                        Err(Failure::Here(why) | Failure::Below(why)) => {
-                            results.entry::<Q>(place.at).fail(query, why);
-                        }
-                        Err(Failure::Cancelled(_) | Failure::CancelledByUser) => {}
-                    }),
-                }
-            };
-            let mut on_the_way = |answer: &Q::Answer| {
-                partial(wrap(delivery(Ok((answer.clone(), Grade::Preview)), true)));
-            };
-            let answer = graph.answer(&query, grade, control, &mut on_the_way);
-            if let Err(Failure::Cancelled(cancelled)) = &answer {
-                return Err(*cancelled);
-            }
-            Ok(wrap(delivery(answer, false)))
-        };
-        let task = if is_quick {
-            Task::new(name, move |control| work(control, &mut |_| {})).quick()
-        } else if Q::REFINES {
-            Task::refining(name, work)
-        } else if lane == Lane::Host {
-            // A job that previews depend on as well is not interrupted.
-            Task::new(name, move |control| work(control, &mut |_| {}))
-        } else {
-            Task::restartable(name, move |control| work(control, &mut |_| {}))
-        };
-        let task = if Q::RUNS_IN_PARALLEL { task.side_by_side() } else { task };
-        Some((place, task.on(lane)))
+    /// The jobs that nodes may request, in the order of their priorities.
+    pub fn jobs(&self) -> Vec<(Priority, JobTarget)> {
+        let targets = self
+            .nodes
+            .iter()
+            .flat_map(|(&(_, at), node)| node.grades().iter().map(move |grade| node.place(at, *grade)));
+        let mut jobs: Vec<_> = targets.filter_map(|target| Some((target.priority?, target))).collect();
+        jobs.sort_by_key(|(priority, target)| priority.order(target.grade, target.at));
+        jobs
+    }
+
+    /// A job, where it has to be requested; it is then noted as requested. A quick job precedes other work and is not
+    /// interrupted.
+    pub fn job(&mut self, target: JobTarget, is_quick: bool) -> Option<Task<Delivery>> {
+        let node = self.nodes.get_mut(&(target.kind, target.at))?;
+        node.job(&self.graph, target, is_quick)
     }
 
     /// Receives the outcome of a job, unless it is of another case.

@@ -65,6 +65,19 @@ impl<T> Step<T> {
         }
     }
 
+    fn map<U: 'static>(self, wrap: fn(T) -> U) -> Step<U>
+    where
+        T: 'static,
+    {
+        match self {
+            Self::Once(work) => Step::Once(Box::new(move |control| work(control).map(wrap))),
+            Self::Again(work) => Step::Again(Arc::new(move |control| work(control).map(wrap))),
+            Self::Refining(work) => Step::Refining(Box::new(move |control, partial| {
+                work(control, &mut |answer| partial(wrap(answer))).map(wrap)
+            })),
+        }
+    }
+
     /// `partial` receives the partial answers.
     pub fn run(self, control: &JobControl, partial: &mut dyn FnMut(T)) -> Result<T, String> {
         match self {
@@ -116,6 +129,15 @@ impl<T> Task<T> {
             side_by_side: false,
             behind: false,
         }
+    }
+
+    /// The same work for a worker whose answers wrap its own.
+    pub fn map<U: 'static>(self, wrap: fn(T) -> U) -> Task<U>
+    where
+        T: 'static,
+    {
+        let Self { name, lane, step, quick, side_by_side, behind } = self;
+        Task { name, lane, step: step.map(wrap), quick, side_by_side, behind }
     }
 
     /// Marks a preview, or work as quick as one: it precedes other work of its lane, and a newer job of the

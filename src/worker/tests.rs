@@ -298,11 +298,11 @@ fn dropping_the_worker_stops_what_runs_and_frees_what_waits() {
 #[test]
 fn a_refining_task_answers_on_the_way() {
     let (worker, _) = worker();
-    let task = Task::refining("refining", |_: &JobControl, partial: &mut dyn FnMut(u32)| {
+    let task = Task::refining("refining", |_: &JobControl, partial: &mut dyn FnMut(u8)| {
         (1..4).for_each(&mut *partial);
         Ok::<_, String>(4)
     });
-    let job = worker.submit(4, task.on(Lane::Device));
+    let job = worker.submit(4, task.map(u32::from).on(Lane::Device));
     let reports = settle(&worker);
     assert_eq!(answers(&reports), [1, 2, 3, 4]);
     assert!(matches!(last_event(&reports, job), JobEvent::Done(4, _)));

@@ -1,7 +1,7 @@
 //! Copies of doses on the graphics device: the frame that draws a dose finds it there.
 
 use crate::render::Gpu;
-use results::{Access, DoseOfPlan, Failure, Grade, IsodosesOf, Query};
+use results::{Access, DoseOfPlan, Failure, Grade, IsodosesOf, Priority, Query};
 use std::fmt;
 use worker::Lane;
 
@@ -39,6 +39,8 @@ impl Query for TextureOf {
     /// The device keeps it: where it is evicted or has failed, the frame that draws the dose tries again.
     type Answer = ();
 
+    const PRIORITY: Option<Priority> = Some(Priority::Doses(1));
+    const GRADES: &'static [Grade] = &[Grade::Preview, Grade::Full];
     const NOTICED: bool = false;
     const RUNS_IN_PARALLEL: bool = true;
 

@@ -13,13 +13,13 @@ use results::{
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Group of the results of the patient and the displayed plan.
-pub const DISPLAYED: u8 = 0;
-
-/// Group of the results of A or B.
+/// Group of the results of A or B. Jobs of like priority go by group.
 pub fn of_side(side: Side) -> u8 {
-    1 + side.index() as u8
+    side.index() as u8
 }
+
+/// Group of the results of the patient and the displayed plan.
+pub const DISPLAYED: u8 = 2;
 
 /// Group of the results of the maps that the displayed plan's leaves were cut from.
 pub const MAPS: u8 = 3;
