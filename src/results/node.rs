@@ -10,13 +10,25 @@ pub struct Node<Q: Query> {
     now: Option<Q>,
     /// Query of the last state of a drag whose jobs were requested.
     previous_drag_query: Option<Q>,
-    /// The last query requested from the worker, by grade.
-    asked: [Option<Q>; 2],
+    /// The last request to the worker, by grade; `None` where none stands.
+    requests: [Option<Request<Q>>; 2],
+    /// The answer on show, which stays until a later request is answered.
     have: Option<Have<Q>>,
-    /// The query that failed, and why.
-    failure: Option<(Q, String)>,
-    /// The query cancelled by the user: answers still under way are dropped.
-    cancelled: Option<Q>,
+}
+
+#[derive(Debug)]
+struct Request<Q> {
+    query: Q,
+    state: RequestState,
+}
+
+#[derive(Debug)]
+enum RequestState {
+    /// Under way, or answered.
+    Made,
+    Failed(String),
+    /// The user has cancelled it: an answer still under way is dropped.
+    Cancelled,
 }
 
 #[derive(Debug)]
@@ -24,8 +36,6 @@ struct Have<Q: Query> {
     query: Q,
     grade: Grade,
     answer: Q::Answer,
-    /// One of its inputs has improved.
-    outdated: bool,
 }
 
 /// The standing of a result in the current case.
@@ -55,14 +65,7 @@ impl Standing {
 
 impl<Q: Query> Default for Node<Q> {
     fn default() -> Self {
-        Self {
-            now: None,
-            previous_drag_query: None,
-            asked: [None, None],
-            have: None,
-            failure: None,
-            cancelled: None,
-        }
+        Self { now: None, previous_drag_query: None, requests: [None, None], have: None }
     }
 }
 
@@ -89,8 +92,16 @@ impl<Q: Query> Node<Q> {
 
     /// Why the current case has no result.
     pub fn failure(&self) -> Option<&str> {
-        let (query, why) = self.failure.as_ref()?;
-        (Some(query) == self.now.as_ref()).then_some(why.as_str())
+        [Grade::Preview, Grade::Full].into_iter().find_map(|grade| match self.request_state(grade)? {
+            RequestState::Failed(why) => Some(why.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The state of the request for the current query.
+    fn request_state(&self, grade: Grade) -> Option<&RequestState> {
+        let request = self.requests[grade as usize].as_ref()?;
+        (Some(&request.query) == self.now.as_ref()).then_some(&request.state)
     }
 
     /// The standing of the result; `None` where there is neither a result nor a failure.
@@ -114,24 +125,13 @@ impl<Q: Query> Node<Q> {
     /// The current query, if it has to be requested from the worker; it is then noted as requested.
     pub fn request(&mut self, grade: Grade) -> Option<Q> {
         let now = self.now.as_ref()?;
-        let have = self.have.as_ref().filter(|have| have.query == *now);
-        let enough = have.is_some_and(|have| match grade {
-            Grade::Preview => !have.outdated,
-            Grade::Full => have.grade == Grade::Full,
-        });
-        let asked = &mut self.asked[grade as usize];
-        if enough
-            || self.failure.as_ref().is_some_and(|(query, _)| query == now)
-            || asked.as_ref() == Some(now)
-        {
+        let is_final = self.have.as_ref().is_some_and(|have| have.query == *now && have.grade == Grade::Full);
+        if is_final || self.request_state(grade).is_some() || self.failure().is_some() {
             return None;
         }
-        *asked = Some(now.clone());
-        if grade == Grade::Full {
-            // The case has returned to a cancelled query: its answer is requested again.
-            self.cancelled = None;
-        }
-        asked.clone()
+        let query = now.clone();
+        self.requests[grade as usize] = Some(Request { query: query.clone(), state: RequestState::Made });
+        Some(query)
     }
 
     /// Queries whose answers are of use: the current one, and that of the state before while jobs for it are under way.
@@ -151,22 +151,31 @@ impl<Q: Query> Node<Q> {
             .have
             .as_ref()
             .is_some_and(|have| Some(&have.query) == self.now.as_ref() && (!is_now || have.grade > grade));
-        if !better && self.cancelled.as_ref() != Some(&query) {
-            self.failure = self.failure.take().filter(|(failed, _)| *failed != query);
-            self.have = Some(Have { query, grade, answer, outdated: false });
+        if better {
+            return;
         }
+        for request in self.requests.iter_mut().flatten().filter(|request| request.query == query) {
+            match request.state {
+                RequestState::Cancelled => return,
+                RequestState::Failed(_) => request.state = RequestState::Made,
+                RequestState::Made => {}
+            }
+        }
+        self.have = Some(Have { query, grade, answer });
     }
 
-    /// Records that the worker could not answer a query.
-    pub fn fail(&mut self, query: Q, why: String) {
-        self.failure = Some((query, why));
+    /// Records that the worker could not answer a request, unless a later one was made.
+    pub fn fail(&mut self, query: Q, grade: Grade, why: String) {
+        let request = self.requests[grade as usize].as_mut().filter(|request| request.query == query);
+        if let Some(request) = request {
+            request.state = RequestState::Failed(why);
+        }
     }
 
     /// An input of a preview has improved: the preview is requested again.
     pub fn outdate(&mut self) {
-        if let Some(have) = self.have.as_mut().filter(|have| have.grade == Grade::Preview) {
-            have.outdated = true;
-            self.asked[Grade::Preview as usize] = None;
+        if self.have.as_ref().is_some_and(|have| have.grade == Grade::Preview) {
+            self.requests[Grade::Preview as usize] = None;
         }
     }
 
@@ -175,12 +184,14 @@ impl<Q: Query> Node<Q> {
         if let Some(have) = &mut self.have {
             have.grade = Grade::Preview;
         }
-        self.asked[Grade::Full as usize] = None;
+        self.requests[Grade::Full as usize] = None;
     }
 
     /// The user has cancelled its job. Partial answers of a refining result are dropped, too.
     pub fn cancel(&mut self) {
-        self.cancelled = self.now.clone();
+        if let Some(query) = self.now.clone() {
+            self.requests[Grade::Full as usize] = Some(Request { query, state: RequestState::Cancelled });
+        }
         if Q::REFINES {
             self.have = None;
         }
@@ -188,24 +199,22 @@ impl<Q: Query> Node<Q> {
 
     /// Whether the user has cancelled the query of the current case.
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.is_some() && self.cancelled == self.now
+        matches!(self.request_state(Grade::Full), Some(RequestState::Cancelled))
     }
 
     /// Whether its full job answers an earlier query; the job then counts as not requested.
     pub fn take_superseded(&mut self) -> bool {
-        let asked = &mut self.asked[Grade::Full as usize];
-        let left = asked.is_some() && *asked != self.now;
-        if left {
-            *asked = None;
+        let is_left =
+            self.requests[Grade::Full as usize].is_some() && self.request_state(Grade::Full).is_none();
+        if is_left {
+            self.requests[Grade::Full as usize] = None;
         }
-        left
+        is_left
     }
 
     /// Allows cancelled or failed queries to be requested again.
     pub fn forget_failure(&mut self) {
-        self.asked = [None, None];
-        self.failure = None;
-        self.cancelled = None;
+        self.requests = [None, None];
         if self.latest().is_some_and(|answer| !Q::is_whole(answer)) {
             self.mark_as_preview();
         }
@@ -265,5 +274,35 @@ mod tests {
         assert_eq!(node.request(Grade::Full), Some(Leaf(1)), "an undo asks again");
         node.receive(Leaf(1), Grade::Full, 1);
         assert_eq!((node.current(), node.standing()), (Some(&1), Some(Standing::Current)));
+    }
+
+    #[test]
+    fn a_late_failure_leaves_the_request_that_came_after() {
+        let mut node = Node::default();
+        for number in [1, 2] {
+            node.set(Some(Leaf(number)));
+            assert_eq!(node.request(Grade::Preview), Some(Leaf(number)));
+        }
+        node.fail(Leaf(1), Grade::Preview, "too late".to_owned());
+        assert_eq!((node.request(Grade::Preview), node.failure()), (None, None));
+        node.fail(Leaf(2), Grade::Preview, "no leaf".to_owned());
+        assert_eq!((node.failure(), node.standing()), (Some("no leaf"), Some(Standing::Failed)));
+        assert_eq!(node.request(Grade::Full), None, "it would fail likewise");
+        node.forget_failure();
+        assert_eq!(node.request(Grade::Full), Some(Leaf(2)));
+        node.receive(Leaf(2), Grade::Full, 2);
+        assert_eq!((node.request(Grade::Preview), node.failure()), (None, None));
+    }
+
+    #[test]
+    fn an_outdated_preview_is_requested_again() {
+        let mut node = Node::default();
+        node.set(Some(Leaf(1)));
+        assert_eq!(node.request(Grade::Preview), Some(Leaf(1)));
+        node.receive(Leaf(1), Grade::Preview, 0);
+        assert_eq!((node.request(Grade::Preview), node.standing()), (None, Some(Standing::Preview)));
+        node.outdate();
+        assert_eq!(node.request(Grade::Preview), Some(Leaf(1)));
+        assert_eq!(node.current(), Some(&0), "on show until the better one is there");
     }
 }

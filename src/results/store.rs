@@ -145,7 +145,7 @@ fn job<Q: Query>(query: Q, graph: Arc<Graph>, place: JobTarget, is_quick: bool) 
                         results.entry::<Q>(place.at).receive(query, grade, answer);
                     }
                     Err(Failure::Here(why) | Failure::Below(why)) => {
-                        results.entry::<Q>(place.at).fail(query, why);
+                        results.entry::<Q>(place.at).fail(query, place.grade, why);
                     }
                     Err(Failure::Cancelled(_) | Failure::CancelledByUser) => {}
                 }),
