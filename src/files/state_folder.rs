@@ -47,19 +47,10 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     make.create(path)
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_users_word_goes_first() {
-        let set = |name: &str| (name == VARIABLE).then(|| OsString::from("/tmp/somewhere"));
-        assert_eq!(folder_of(&set), Some(PathBuf::from("/tmp/somewhere")));
-        assert_eq!(folder_of(&|name| (name == VARIABLE).then(OsString::new)), None);
-        assert_eq!(folder_of(&|_| None), None);
-    }
-
-    #[cfg(target_os = "linux")]
     #[test]
     fn on_linux_it_is_where_xdg_says_and_closed_to_others() {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
