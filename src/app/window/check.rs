@@ -3,13 +3,13 @@
 use super::App;
 use crate::feature::check::jobs::CheckInputs;
 use crate::feature::check::state::{CheckAction, CheckGoals, CheckPhase, Checked, ModelsAsk};
-use crate::jobs::{Answer, WindowAnswer};
+use crate::jobs::Answer;
 use crate::state::NoticeKind;
 use crate::state::State;
 use crate::state::files::{FileAction, Target};
 use crate::state::slot::Slot;
 use analysis::second_check::MachineUse;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use worker::{Lane, Task};
 
@@ -123,10 +123,7 @@ impl App {
             return;
         };
         let bytes = report::check::draw(&[&answer.check], &[]);
-        self.submit_write(target, move |path: &Path| {
-            report::save(path, &bytes)?;
-            Ok(Answer::Window(WindowAnswer::Saved(path.to_owned())))
-        });
+        self.submit_file(target, move |path| report::save(path, &bytes));
     }
 }
 

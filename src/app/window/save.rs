@@ -58,7 +58,7 @@ impl App {
     }
 
     /// Submits a write. All files of the user's choosing pass through here, so that none overwrites an input.
-    pub(super) fn submit_write(
+    fn submit_write(
         &mut self,
         target: Target,
         write: impl FnOnce(&Path) -> Result<Answer, String> + Send + 'static,
@@ -74,13 +74,22 @@ impl App {
         self.submit_save(task);
     }
 
+    /// Submits a write of which nothing more follows than a word that it is done.
+    pub(super) fn submit_file(
+        &mut self,
+        target: Target,
+        write: impl FnOnce(&Path) -> Result<(), String> + Send + 'static,
+    ) {
+        self.submit_write(target, |path| {
+            write(path).map(|()| Answer::Window(WindowAnswer::Saved(path.to_owned())))
+        });
+    }
+
     /// Writes the displayed DVHs; refuses stale ones.
     fn save_dvhs(&mut self, target: Target) {
         match gather::dvh_table(&self.state) {
-            Ok(text) => self.submit_write(target, move |path| {
-                replace_file(path, |file| file.write_all(text.as_bytes()))
-                    .map_err(|e| not_written(path, &e))?;
-                Ok(Answer::Window(WindowAnswer::Saved(path.to_owned())))
+            Ok(text) => self.submit_file(target, move |path| {
+                replace_file(path, |file| file.write_all(text.as_bytes())).map_err(|e| not_written(path, &e))
             }),
             Err(why) => self.state.notices.add(NoticeKind::Error, format!("No DVHs are saved: {why}.")),
         }
@@ -133,10 +142,7 @@ impl App {
 
     fn save_plan(&mut self, target: Target) {
         let Some(plan) = self.state.plan().cloned() else { return };
-        self.submit_write(target, move |path| {
-            plan_toml::write(path, &plan).map_err(|e| e.to_string())?;
-            Ok(Answer::Window(WindowAnswer::Saved(path.to_owned())))
-        });
+        self.submit_file(target, move |path| plan_toml::write(path, &plan).map_err(|e| e.to_string()));
     }
 
     fn save_session(&mut self, target: Target) {
@@ -169,24 +175,14 @@ impl App {
             &state.goals(),
             &state.case().structures,
         );
-        self.submit_write(target, move |path| {
-            template
-                .write(path)
-                .map(|()| Answer::Window(WindowAnswer::Saved(path.to_owned())))
-                .map_err(|e| e.to_string())
-        });
+        self.submit_file(target, move |path| template.write(path).map_err(|e| e.to_string()));
     }
 
     fn save_structures(&mut self, target: Target) {
         let name = target.path.file_stem().map(|name| name.to_string_lossy().into_owned());
         let set = &self.state.case().structures;
         let template = StructureTemplate::of_case(name.as_deref().unwrap_or("Structures"), set);
-        self.submit_write(target, move |path| {
-            template
-                .write(path)
-                .map(|()| Answer::Window(WindowAnswer::Saved(path.to_owned())))
-                .map_err(|e| e.to_string())
-        });
+        self.submit_file(target, move |path| template.write(path).map_err(|e| e.to_string()));
     }
 
     /// Saves the edited table, if it is valid, else the applied one.
@@ -201,9 +197,8 @@ impl App {
                 }
             },
         };
-        self.submit_write(target, move |path| {
-            replace_file(path, |out| out.write_all(text.as_bytes())).map_err(|e| not_written(path, &e))?;
-            Ok(Answer::Window(WindowAnswer::Saved(path.to_owned())))
+        self.submit_file(target, move |path| {
+            replace_file(path, |out| out.write_all(text.as_bytes())).map_err(|e| not_written(path, &e))
         });
     }
 
@@ -233,11 +228,9 @@ impl App {
             self.state.notices.add(NoticeKind::Error, text);
             return;
         };
-        self.submit_write(target, move |path| {
+        self.submit_file(target, move |path| {
             let machine = MachineFit::machine_words(&answer);
-            report::machine::write(path, &machine, answer.outcome.report())
-                .map_err(|e| not_written(path, &e))?;
-            Ok(Answer::Window(WindowAnswer::Saved(path.to_owned())))
+            report::machine::write(path, &machine, answer.outcome.report()).map_err(|e| not_written(path, &e))
         });
     }
 
@@ -258,10 +251,9 @@ impl App {
         let case = state.case().clone();
         let (pose, centre_mm) = (*state.register.poses.now(), state.register.centre_mm(&case));
         let standing = state.register.standing();
-        self.submit_write(target, move |path| {
+        self.submit_file(target, move |path| {
             let object = spatial_registration((&pose, &standing), centre_mm, &image.radiograph, &ct, &case);
-            write_registration(path, &object, &ct, &Belonging::of(&case)).map_err(|e| e.to_string())?;
-            Ok(Answer::Window(WindowAnswer::Saved(path.to_owned())))
+            write_registration(path, &object, &ct, &Belonging::of(&case)).map_err(|e| e.to_string())
         });
     }
 
@@ -289,9 +281,7 @@ impl App {
                 return;
             }
         };
-        self.submit_write(target, move |path| {
-            report::plan::write(&report, path).map(|()| Answer::Window(WindowAnswer::Saved(path.to_owned())))
-        });
+        self.submit_file(target, move |path| report::plan::write(&report, path));
     }
 
     /// Writes the report of the displayed comparison; refuses stale results.
@@ -303,10 +293,7 @@ impl App {
                 return;
             }
         };
-        self.submit_write(target, move |path| {
-            report::comparison::write(&report, path)
-                .map(|()| Answer::Window(WindowAnswer::Saved(path.to_owned())))
-        });
+        self.submit_file(target, move |path| report::comparison::write(&report, path));
     }
 }
 
