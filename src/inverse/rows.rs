@@ -144,7 +144,7 @@ fn thin_out(volumes: &mut Vec<(usize, f64)>, most: usize, seed: u64) {
     let whole = sum(volumes);
     let mut random = Random::new(seed);
     let mut order: Vec<(u64, (usize, f64))> = volumes.iter().map(|of| (random.bits(), *of)).collect();
-    order.sort_unstable_by_key(|(bits, of)| (*bits, of.0));
+    order.select_nth_unstable_by_key(most, |(bits, of)| (*bits, of.0));
     order.truncate(most);
     *volumes = order.into_iter().map(|(_, of)| of).collect();
     volumes.sort_unstable_by_key(|(voxel, _)| *voxel);

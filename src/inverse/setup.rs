@@ -387,14 +387,32 @@ fn fields(inputs: &Inputs<'_>, target_mm: &[DVec3]) -> Result<Vec<Field>, Optimi
     if fields.is_empty() { Err(OptimiseError::NoBeams(plan.name.clone())) } else { Ok(fields) }
 }
 
-/// Distance of each voxel's centre to the nearest of some points, mm.
+/// Distance of each voxel's centre to the nearest of some points, mm: 0 where the voxel holds one.
 fn distances(grid: &Grid, points_mm: &[DVec3]) -> Vec<f32> {
     // One point a voxel of the grid is as close as the voxels resolve.
-    let mut voxels: Vec<[usize; 3]> = points_mm.iter().filter_map(|mm| grid.voxel_at(*mm)).collect();
-    voxels.sort_unstable();
-    voxels.dedup();
-    let at: Vec<DVec3> = voxels.iter().map(|[i, j, k]| grid.centre_mm(*i, *j, *k)).collect();
+    let mut holds = vec![false; grid.len()];
+    let voxels = points_mm.iter().filter_map(|mm| grid.voxel_at(*mm));
+    voxels.for_each(|[i, j, k]| holds[grid.index(i, j, k)] = true);
+    // The nearest point of a voxel outside lies on the surface.
+    let size = grid.size();
+    let is_inside = |voxel: &usize| {
+        let at = grid.voxel_of(*voxel);
+        (0..3).all(|axis| {
+            [at[axis].checked_sub(1), Some(at[axis] + 1).filter(|n| *n < size[axis])].into_iter().all(|n| {
+                let mut beside = at;
+                n.is_some_and(|n| {
+                    beside[axis] = n;
+                    holds[grid.index(beside[0], beside[1], beside[2])]
+                })
+            })
+        })
+    };
+    let surface = (0..grid.len()).filter(|voxel| holds[*voxel] && !is_inside(voxel));
+    let at: Vec<DVec3> = surface.map(|voxel| grid.centre_of_mm(voxel)).collect();
     let nearest = |voxel: usize| {
+        if holds[voxel] {
+            return 0.0;
+        }
         let centre = grid.centre_of_mm(voxel);
         at.iter().map(|mm| mm.distance_squared(centre)).fold(f64::INFINITY, f64::min).sqrt() as f32
     };

@@ -128,6 +128,9 @@ impl DoseOfPlan {
     }
 }
 
+/// The dose of a beam, and how often it counts.
+pub type WeighedDose = (Arc<Volume<f32>>, f32);
+
 impl DoseOfPlan {
     /// The doses of its beams with their weights; `None` where no sum of beams on one grid makes it: a file, a Monte Carlo run.
     ///
@@ -137,7 +140,7 @@ impl DoseOfPlan {
         &self,
         graph: &Graph,
         control: &JobControl,
-    ) -> Result<Option<Vec<(Arc<Volume<f32>>, f32)>>, Failure> {
+    ) -> Result<Option<Vec<WeighedDose>>, Failure> {
         let MadeOf::Plan(made_of) = &self.made_of else { return Ok(None) };
         if made_of.run.is_some() || made_of.only.is_some() {
             return Ok(None);
