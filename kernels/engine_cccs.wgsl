@@ -1,4 +1,4 @@
-// After engine_deposit.wgsl.
+// After engine_deposit.wgsl and engine_terms.wgsl.
 //
 // Collapsed cone: transport along lattices of parallel lines by exponential recursion (engine/cccs/cpu), one thread a line.
 //
@@ -41,25 +41,14 @@ struct Direction {
 @group(0) @binding(7) var<storage, read> greatest: Greatest;
 @group(0) @binding(8) var<storage, read_write> deposit: array<atomic<i32>>;
 
-// As in physics/kernel_fit.rs and engine/cccs/angles.rs.
-const SLOWEST_PER_CM: f32 = 0.04;
-const ANGLES: i32 = 97;
-const STEP_DEG: f32 = 1.875;
+// As in engine/cccs/angles.rs.
 const TILTS: i32 = 17;
-// Rows of the table to a step of STEP_DEG, and vectors of a row.
+// Rows of the table to a step of STEP_DEG.
 const ROWS_OF_STEP: i32 = 16;
-const VECTORS: i32 = 7;
 
 // A state below this, in units of the deposit, is negligible: 384 such lines, each with a tenth deposited in one voxel, are 4e-5 of
 // the greatest TERMA.
 const LEAST_TRANSPORTED: f32 = 256.0;
-
-// Where in the table an angle lies, in steps, by its cosine: Abramowitz and Stegun 4.4.45.
-fn steps_of(cosine: f32) -> f32 {
-    let x = min(abs(cosine), 1.0);
-    let angle = sqrt(1.0 - x) * (1.5707288 + x * (-0.2121144 + x * (0.074261 + x * -0.0187293)));
-    return select(angle, 3.14159265 - angle, cosine < 0.0) * (57.29577951 / STEP_DEG);
-}
 
 // Factors of low TERMA at the tabulated tilt next to a ray's.
 fn low_terma_factors(ray: vec3<f32>) -> vec4<f32> {
@@ -93,10 +82,8 @@ fn cccs_transport(@builtin(global_invocation_id) id: vec3<u32>) {
     let stride = vec3<i32>(cells.stride[0], cells.stride[1], cells.stride[2]);
     let low_terma = cells.low_terma_fraction * bitcast<f32>(greatest.terma);
     let is_low = cells.is_low != 0u;
-    // Radiant energy by term, over the term's decay constant: terms 0 to 3, 4 to 7, and 8.
-    var state_0 = vec4<f32>(0.0);
-    var state_4 = vec4<f32>(0.0);
-    var state_8 = 0.0;
+    // Radiant energy by term, over the term's decay constant.
+    var state = Terms();
     for (var n = direction.first_segment; n < direction.end_segment; n += 1u) {
         let segment = segments[n];
         cell += segment.xy;
@@ -104,9 +91,7 @@ fn cccs_transport(@builtin(global_invocation_id) id: vec3<u32>) {
         let beyond = cell > walls;
         cell = select(select(cell, vec2<i32>(0), beyond), walls, below);
         if (any(cell == walls) || any(below) || any(beyond)) {
-            state_0 = vec4<f32>(0.0);
-            state_4 = vec4<f32>(0.0);
-            state_8 = 0.0;
+            state = Terms();
         }
         if (any(cell == walls)) {
             continue;
@@ -114,12 +99,9 @@ fn cccs_transport(@builtin(global_invocation_id) id: vec3<u32>) {
         let index = cell.x * stride.x + cell.y * stride.y + segment.z * stride.z;
         // The sign marks cells with high TERMA.
         let here = marked[index];
-        let transported = (abs(state_0.x) + abs(state_0.y) + abs(state_0.z) + abs(state_0.w))
-            + (abs(state_4.x) + abs(state_4.y) + abs(state_4.z) + abs(state_4.w)) + abs(state_8);
+        let transported = sum_of(Terms(abs(state.first), abs(state.second), abs(state.last)));
         let tau = abs(here) * bitcast<f32>(segment.w);
-        var equilibrium_0 = vec4<f32>(0.0);
-        var equilibrium_4 = vec4<f32>(0.0);
-        var equilibrium_8 = 0.0;
+        var equilibrium = Terms();
         var deposited = 0.0;
         var sources = false;
         if (here < 0.0 || is_low) {
@@ -134,40 +116,21 @@ fn cccs_transport(@builtin(global_invocation_id) id: vec3<u32>) {
                     t = all * low * low_terma_factors(ray);
                 }
                 let steps = steps_of(dot(ray, axis) * inverseSqrt(max(dot(ray, ray), 1e-12)));
-                let row = VECTORS * min(i32(steps * f32(ROWS_OF_STEP) + 0.5), (ANGLES - 1) * ROWS_OF_STEP);
-                let ends = table[row + 5];
-                let last = table[row + 6];
-                equilibrium_0 = t.z * table[row + 1] + t.w * table[row + 2];
-                equilibrium_0.w += t.x * ends.x + t.y * ends.y;
-                equilibrium_4 = t.x * table[row + 3] + t.y * table[row + 4];
-                equilibrium_4.x += t.z * ends.z + t.w * ends.w;
-                equilibrium_8 = t.x * last.x + t.y * last.y;
-                deposited = tau * dot(t, table[row]);
+                let at = VECTORS * min(i32(steps * f32(ROWS_OF_STEP) + 0.5), (ANGLES - 1) * ROWS_OF_STEP);
+                let row = array<vec4<f32>, VECTORS>(
+                    table[at], table[at + 1], table[at + 2], table[at + 3], table[at + 4], table[at + 5], table[at + 6],
+                );
+                equilibrium = equilibrium_of(t, row);
+                deposited = tau * dot(t, row[0]);
             }
         }
         if (!sources && transported * weight <= LEAST_TRANSPORTED) {
             continue;
         }
-        // 1 - exp(-a tau) of the slowest term; decay constants double from term to term.
-        let x = SLOWEST_PER_CM * tau;
-        let loss_slowest = x * (1.0 - x * 0.5 * (1.0 - x * (1.0 / 3.0) * (1.0 - x * 0.25)));
-        var loss_0 = vec4<f32>(loss_slowest);
-        loss_0.y = loss_0.x * (2.0 - loss_0.x);
-        loss_0.z = loss_0.y * (2.0 - loss_0.y);
-        loss_0.w = loss_0.z * (2.0 - loss_0.z);
-        var loss_4 = vec4<f32>(loss_0.w * (2.0 - loss_0.w));
-        loss_4.y = loss_4.x * (2.0 - loss_4.x);
-        loss_4.z = loss_4.y * (2.0 - loss_4.y);
-        loss_4.w = loss_4.z * (2.0 - loss_4.z);
-        let loss_8 = loss_4.w * (2.0 - loss_4.w);
-        // A state moves towards equilibrium by its loss; energy that it gains is not deposited.
-        let gained_0 = loss_0 * (equilibrium_0 - state_0);
-        let gained_4 = loss_4 * (equilibrium_4 - state_4);
-        let gained_8 = loss_8 * (equilibrium_8 - state_8);
-        state_0 += gained_0;
-        state_4 += gained_4;
-        state_8 += gained_8;
-        deposited -= dot(gained_0, vec4<f32>(1.0)) + dot(gained_4, vec4<f32>(1.0)) + gained_8;
+        // Energy that a state gains is not deposited.
+        let gained = gains_of(losses_of(tau), equilibrium, state);
+        state = added(state, gained);
+        deposited -= sum_of(gained);
         atomicAdd(&deposit[index], i32(round(deposited * weight)));
     }
 }

@@ -17,7 +17,7 @@ pub mod reference;
 pub(crate) mod request;
 pub(crate) mod selftest;
 pub(crate) mod terma;
-mod wgpu;
+pub(crate) mod wgpu;
 
 use crate::dispatch::{HasReceipt, answer};
 use crate::{Compute, JobControl};

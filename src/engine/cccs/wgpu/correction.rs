@@ -10,15 +10,16 @@ use crate::kernel_size::int;
 use crate::wgpu::{Buffer, Kernel, Session, WgpuError};
 use bytemuck::{Pod, Zeroable};
 
+pub(crate) const STENCIL_WGSL: &str = include_str!("../../../../kernels/engine_stencil.wgsl");
 pub(super) const CORRECTION: Kernel = Kernel {
     name: "cccs_correction",
-    sources: &[DEPOSIT_WGSL, include_str!("../../../../kernels/engine_correction.wgsl")],
+    sources: &[DEPOSIT_WGSL, STENCIL_WGSL, include_str!("../../../../kernels/engine_correction.wgsl")],
 };
 
 /// `struct Correction` of the kernel, field for field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct Correction {
+pub struct Correction {
     size: [i32; 3],
     spacing_mm: [f32; 3],
     source_mm: [f32; 3],
@@ -32,69 +33,87 @@ struct Correction {
 /// `struct Offset` of the kernel, field for field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct Offset {
+pub struct Offset {
     to: [i32; 3],
     index: [i32; PATH],
     part: [f32; PATH],
+}
+
+/// The stencil of the directions dominated by one axis, as kernels take it.
+pub struct StencilOnDevice {
+    pub correction: Buffer<Correction>,
+    pub offsets: Buffer<Offset>,
+    pub powers: Buffer<[f32; POWERS]>,
+}
+
+/// Makes the stencil of an axis; none where no offset receives anything. `stride` are the index steps along x, y and z.
+pub fn stencil(
+    session: &Session<'_>,
+    placement: &Placement,
+    axis: usize,
+    stride: [usize; 3],
+    (beam, tilts): (&Superposition, Tilts),
+) -> Result<Option<StencilOnDevice>, WgpuError> {
+    let (lattice, order) = (&placement.lattice, ORDERS[axis]);
+    let stencil = Stencil::new(lattice, order, beam, placement.lattice_from_kernel, tilts);
+    if stencil.offsets.is_empty() {
+        return Ok(None);
+    }
+    let in_lattice = |of_block: [i32; 3]| {
+        let mut of_lattice = [0; 3];
+        (0..3).for_each(|n| of_lattice[order[n]] = of_block[n]);
+        of_lattice
+    };
+    let index =
+        |at: [i32; 3]| in_lattice(at).iter().zip(stride).map(|(n, stride)| n * int(stride)).sum::<i32>();
+    let offset = |offset: &crate::cccs::correction::Offset| Offset {
+        to: in_lattice(offset.to),
+        index: offset.path.map(|(at, _)| index(at)),
+        part: offset.path.map(|(_, part)| part),
+    };
+    let offsets: Vec<Offset> = stencil.offsets.iter().map(offset).collect();
+    let correction = Correction {
+        size: lattice.size.map(int),
+        spacing_mm: lattice.spacing_mm.map(|mm| mm as f32),
+        source_mm: placement.source_mm.as_vec3().to_array(),
+        kernel_from_lattice: placement.kernel_from([0, 1, 2]),
+        tilt_reach: tilts.reach as f32,
+        tilts: int(tilts.count),
+        offsets: int(offsets.len()),
+        axis: int(axis),
+    };
+    Ok(Some(StencilOnDevice {
+        correction: session.upload("correction", &[correction])?,
+        offsets: session.upload("offsets", &offsets)?,
+        powers: session.upload("stencils", &by_slab(&stencil, lattice.size[axis]))?,
+    }))
 }
 
 /// Queues the correction of a field's deposits.
 pub fn add_correction(
     session: &mut Session<'_>,
     placement: &Placement,
-    beam: &Superposition,
-    tilts: Tilts,
+    (beam, tilts): (&Superposition, Tilts),
     transported: &Transported,
     greatest: &Buffer<Greatest>,
 ) -> Result<(), WgpuError> {
-    let lattice = &placement.lattice;
-    let [nx, ny, _] = lattice.size;
-    let stride = [1, int(nx), int(nx * ny)];
-    for (axis, order) in ORDERS.into_iter().enumerate() {
-        let stencil = Stencil::new(lattice, order, beam, placement.lattice_from_kernel, tilts);
-        if stencil.offsets.is_empty() {
-            continue;
-        }
-        let in_lattice = |of_block: [i32; 3]| {
-            let mut of_lattice = [0; 3];
-            (0..3).for_each(|n| of_lattice[order[n]] = of_block[n]);
-            of_lattice
-        };
-        let index =
-            |at: [i32; 3]| in_lattice(at).iter().zip(stride).map(|(n, stride)| n * stride).sum::<i32>();
-        let offset = |offset: &crate::cccs::correction::Offset| Offset {
-            to: in_lattice(offset.to),
-            index: offset.path.map(|(at, _)| index(at)),
-            part: offset.path.map(|(_, part)| part),
-        };
-        let offsets: Vec<Offset> = stencil.offsets.iter().map(offset).collect();
-        let correction = Correction {
-            size: lattice.size.map(int),
-            spacing_mm: lattice.spacing_mm.map(|mm| mm as f32),
-            source_mm: placement.source_mm.as_vec3().to_array(),
-            kernel_from_lattice: placement.kernel_from([0, 1, 2]),
-            tilt_reach: tilts.reach as f32,
-            tilts: int(tilts.count),
-            offsets: int(offsets.len()),
-            axis: int(axis),
-        };
-        let correction = session.upload("correction", &[correction])?;
-        let offsets = session.upload("offsets", &offsets)?;
-        let powers = session.upload("stencils", &by_slab(&stencil, lattice.size[axis]))?;
-        let steps = stencil.offsets.len() as f64;
+    let size = placement.lattice.size;
+    for axis in 0..3 {
+        let stride = [1, size[0], size[0] * size[1]];
+        let Some(stencil) = stencil(session, placement, axis, stride, (beam, tilts))? else { continue };
         session.run_weighted(
             &CORRECTION,
             &[
-                &correction,
-                &offsets,
-                &powers,
+                &stencil.correction,
+                &stencil.offsets,
+                &stencil.powers,
                 &transported.marked,
                 &transported.primary,
                 greatest,
                 &transported.deposit,
             ],
-            Session::groups(lattice.size, THREADS),
-            steps,
+            Session::groups(size, THREADS),
+            stencil.offsets.count() as f64,
         )?;
     }
     Ok(())

@@ -1,21 +1,22 @@
 //! Collapsed-cone convolution/superposition on a graphics device: the algorithm of [`engine::cccs::cpu`](crate::cccs::cpu).
 
-mod correction;
+pub(crate) mod correction;
 mod dose;
-mod superpose;
+pub(crate) mod superpose;
 mod terma;
 
 use crate::JobControl;
 use crate::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
-use crate::cccs::calibrate::calibration;
+use crate::cccs::calibrate::{MonitorUnit, calibration};
 use crate::cccs::correction::Tilts;
 use crate::cccs::job::{Clock, answer, check, digest, each_field};
 use crate::cccs::medium::Medium;
-use crate::cccs::request::{BeamDose, DoseError, DoseRequest};
+use crate::cccs::request::{BeamDose, DoseError, DoseRequest, Quality};
 use crate::job_control::Phases;
 use crate::path::wgpu as path;
 use crate::wgpu::{Buffer, Device, Failure, Session, WgpuError};
 use correction::add_correction;
+use physics::Machine;
 use std::sync::Arc;
 use superpose::{Placement, TransportInput, superpose};
 use terma::{Voxels, terma};
@@ -33,12 +34,7 @@ pub fn beam_dose(
     let mut clock = Clock::start();
     let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, control)?;
     clock.phase("density");
-    let per_mu =
-        calibration(&request.machine, request.quality, "wgpu", control.cache(), |beam, field, water| {
-            let mut work = MediumOnDevice::new(device, beam, water, control)?;
-            work.add(field, 1.0)?;
-            Ok::<_, Failure<DoseError>>(work.energy()?)
-        })?;
+    let per_mu = monitor_unit_at(&request.machine, request.quality, device, control)?;
     clock.phase("calibration");
     let beam = Superposition::of(&request.machine, request.quality, control.cache());
     let mut work = MediumOnDevice::new(device, &beam, &medium, control)?;
@@ -51,6 +47,31 @@ pub fn beam_dose(
     clock.take(on_device);
     let device = device.adapter().to_string();
     Ok(answer(request, digest(request), &medium, fields, gy, device, clock))
+}
+
+/// The monitor unit of a machine at a quality.
+pub(crate) fn monitor_unit_at(
+    machine: &Machine,
+    quality: Quality,
+    device: &Device,
+    control: &JobControl,
+) -> Result<MonitorUnit, Failure<DoseError>> {
+    calibration(machine, quality, "wgpu", control.cache(), |beam, field, water| {
+        Ok::<_, Failure<DoseError>>(energy_of(beam, field, water, device, control)?)
+    })
+}
+
+/// Energy per volume (Gy g/cm3) of a field on the medium's grid for one photon per cm2 on the axis at the isocentre.
+pub(crate) fn energy_of(
+    beam: &Superposition,
+    field: &Field<'_>,
+    medium: &Medium,
+    device: &Device,
+    control: &JobControl,
+) -> Result<Vec<f32>, WgpuError> {
+    let mut work = MediumOnDevice::new(device, beam, medium, control)?;
+    work.add(field, 1.0)?;
+    work.energy()
 }
 
 /// A medium on a device, and the energy that fields add up to there.
@@ -101,7 +122,7 @@ impl<'a> MediumOnDevice<'a> {
         let transported = superpose(session, &input, beam)?;
         if beam.corrected {
             let tilts = Tilts::within(field.fluence.widest_mm() / field.frame.sad_mm);
-            add_correction(session, &placement, beam, tilts, &transported, &greatest)?;
+            add_correction(session, &placement, (beam, tilts), &transported, &greatest)?;
         }
         dose::add(session, medium, &transported, &greatest, factor, energy)?;
         session.phase("transport")

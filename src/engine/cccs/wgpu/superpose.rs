@@ -13,13 +13,14 @@ use glam::{DMat3, DVec3};
 use physics::kernel_beam::CHANNELS;
 
 pub(super) const DEPOSIT_WGSL: &str = include_str!("../../../../kernels/engine_deposit.wgsl");
+pub(crate) const TERMS_WGSL: &str = include_str!("../../../../kernels/engine_terms.wgsl");
 const LAYOUT: Kernel = Kernel {
     name: "cccs_layout",
     sources: &[DEPOSIT_WGSL, include_str!("../../../../kernels/engine_layout.wgsl")],
 };
 pub(super) const TRANSPORT: Kernel = Kernel {
     name: "cccs_transport",
-    sources: &[DEPOSIT_WGSL, include_str!("../../../../kernels/engine_cccs.wgsl")],
+    sources: &[DEPOSIT_WGSL, TERMS_WGSL, include_str!("../../../../kernels/engine_cccs.wgsl")],
 };
 /// Threads of a workgroup, of both.
 pub(super) const THREADS: [u32; 3] = [16, 8, 1];
@@ -165,7 +166,7 @@ impl Bundle {
 
 /// A row of the table as the kernel reads it: sums by channel; scatter's terms 0 to 3, shallow and deep; the primary's terms 4 to 7,
 /// shallow and deep; the primary's term 3 and the scatter's 4; the primary's 8.
-fn row(of: &Coefficients) -> [[f32; 4]; VECTORS] {
+pub fn row(of: &Coefficients) -> [[f32; 4]; VECTORS] {
     let scatter = |channel: usize| std::array::from_fn(|term| of.scatter[term - SCATTER.start][channel]);
     let primary = |channel: usize| std::array::from_fn(|n| of.primary[n + 4 - PRIMARY.start][channel]);
     let [p3, p8] = [3, 8].map(|term| of.primary[term - PRIMARY.start]);
