@@ -31,7 +31,7 @@ impl Row {
 }
 
 /// The jobs that graphics devices have a form of.
-const ON_WGPU: [&str; 3] = ["path", "cccs", "gamma"];
+const ON_WGPU: [&str; 4] = ["path", "cccs", "influence", "gamma"];
 
 type Test = fn(&Compute, &JobControl) -> Result<Vec<Row>, DeviceError>;
 
@@ -70,6 +70,7 @@ pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceErr
 pub fn run_small(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let mut rows = path::selftest::small_rows(device, control)?;
     rows.extend(cccs::selftest::small_rows(device, control)?);
+    rows.extend(influence::selftest::rows(device, control)?);
     rows.extend(gamma::selftest::small_rows(device, control)?);
     Ok(rows)
 }

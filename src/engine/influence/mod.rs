@@ -9,9 +9,10 @@ pub(crate) mod request;
 pub(crate) mod selftest;
 mod smooth;
 mod walks;
+mod wgpu;
 
 use crate::cccs::request::DoseError;
-use crate::dispatch::{HasReceipt, answer, no_form};
+use crate::dispatch::{HasReceipt, answer};
 use crate::{Compute, JobControl};
 use case::Receipt;
 pub use columns::DoseColumns;
@@ -40,7 +41,7 @@ pub fn beamlet_doses(
     let doses = answer(
         device,
         |card| cuda::beamlet_doses(request, card, control),
-        no_form("the influence of beamlets"),
+        |card| wgpu::beamlet_doses(request, card, control),
         || cpu::beamlet_doses(request, control),
     )?;
     tracing::debug!("influence of {} beamlets, ms: {:?}", request.beamlets.len(), doses.receipt.phases_ms);

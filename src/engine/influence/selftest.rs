@@ -1,8 +1,9 @@
 //! Influence of beamlets: columns against the dose of one beamlet after another, and their sum against the dose of a map.
 
 use crate::cccs::{DoseError, DoseRequest, DoseTo, Quality};
+use crate::failure::Failure;
 use crate::influence::reference::at_voxels;
-use crate::influence::{InfluenceRequest, Matrix, beamlet_doses};
+use crate::influence::{InfluenceRequest, Matrix, cpu, cuda, wgpu};
 use crate::phantom::patient;
 use crate::selftest::{Row, differences};
 use crate::{Compute, DeviceError, JobControl};
@@ -21,8 +22,9 @@ pub(crate) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, D
         let request = request(quality, dose_to).map_err(|why| DeviceError::case("influence", why))?;
         match compared(&request, device, control) {
             Ok(of_request) => rows.extend(of_request),
-            Err(DoseError::Cancelled(cancelled)) => return Err(cancelled.into()),
-            Err(why) => return Err(DeviceError::case("influence", why)),
+            Err(Failure::Card(why)) => return Err(why),
+            Err(Failure::Job(DoseError::Cancelled(cancelled))) => return Err(cancelled.into()),
+            Err(Failure::Job(why)) => return Err(DeviceError::case("influence", why)),
         }
     }
     Ok(rows)
@@ -32,8 +34,18 @@ fn compared(
     request: &InfluenceRequest,
     device: &Compute,
     control: &JobControl,
-) -> Result<Vec<Row>, DoseError> {
-    let [got, again] = [(); 2].map(|()| beamlet_doses(request, device, control));
+) -> Result<Vec<Row>, Failure<DoseError, DeviceError>> {
+    // By the device alone: the CPU's columns in its stead would pass.
+    let columns = || match device {
+        Compute::Cpu => cpu::beamlet_doses(request, control).map_err(Failure::Job),
+        Compute::Cuda(card) => {
+            cuda::beamlet_doses(request, card, control).map_err(|why| why.map_card(DeviceError::Cuda))
+        }
+        Compute::Wgpu(card) => {
+            wgpu::beamlet_doses(request, card, control).map_err(|why| why.map_card(DeviceError::Wgpu))
+        }
+    };
+    let [got, again] = [(); 2].map(|()| columns());
     let (columns, again) = (got?.columns, again?.columns);
     let repeats = columns == again;
     let count = request.voxels.len();
@@ -124,4 +136,31 @@ fn request(quality: Quality, dose_to: DoseTo) -> Result<InfluenceRequest, Box<dy
     let machine = Machine::resolve("generic-6mv")?;
     let dose = DoseRequest { patient: phantom, machine, beam, grid, quality, dose_to };
     Ok(InfluenceRequest { dose, beamlets, voxels })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::influence::wgpu::Limits;
+    use crate::skip::{Missing, skip};
+    use crate::wgpu::{Device, adapters};
+
+    /// A graphics device that takes little at a time has the same columns.
+    #[test]
+    fn columns_do_not_depend_on_the_chunks_that_they_are_made_in() {
+        let Ok(devices) = adapters() else {
+            return skip(Missing::Graphics, "no columns are made: there is no Vulkan, Metal or DirectX 12");
+        };
+        let device = Device::open(Some(devices[0].ordinal)).expect("a device that opens");
+        let request = request(Quality::Preview, DoseTo::Water).expect("a case");
+        let rows = request.voxels.len();
+        let [all, some, least] =
+            [Limits::of(&device), Limits { doses: 9 * rows, lines: 40_000 }, Limits { doses: 0, lines: 0 }]
+                .map(|limits| {
+                    let doses = wgpu::beamlet_doses_within(limits, &request, &device, &JobControl::new());
+                    doses.expect("columns").columns
+                });
+        assert_eq!((all.rows, all.beamlets()), (rows, request.beamlets.len()));
+        assert!(all == some && all == least);
+    }
 }

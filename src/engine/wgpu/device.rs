@@ -125,6 +125,11 @@ impl Device {
         self.adapter
     }
 
+    /// Bytes of a buffer that a kernel takes, at most.
+    pub fn most_bytes(&self) -> u64 {
+        self.limits.max_storage_buffer_binding_size.min(self.limits.max_buffer_size)
+    }
+
     /// A job's hold on the device; others wait. It ends soon after `control` is cancelled.
     pub fn session<'a>(&'a self, control: &'a JobControl) -> Session<'a> {
         Session::new(self, self.state.lock().unwrap_or_else(PoisonError::into_inner), control)
