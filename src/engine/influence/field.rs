@@ -188,4 +188,9 @@ impl Sampled {
         let gy_per_energy = voxels.iter().map(per_energy).collect();
         Self { voxels, gy_per_energy }
     }
+
+    /// Values of the medium's voxels at the sampled ones.
+    pub fn gather(&self, values: &[f32]) -> Vec<f32> {
+        self.voxels.iter().map(|voxel| values[*voxel as usize]).collect()
+    }
 }

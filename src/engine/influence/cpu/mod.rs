@@ -41,11 +41,11 @@ pub fn beamlet_doses(request: &InfluenceRequest, control: &JobControl) -> Result
     let alone = Field { machine: &dose.machine, frame: &field.frame, fluence: &extra, electrons_gy: 0.0 };
     let extra = if dose.machine.extra_focal.is_some() {
         let energy = energy_of(&beam, &alone, &medium, control)?;
-        sampled.voxels.iter().map(|voxel| energy[*voxel as usize]).collect()
+        sampled.gather(&energy)
     } else {
         Vec::new()
     };
-    let sampled_mm: Vec<f32> = sampled.voxels.iter().map(|voxel| depth_mm.data()[*voxel as usize]).collect();
+    let sampled_mm = sampled.gather(depth_mm.data());
     let smooth = Smooth::new(request, &field, &medium, &sampled, (&sampled_mm, &extra, per_mu.electrons_gy));
     clock.phase("extra-focal");
     let gy = transported(request, (&beam, &field), &medium, (&lit, &sampled, &smooth), control)?;

@@ -80,11 +80,12 @@ pub fn beamlet_doses_within(
         let alone =
             Field { machine: &dose.machine, frame: &field.frame, fluence: &fluence, electrons_gy: 0.0 };
         let energy = energy_of(&beam, &alone, &medium, device, control)?;
-        sampled.voxels.iter().map(|voxel| energy[*voxel as usize]).collect()
+        sampled.gather(&energy)
     } else {
         Vec::new()
     };
-    let smooth = Smooth::new(request, &field, &medium, &depth_mm, &sampled, (&extra, per_mu.electrons_gy));
+    let sampled_mm = sampled.gather(depth_mm.data());
+    let smooth = Smooth::new(request, &field, &medium, &sampled, (&sampled_mm, &extra, per_mu.electrons_gy));
     clock.phase("extra-focal");
     let transport = Transport::new((&beam, &field), &medium, &lit, &sampled);
     clock.phase("lines");
