@@ -293,7 +293,7 @@ mod tests {
         }
     }
 
-    /// Where no variable may move downhill any more, and where the function has no value, the way ends.
+    /// The way ends where no variable may move downhill any more, and where the function has no value.
     #[test]
     fn the_way_ends_where_nothing_gains() {
         let bounds = Bounds { lower: &[0.0; 3], upper: &[2.0; 3] };

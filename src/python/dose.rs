@@ -298,7 +298,7 @@ impl PyDose {
 }
 
 impl PyDose {
-    /// Where DLPack finds the dose.
+    /// Place of the dose for DLPack.
     fn place(&self) -> Place {
         self.on_card.as_ref().map_or(Place::HOST, |dose| Place::card(dose.gy.ordinal()))
     }

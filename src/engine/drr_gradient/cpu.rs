@@ -1,6 +1,6 @@
 //! DRRs and their derivatives by pose on the CPU.
 
-use crate::drr_gradient::level::{AXES, Level, Shot};
+use crate::drr_gradient::level::{AXES, DrrWithGradient, Level, Shot};
 use crate::{Cancelled, JobControl};
 use geometry::walk::clipped;
 use glam::{DVec3, Vec3};
@@ -11,13 +11,6 @@ use rayon::prelude::*;
 const CHUNK: usize = 256;
 /// Samples computed together.
 const LANES: usize = 8;
-
-/// Line integrals (no unit) with their derivatives by each number of the pose (1/mm, 1/degree), one a pixel.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DrrWithGradient {
-    pub integrals: Vec<f32>,
-    pub gradient: [Vec<f32>; AXES],
-}
 
 /// Line integrals along the rays to `pixels`, in steps of `step_mm` at most.
 pub fn integrals(

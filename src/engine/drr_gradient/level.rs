@@ -27,6 +27,13 @@ pub enum Compared<'a> {
     Rank(Vec<&'a Rank>),
 }
 
+/// Line integrals (no unit) with their derivatives by each number of the pose (1/mm, 1/degree), one a pixel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DrrWithGradient {
+    pub integrals: Vec<f32>,
+    pub gradient: [Vec<f32>; AXES],
+}
+
 /// Attenuation on an even grid whose outermost voxels are 0, as is everything outside.
 #[derive(Clone, Debug)]
 pub struct Level {

@@ -8,9 +8,8 @@ pub(crate) mod rank;
 pub(crate) mod selftest;
 pub(crate) mod sums;
 
-pub use cpu::DrrWithGradient;
 pub use information::Information;
-pub use level::{AXES, Compared, Level, numbers, pose_of};
+pub use level::{AXES, Compared, DrrWithGradient, Level, numbers, pose_of};
 pub use rank::Rank;
 pub use sums::{CorrelationAtPose, Features, Sums};
 

@@ -3,8 +3,7 @@
 
 use crate::JobControl;
 use crate::cuda::{Arg, Buffer, CardLock, CudaError, Device, Shape, int};
-use crate::drr_gradient::cpu::DrrWithGradient;
-use crate::drr_gradient::level::{AXES, Compared, Level, Shot};
+use crate::drr_gradient::level::{AXES, Compared, DrrWithGradient, Level, Shot};
 use crate::drr_gradient::sums::{Features, PRODUCTS, Sums};
 use similarity::Similarity;
 mod similarity;

@@ -46,7 +46,7 @@ pub struct LitOnCard {
     pub number_of: Buffer<u32>,
     /// [`END`](crate::influence::walks::END) beyond the lattice.
     pub density: Buffer<f32>,
-    /// Of the brightest voxel.
+    /// TERMA of the brightest voxel by channel.
     pub brightest: [f32; CHANNELS],
     /// The greatest density, 1 g/cm3 at least.
     pub densest: f32,

@@ -52,7 +52,7 @@ pub struct SmoothOnCard {
     pub gy_per_energy: Buffer<f32>,
 }
 
-/// What the profiles are made of, on the medium's grid.
+/// Inputs of the profiles, on the medium's grid.
 pub struct WideSources<'a> {
     pub density: &'a Buffer<f32>,
     pub depth_mm: &'a Buffer<f32>,
@@ -105,7 +105,7 @@ impl SmoothOnCard {
         Ok(smooth)
     }
 
-    /// Of the extra-focal source, and of electrons.
+    /// Addresses for the extra-focal source, and for electrons.
     pub fn profiles(&self) -> [Profiles; 2] {
         [&self.extra_focal, &self.electrons]
             .map(|part| part.as_ref().map_or_else(Profiles::default, Part::addresses))
