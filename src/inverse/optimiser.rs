@@ -23,7 +23,7 @@ const EVALUATIONS: [u64; 3] = [120, 40, 250];
 const FOLLOWING: u64 = 30;
 
 /// Passes of the true dose at most.
-const MOST_PASSES: usize = 8;
+const MOST_PASSES: usize = 12;
 
 /// The true dose has come to rest where it moves by less in the targets, part of the reference dose.
 const AT_REST: f64 = 0.001;
