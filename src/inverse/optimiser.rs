@@ -383,7 +383,7 @@ impl Optimiser {
     /// The objective now over the least that these columns, offset and tails allow: 1 at the optimum.
     ///
     /// # Errors
-    /// [`OptimiseError::Solver`].
+    /// [`OptimiseError::NoValue`].
     pub fn over_least(&self) -> Result<f64, OptimiseError> {
         let (lower, upper) = (&*vec![0.0; self.fluences.len()], &*self.upper);
         let start = (&*self.fluences, Bounds { lower, upper });

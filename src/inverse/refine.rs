@@ -84,7 +84,7 @@ struct Looked {
 /// of the time that a look at the true dose does as well.
 ///
 /// # Errors
-/// [`OptimiseError::Solver`].
+/// [`OptimiseError::NoValue`].
 pub fn begun(
     optimiser: &Optimiser,
     plan: &Plan,

@@ -63,12 +63,15 @@ def test_a_dose_leaves_the_card_by_dlpack(torch, words):
 
 
 def test_doses_that_leave_give_their_memory_back(torch):
+    # The card keeps the densities of a case that is open, and of others up to half of its memory.
+    case = beamsight.open("demo:water")
+
     def free():
         torch.cuda.synchronize()
         return torch.cuda.mem_get_info()[0]
 
     def turn():
-        dose = beamsight.dose("demo:water", grid=2, quality="fast", device="cuda", on_card=True)
+        dose = beamsight.dose(case, grid=2, quality="fast", device="cuda", on_card=True)
         assert torch.from_dlpack(dose).max().item() == dose.gy.max()
 
     for _ in range(5):
