@@ -4,7 +4,7 @@
 
 #include "terma.cuh"
 
-// The columns of a map, or its rows: the profile of each, blurred, as BeamletTables of physics/fluence/beamlets.rs has them.
+// The columns of a map, or its rows: the profile of each, blurred, as SpanTables of physics/fluence/tables.rs has them.
 struct Spans {
     float first_mm;  // the first pixel of a profile
     float step_mm;

@@ -4,12 +4,13 @@
 //! local correction. What is new is what is left out. A beamlet's focal TERMA is a tube, so that of a direction only lines through the
 //! tube carry anything. What the extra-focal source and the electrons give is smooth and scaled from one dose of all beamlets.
 
+use crate::cccs::beam::Field;
 use crate::cccs::job::{check, frame_of};
 use crate::cccs::{DoseError, DoseRequest};
 use crate::influence::columns::DoseColumns;
 use case::{FluenceMap, Receipt};
 use geometry::BeamFrame;
-use physics::{BeamletFluence, Exposure, Fluence, exposures};
+use physics::{BeamletFluence, Exposure, Fluence, Machine, exposures};
 use std::sync::Arc;
 
 /// Asks for the doses of the beamlets of a beam at sampled voxels.
@@ -67,6 +68,18 @@ impl OpenField {
             beamlets: BeamletFluence::new(machine, &flat, &map, exposure)?,
             share: exposure.share,
             map,
+        })
+    }
+
+    /// Answer to the field that the extra-focal source alone gives through all beamlets; `None` where the machine has no such source.
+    pub fn by_extra_focal<T, E>(
+        &self,
+        machine: &Machine,
+        made: impl FnOnce(&Field<'_>) -> Result<T, E>,
+    ) -> Result<Option<T>, E> {
+        machine.extra_focal.map_or(Ok(None), |_| {
+            let fluence = self.flat.extra_focal_alone();
+            made(&Field { machine, frame: &self.frame, fluence: &fluence, electrons_gy: 0.0 }).map(Some)
         })
     }
 }

@@ -7,6 +7,7 @@
 use super::field::Sampled;
 use super::request::{InfluenceRequest, OpenField};
 use crate::cccs::medium::Medium;
+use geometry::Volume;
 use rayon::prelude::*;
 
 /// Products of a column's profile and a row's at the sampled voxels.
@@ -32,15 +33,15 @@ struct Place {
 }
 
 impl Smooth {
-    /// `depth_mm` is the radiological depth of the sampled voxels;
-    /// `extra_focal` has the energy per volume there that the extra-focal source gives through all beamlets;
+    /// `extra_focal` has the energy per volume at the sampled voxels that the extra-focal source gives through all beamlets;
     /// `electrons_gy` is the surface dose of electrons in the reference field; both for one photon per cm2 on the axis.
     pub fn new(
         request: &InfluenceRequest,
         field: &OpenField,
         medium: &Medium,
+        depth_mm: &Volume<f32>,
         sampled: &Sampled,
-        (depth_mm, extra_focal, electrons_gy): (&[f32], &[f32], f64),
+        (extra_focal, electrons_gy): (&[f32], f64),
     ) -> Self {
         let voxels = sampled.voxels.len();
         let place = |voxel: &u32| {
@@ -68,7 +69,7 @@ impl Smooth {
         if let Some(electrons) = request.dose.machine.electrons.filter(|_| electrons_gy > 0.0) {
             let seen = |n: usize, shares: &mut [Vec<f64>; 2]| {
                 let (voxel, Some(place)) = (sampled.voxels[n] as usize, &places[n]) else { return 0.0 };
-                let with_depth = electrons.at_depth(f64::from(depth_mm[n]));
+                let with_depth = electrons.at_depth(f64::from(depth_mm.data()[voxel]));
                 let density = f64::from(medium.equivalent_g_cm3.data()[voxel]);
                 if with_depth <= 0.0 || density <= 0.0 {
                     return 0.0;

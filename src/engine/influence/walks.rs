@@ -18,6 +18,18 @@ use rayon::prelude::*;
 /// Density beyond the lattice's sides: a line that comes there ends.
 pub const END: f32 = -1.0;
 
+/// Lines of a direction that enter a tube in one of its voxels, at most: a line passes up to three of a layer.
+pub const LINES_OF_SHARE: usize = 3;
+
+/// Fixed point keeps this much room above the TERMA of the brightest voxel, which what scatters in cannot fill.
+const HEADROOM: f32 = 8.0;
+
+/// Whole numbers that deposits of an energy per volume of 1 count as on a card, for the TERMA of the brightest voxel and the greatest
+/// density.
+pub fn deposit_units(brightest: f32, densest: f32) -> f32 {
+    i32::MAX as f32 / (HEADROOM * brightest.max(f32::MIN_POSITIVE) * densest)
+}
+
 /// A lattice with one voxel more on each side.
 #[derive(Clone, Copy)]
 pub struct Padded {

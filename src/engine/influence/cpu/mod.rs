@@ -4,7 +4,7 @@ mod lines;
 pub mod products;
 
 use crate::cccs::DoseError;
-use crate::cccs::beam::{Field, Superposition};
+use crate::cccs::beam::Superposition;
 use crate::cccs::cpu::{energy_of, monitor_unit_at};
 use crate::cccs::job::{Clock, digest, receipt};
 use crate::cccs::medium::Medium;
@@ -37,16 +37,9 @@ pub fn beamlet_doses(request: &InfluenceRequest, control: &JobControl) -> Result
     let lit = Lit::new(request, &field, (&beam, &tilt), &medium, &depth_mm, control)?;
     clock.phase("terma");
     let sampled = Sampled::new(request, &medium, field.share * dose.beam.mu * per_mu.fluence);
-    let extra = field.flat.extra_focal_alone();
-    let alone = Field { machine: &dose.machine, frame: &field.frame, fluence: &extra, electrons_gy: 0.0 };
-    let extra = if dose.machine.extra_focal.is_some() {
-        let energy = energy_of(&beam, &alone, &medium, control)?;
-        sampled.gather(&energy)
-    } else {
-        Vec::new()
-    };
-    let sampled_mm = sampled.gather(depth_mm.data());
-    let smooth = Smooth::new(request, &field, &medium, &sampled, (&sampled_mm, &extra, per_mu.electrons_gy));
+    let extra = field.by_extra_focal(&dose.machine, |alone| energy_of(&beam, alone, &medium, control))?;
+    let extra = extra.map(|energy| sampled.gather(&energy)).unwrap_or_default();
+    let smooth = Smooth::new(request, &field, &medium, &depth_mm, &sampled, (&extra, per_mu.electrons_gy));
     clock.phase("extra-focal");
     let gy = transported(request, (&beam, &field), &medium, (&lit, &sampled, &smooth), control)?;
     clock.phase("transport");

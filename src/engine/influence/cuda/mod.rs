@@ -10,7 +10,7 @@ pub use products::{CardColumns, CardMatrix};
 use crate::JobControl;
 use crate::cccs::DoseError;
 use crate::cccs::angles::{ANGLES, Coefficients};
-use crate::cccs::beam::{Field, Superposition, grid_from_kernel};
+use crate::cccs::beam::{Superposition, grid_from_kernel};
 use crate::cccs::correction::Tilts;
 use crate::cccs::cuda::correction::stencils;
 use crate::cccs::cuda::superpose::{Layouts, Placement, coefficients, line_directions};
@@ -22,7 +22,7 @@ use crate::cuda::{Arg, Buffer, CardLock, CudaError, Device, Failure, Shape};
 use crate::influence::columns::DoseColumns;
 use crate::influence::field::Sampled;
 use crate::influence::request::{BeamletDoses, InfluenceRequest, OpenField};
-use crate::influence::walks::{Padded, Step, Walk};
+use crate::influence::walks::{LINES_OF_SHARE, Padded, Step, Walk, deposit_units};
 use crate::path::cuda::{PathBuffers, PathMethod};
 use bytemuck::{Pod, Zeroable};
 use lit::{LitOnCard, SampledOnCard};
@@ -39,8 +39,6 @@ const FINISH_THREADS: u32 = 256;
 const WALKING_BLOCKS: u32 = 8192;
 /// Lines listed at a time, at most: 64 MiB of them.
 const MOST_ENTRIES: usize = 4 << 20;
-/// Fixed point keeps this much room above the TERMA of the brightest voxel, which what scatters in cannot fill.
-const HEADROOM: f32 = 8.0;
 
 /// `struct Walk` of `kernels/influence.cu`, field for field.
 #[repr(C)]
@@ -98,14 +96,8 @@ pub fn beamlet_doses(
         padded,
     };
     clock.phase("lines");
-    let extra_focal = if dose.machine.extra_focal.is_some() {
-        let fluence = field.flat.extra_focal_alone();
-        let alone =
-            Field { machine: &dose.machine, frame: &field.frame, fluence: &fluence, electrons_gy: 0.0 };
-        Some(energy_on_card(&beam, &alone, &medium, device)?)
-    } else {
-        None
-    };
+    let extra_focal =
+        field.by_extra_focal(&dose.machine, |alone| energy_on_card(&beam, alone, &medium, device))?;
     clock.phase("extra-focal");
     let mut card = device.lock();
     let tables = tables.upload(&mut card)?;
@@ -174,20 +166,19 @@ fn transported(
         lit,
         row_of: &parts.on_card.row_of,
     };
-    let brightest = lit.brightest.iter().sum::<f32>().max(f32::MIN_POSITIVE);
     let (voxels, shares) = (lit.voxels.count(), lit.shares());
     let mut launch = Launch {
         lit: voxels as u32,
         shares: shares as u32,
         sampled: sampled as u32,
         most_entries: 0,
-        units: i32::MAX as f32 / (HEADROOM * brightest * lit.densest),
+        units: deposit_units(lit.brightest.iter().sum(), lit.densest),
     };
-    // A line passes up to three voxels of a layer.
-    let together = (MOST_ENTRIES / (3 * shares).max(1)).clamp(1, walks.len().max(1));
-    launch.most_entries = (3 * shares * together) as u32;
+    let of_direction = LINES_OF_SHARE * shares;
+    let together = (MOST_ENTRIES / of_direction.max(1)).clamp(1, walks.len().max(1));
+    launch.most_entries = (of_direction * together) as u32;
     if shares > 0 {
-        let entries: Buffer<[i32; 4]> = card.alloc(3 * shares * together)?;
+        let entries: Buffer<[i32; 4]> = card.alloc(of_direction * together)?;
         let terms: Buffer<[f32; 16]> = card.alloc(together * voxels)?;
         let counter: Buffer<u32> = card.alloc(1)?;
         for chunk in walks.chunks(together) {

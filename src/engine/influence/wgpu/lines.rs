@@ -5,7 +5,7 @@ use crate::cccs::beam::Superposition;
 use crate::cccs::wgpu::correction::{STENCIL_WGSL, StencilOnDevice, stencil};
 use crate::cccs::wgpu::superpose::{Placement, TERMS_WGSL, row};
 use crate::influence::field::{Lit, Share, ShareLists};
-use crate::influence::walks::{LitVoxel, Transport, Walk};
+use crate::influence::walks::{LINES_OF_SHARE, LitVoxel, Transport, Walk, deposit_units};
 use crate::kernel_size::int;
 use crate::wgpu::{Buffer, Kernel, Session, WgpuError};
 use bytemuck::{Pod, Zeroable};
@@ -25,10 +25,6 @@ const LOCAL: Kernel = Kernel {
 const THREADS: u32 = 128;
 /// Lines to a layer of workgroups.
 const LINES_OF_LAYER: usize = 8192;
-/// Lines of a direction that enter a tube in one of its voxels, at most: a line passes up to three of a layer.
-pub const LINES_OF_SHARE: usize = 3;
-/// Fixed point keeps this much room above the TERMA of the brightest voxel, which what scatters in cannot fill.
-const HEADROOM: f32 = 8.0;
 
 /// `struct Walk` of the kernels, field for field.
 #[repr(C)]
@@ -107,8 +103,7 @@ impl OnDevice {
             shares: [shares[0], shares[1]],
             none: [0; 2],
         };
-        let brightest =
-            lit.terma.iter().map(|terma| terma.iter().sum::<f32>()).fold(f32::MIN_POSITIVE, f32::max);
+        let brightest = lit.terma.iter().map(|terma| terma.iter().sum::<f32>()).fold(0.0, f32::max);
         let densest = density.iter().copied().fold(1.0, f32::max);
         let mut stencils = Vec::new();
         for axis in (0..3).filter(|_| beam.corrected) {
@@ -119,7 +114,7 @@ impl OnDevice {
         Ok(Self {
             walks,
             padded: padded.lattice.size.map(|n| int(n + 2).unsigned_abs()),
-            units: i32::MAX as f32 / (HEADROOM * brightest * densest),
+            units: deposit_units(brightest, densest),
             steps: session.upload("steps of lines", &steps)?,
             table: session.upload("kernel coefficients", &table)?,
             cells: session.upload("voxels", &cells.collect::<Vec<_>>())?,

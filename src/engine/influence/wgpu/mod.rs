@@ -5,7 +5,7 @@ mod lines;
 
 use crate::JobControl;
 use crate::cccs::DoseError;
-use crate::cccs::beam::{Field, Superposition, grid_from_kernel};
+use crate::cccs::beam::{Superposition, grid_from_kernel};
 use crate::cccs::job::{Clock, digest, receipt};
 use crate::cccs::medium::Medium;
 use crate::cccs::wgpu::superpose::Placement;
@@ -14,10 +14,10 @@ use crate::influence::columns::DoseColumns;
 use crate::influence::field::{Lit, Sampled};
 use crate::influence::request::{BeamletDoses, InfluenceRequest, OpenField};
 use crate::influence::smooth::Smooth;
-use crate::influence::walks::Transport;
+use crate::influence::walks::{LINES_OF_SHARE, Transport};
 use crate::path::wgpu::radiological_depth_at;
 use crate::wgpu::{Device, Failure, WgpuError};
-use lines::{LINES_OF_SHARE, OnDevice};
+use lines::OnDevice;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
@@ -75,17 +75,10 @@ pub fn beamlet_doses_within(
     let lit = Lit::new(request, &field, (&beam, &tilt), &medium, &depth_mm, control)?;
     clock.phase("terma");
     let sampled = Sampled::new(request, &medium, field.share * dose.beam.mu * per_mu.fluence);
-    let extra = if dose.machine.extra_focal.is_some() {
-        let fluence = field.flat.extra_focal_alone();
-        let alone =
-            Field { machine: &dose.machine, frame: &field.frame, fluence: &fluence, electrons_gy: 0.0 };
-        let energy = energy_of(&beam, &alone, &medium, device, control)?;
-        sampled.gather(&energy)
-    } else {
-        Vec::new()
-    };
-    let sampled_mm = sampled.gather(depth_mm.data());
-    let smooth = Smooth::new(request, &field, &medium, &sampled, (&sampled_mm, &extra, per_mu.electrons_gy));
+    let extra =
+        field.by_extra_focal(&dose.machine, |alone| energy_of(&beam, alone, &medium, device, control))?;
+    let extra = extra.map(|energy| sampled.gather(&energy)).unwrap_or_default();
+    let smooth = Smooth::new(request, &field, &medium, &depth_mm, &sampled, (&extra, per_mu.electrons_gy));
     clock.phase("extra-focal");
     let transport = Transport::new((&beam, &field), &medium, &lit, &sampled);
     clock.phase("lines");
