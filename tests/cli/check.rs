@@ -1,6 +1,6 @@
 //! `beamsight check`: exported plans against their own doses, and plans and doses that lie.
 
-use crate::cross::write_cross;
+use crate::cross::{write_cross, write_cross_session};
 use crate::program::{beamsight, command, json_of, scratch, text};
 use crate::synthetic::{item, set, set_items};
 use dicom_core::{Tag, VR};
@@ -22,7 +22,7 @@ fn cross() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         let folder = scratch("check-cross");
-        let ([image, plan], out) = (write_cross(&folder, 60, 60.0), folder.join("out"));
+        let ([image, plan], out) = (write_cross(&folder, 40, 40.0), folder.join("out"));
         done(&["export", text(&image), "--plan", text(&plan), "--out", text(&out)]);
         out
     })
@@ -101,10 +101,10 @@ fn number(value: &Value) -> f64 {
 
 /// A dose computed here for these monitor units agrees with itself, and 10 % more monitor units are 10 % more dose.
 #[test]
-fn a_demo_agrees_with_its_own_dose_until_its_monitor_units_change() {
-    let folder = scratch("check-demo");
+fn a_case_agrees_with_its_own_dose_until_its_monitor_units_change() {
+    let folder = scratch("check-own");
     let out = folder.join("out");
-    done(&["export", "demo:water", "--out", text(&out)]);
+    done(&["export", text(&write_cross_session(&folder)), "--out", text(&out)]);
     let report = folder.join("report.pdf");
     let (code, answer, reasons) = check(&out, &["--report", text(&report), "--goals", "icru-target"]);
     assert_eq!((code, reasons.as_str()), (0, ""), "{answer}");

@@ -1,6 +1,7 @@
 //! `beamsight export`: the set as a user gets it, opened and computed again.
 
 use crate::conforms::assert_conforms;
+use crate::cross::{write_cross, write_cross_session};
 use crate::program::{beamsight, json_of, refused, scratch, text};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
@@ -59,7 +60,8 @@ fn references(object: &dicom_object::InMemDicomObject, found: &mut HashSet<Strin
 fn an_export_is_one_study_and_computes_to_the_same_dose() {
     let folder = scratch("export");
     let (first, second) = (folder.join("first"), folder.join("second"));
-    let answer = done(&["export", "demo:tg119", "--out", text(&first), "--bits", "16", "--grid", "2.5"]);
+    let case = write_cross_session(&folder);
+    let answer = done(&["export", text(&case), "--out", text(&first), "--bits", "16", "--grid", "2.5"]);
     assert!(answer["files"].as_array().unwrap().iter().all(|file| file["unchanged"] == false));
     let all = files(&first, "");
     let (mut uids, mut referenced) = (HashSet::new(), HashSet::new());
@@ -186,7 +188,8 @@ fn nothing_is_replaced_unasked_and_nothing_is_left_half_written() {
 fn an_anonymous_export_has_the_dose_of_the_case() {
     let folder = scratch("export-anonymous");
     let [plain, anonymous] = ["plain", "anonymous"].map(|name| folder.join(name));
-    let export = ["export", "demo:water", "--bits", "16", "--dose", "plan", "--grid", "2.5", "--out"];
+    let case = write_cross_session(&folder);
+    let export = ["export", text(&case), "--bits", "16", "--dose", "plan", "--grid", "2.5", "--out"];
     done(&[&export[..], &[text(&plain)]].concat());
     let answer = done(&[&export[..], &[text(&anonymous), "--anonymise"]].concat());
     assert!(answer["remarks"].to_string().contains("burned into pixels"), "{answer}");
@@ -263,14 +266,14 @@ fn a_monte_carlo_dose_leaves_with_its_uncertainty() {
     let folder = scratch("export-monte-carlo");
     let (out, mha) = (folder.join("out"), folder.join("mc.mha"));
     // A narrow field: few voxels, soon certain.
-    let plan = folder.join("plan.toml");
-    let beam = "gantry_deg = 0.0\nmu = 100.0\njaws_mm = { x = [-10.0, 10.0], y = [-10.0, 10.0] }\n";
-    let head = "name = \"Narrow\"\nmachine = \"point-6mv\"\nisocentre_mm = [0.0, -50.0, 0.0]\n[[beam]]\nname = \"AP\"\n";
+    let [image, plan] = write_cross(&folder, 40, 40.0);
+    let beam = "gantry_deg = 0.0\nmu = 100.0\njaws_mm = { x = [-5.0, 5.0], y = [-5.0, 5.0] }\n";
+    let head = "name = \"Narrow\"\nmachine = \"point-6mv\"\nisocentre_mm = [0.0, 0.0, 0.0]\n[[beam]]\nname = \"AP\"\n";
     std::fs::write(&plan, format!("{head}{beam}")).unwrap();
     let of = ["--plan", text(&plan), "--engine", "mccs"];
-    let run = [&of[..], &["--histories", "2e6"]].concat();
-    done(&[&["export", "demo:water", "--out", text(&out)][..], &run].concat());
-    done(&[&["dose", "demo:water", "--out", text(&mha)][..], &run].concat());
+    let run = [&of[..], &["--histories", "6e5"]].concat();
+    done(&[&["export", text(&image), "--out", text(&out)][..], &run].concat());
+    done(&[&["dose", text(&image), "--out", text(&mha)][..], &run].concat());
     assert!(files(&out, "RD-beam").is_empty());
     let path = out.join("RD.dcm");
     let comment = said(&object(&path), tags::DOSE_COMMENT);
@@ -284,9 +287,9 @@ fn a_monte_carlo_dose_leaves_with_its_uncertainty() {
     let off = read.gy.data().iter().zip(own.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(read.gy.data().len() == own.data().len() && off <= 1e-6 * most, "{off} of {most}");
     let no = folder.join("no");
-    let beams = [&["export", "demo:water", "--out", text(&no), "--dose", "beams"][..], &run].concat();
+    let beams = [&["export", text(&image), "--out", text(&no), "--dose", "beams"][..], &run].concat();
     refused(&beams, &["no doses of single beams", "Monte Carlo"]);
-    let few = [&["export", "demo:water", "--out", text(&no)][..], &of, &["--histories", "2e5"]].concat();
+    let few = [&["export", text(&image), "--out", text(&no)][..], &of, &["--histories", "6e4"]].concat();
     refused(&few, &["standard deviation", "at most 2 %", "more histories"]);
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -92,7 +92,7 @@ fn the_plan_has_the_dose_that_the_matrix_states() {
     let output = beamsight(&[&["dose", "--plan", text(&plan), "--out", text(&dose)][..], &computed].concat());
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("fluence, not deliverable"));
-    let histories = ["--engine", "mccs", "--histories", "2e6", "--json"];
+    let histories = ["--engine", "mccs", "--histories", "1e5", "--json"];
     let by_histories = beamsight(&[&["dose", "--plan", text(&plan)][..], &histories, &computed].concat());
     let by_histories = json_of(&by_histories);
     assert_eq!(by_histories["status"], "partial", "{by_histories}");

@@ -1,5 +1,6 @@
 //! The program as a user runs it: help, exit codes, one JSON object, files written.
 
+use crate::cross::write_cross_session;
 use crate::program::{beamsight, command, json_of, scratch, text};
 use crate::skip::skip_drawing;
 use std::process::{Output, Stdio};
@@ -235,7 +236,10 @@ fn a_bench_prints_its_figures() {
 /// No limit of memory is held here: a busy machine has other jobs under way in so short a run.
 #[test]
 fn memory_after_work_stands_beside_that_of_a_fresh_window() {
-    let output = words("bench memory demo:water --minutes 0.02 --device cpu --json");
+    let folder = scratch("memory");
+    let case = write_cross_session(&folder);
+    let run = ["bench", "memory", text(&case), "--minutes", "0.02", "--device", "cpu", "--json"];
+    let output = beamsight(&run);
     let report = json_of(&output);
     let count = |of: &str, what: &str| report[of][what].as_u64();
     let rounds = count("after_work", "rounds").unwrap_or_else(|| panic!("{report}"));
@@ -247,7 +251,7 @@ fn memory_after_work_stands_beside_that_of_a_fresh_window() {
         assert!(report["over"].is_null());
         return;
     }
-    let info = json_of(&words("info demo:water --json"));
+    let info = json_of(&beamsight(&["info", text(&case), "--json"]));
     let voxels: u64 = info["ct"]["size"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).product();
     let [after, fresh] = ["after_work", "fresh"].map(|of| {
         let [now, most] = ["resident_bytes", "peak_bytes"].map(|what| count(of, what).unwrap());
@@ -260,6 +264,7 @@ fn memory_after_work_stands_beside_that_of_a_fresh_window() {
     let wrong = words("bench memory demo:nose");
     assert_eq!(wrong.status.code(), Some(2));
     assert_eq!(words("bench memory --minutes 601").status.code(), Some(2));
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

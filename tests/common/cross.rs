@@ -1,7 +1,8 @@
 //! Two beams on a cube of water, quickly computed.
 
-use beamsight::files::mha;
-use beamsight::geometry::{Grid, Volume};
+use beamsight::case::{Case, Contour, Rgb, Structure, StructureKind, StructureSet};
+use beamsight::files::{mha, plan_toml, session};
+use beamsight::geometry::{Grid, PatientPosition, Volume, sphere_contours};
 use glam::DVec3;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,4 +39,32 @@ pub fn write_cross(folder: &Path, side: usize, half_mm: f64) -> [PathBuf; 2] {
     mha::write(&image, &Volume::new(Arc::new(grid), hu)).expect("an image");
     fs::write(&plan, CROSS).expect("a plan");
     [image, plan]
+}
+
+/// The same on a cube of 8 cm with a ball of 3 cm as PTV, as a session; the plan is normalised to the ball. Its dose is final, of few
+/// voxels.
+pub fn write_cross_session(folder: &Path) -> PathBuf {
+    let [image, _] = write_cross(folder, 40, 40.0);
+    let ball = sphere_contours(mha::read(&image).expect("an image").grid(), DVec3::ZERO, 15.0);
+    let target = Structure {
+        name: "PTV".to_owned(),
+        number: 1,
+        kind: StructureKind::Ptv,
+        colour: Rgb([255, 82, 82]),
+        contours: ball.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect(),
+        points_mm: Vec::new(),
+        density: None,
+    };
+    let asked = "prescription_gy = 10.0\nnormalisation = { structure = \"PTV\", volume_percent = 95.0, dose_gy = 10.0 }\n[[beam]]";
+    let plan = CROSS.replacen("[[beam]]", asked, 1);
+    let plan = plan_toml::parse(&plan, &folder.join("plan.toml"), PatientPosition::Hfs).expect("a plan");
+    let case = Case {
+        structures: Arc::new(StructureSet { structures: vec![target], ..StructureSet::default() }),
+        plans: vec![Arc::new(plan)],
+        ..Case::default()
+    };
+    let path = folder.join("cross.json");
+    let saved = session::Session::new(&case, "cube.mha", &StructureSet::default(), serde_json::Value::Null);
+    session::write(&path, &saved).expect("a session");
+    path
 }
