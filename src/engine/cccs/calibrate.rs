@@ -8,6 +8,7 @@ use case::{Beam, Jaws};
 use geometry::{BeamFrame, Grid, PatientPosition};
 use glam::DVec3;
 use physics::{Calibration, Fluence, Machine, exposures};
+use std::sync::LazyLock;
 
 /// Voxels of the reference phantom across the beam, and along it at most, mm.
 const SPACING_MM: f64 = 5.0;
@@ -27,6 +28,10 @@ pub struct MonitorUnit {
 
 impl ByteSize for MonitorUnit {}
 
+/// Monitor units on the CPU, for as long as the process runs: each call from Python, and each window of a test, has a cache of its
+/// own, and would compute them again. Cards differ from one another; theirs stay in the cache of whoever opened one.
+static ON_THE_CPU: LazyLock<Cache> = LazyLock::new(Cache::default);
+
 /// The monitor unit of a machine: its reference dose over what the engine gives in the reference condition, at the same
 /// quality, so that what few directions miss on the axis cancels. One photon per cm2 for machines that are not
 /// calibrated in MU. Cached by machine, quality and device: `energy` (Gy g/cm3 per photon and cm2) is
@@ -44,7 +49,8 @@ pub fn calibration<E: From<DoseError>>(
     let Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } = machine.calibration else {
         return Ok(MonitorUnit { fluence: 1.0, electrons_gy: 0.0 });
     };
-    let unit = cache.get((machine.clone(), quality, device), || {
+    let kept = if device == "cpu" { &*ON_THE_CPU } else { cache };
+    let unit = kept.get((machine.clone(), quality, device), || {
         let reference = Reference { field_mm, ssd_mm, depth_mm };
         let photons_gy = reference.dose(&Superposition::of(machine, quality, cache), machine, energy)?;
         // The reference dose holds the electrons' share at the depth of calibration.
