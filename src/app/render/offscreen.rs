@@ -162,6 +162,11 @@ impl<A: eframe::App> Offscreen<A> {
         Some(Rect::from_min_max(low, high))
     }
 
+    /// Size of the window from the next frame on.
+    pub fn resize(&mut self, size_points: Vec2) {
+        self.size_points = size_points;
+    }
+
     /// Draws the last frame.
     ///
     /// # Errors
