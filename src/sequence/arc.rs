@@ -10,6 +10,7 @@ use crate::cut::{limits, machine_of, within_limits};
 use crate::field::{Field, jaws_about, of_pair};
 use crate::flatten::{flattened, rises};
 use crate::limits::turning_reach_mm;
+use crate::parts::Part;
 use case::{Bank, Beam, ControlPoint, GantryArc, Jaws, Mlc, Plan, bounds, turn_deg};
 use physics::Machine;
 use std::ops::Range;
@@ -171,7 +172,9 @@ fn slide(
     (steps, reach_mm): (usize, f64),
     start: ArcStart,
 ) -> (Vec<Vec<Bank>>, f64) {
-    let mut nodes = field.nodes_mm();
+    // Sectors are delivered whole: an arc turns on meanwhile.
+    let part = &Part::whole(field.map.columns);
+    let mut nodes = field.nodes_mm(part);
     let mut rows = flattened(&field.asked(), start.flattened);
     if start.mirrored {
         nodes = nodes.iter().rev().map(|mm| -mm).collect();
@@ -183,7 +186,7 @@ fn slide(
     let followed = (steps as f64 * reach_mm - length) / most;
     let speed =
         if followed > 0.0 { followed.min(length / (TRAVEL * most)) } else { length / (TRAVEL * most) };
-    let sweep = field.sweep_with_beam(nodes, speed, &rows);
+    let sweep = field.sweep_with_beam(part, nodes, speed, &rows);
     let mu = sweep.mu();
     let own = field.pairs();
     let at = |n: usize| {

@@ -185,21 +185,34 @@ pub fn sequence_beam(
 ) -> Result<Sequenced, SequenceError> {
     let field = Field::new(beam, machine)?;
     let want = Delivered::of(beam, field.map, machine)?;
+    let (map, limits) = (field.map, field.delivery);
+    let mut found = cut(&field, &want, technique)?;
+    // Leaves that are delivered from one place of the carriage take fewer monitor units.
+    if broken_limit(&found.beam, &limits).is_some()
+        && let Some(in_parts) = field.split()
+    {
+        found = cut(&in_parts, &want, technique)?;
+    }
+    let Refined { beam: leaves, got, .. } = found;
+    let leaves = within_limits(leaves, machine, &limits)?;
+    Ok(Sequenced { difference: got.less(&want, map), beam: leaves })
+}
+
+/// The best leaves for the map of a field.
+fn cut(field: &Field<'_>, want: &Delivered, technique: Technique) -> Result<Refined, SequenceError> {
     let found = match technique {
         Technique::SlidingWindow => {
-            let by = |asked: &[Vec<f64>]| Some(sliding_window(&field, asked, MOST_STEPS));
-            refined(&field, &want, &by)?.map(|found| fewer_steps(&field, found)).transpose()?
+            let by = |asked: &[Vec<f64>]| Some(sliding_window(field, asked, MOST_STEPS));
+            refined(field, want, &by)?.map(|found| fewer_steps(field, found)).transpose()?
         }
-        Technique::StepAndShoot => refined(&field, &want, &|asked| step_and_shoot(&field, asked))?,
+        Technique::StepAndShoot => refined(field, want, &|asked| step_and_shoot(field, asked))?,
     };
-    let Some(Refined { beam: leaves, got, .. }) = found else {
-        return Err(SequenceError::TooSmall { beam: beam.name.clone() });
-    };
-    if let Some(why) = leaves.fault() {
-        return Err(SequenceError::Beam { beam: beam.name.clone(), why: why.to_string() });
+    let name = || field.beam.name.clone();
+    let found = found.ok_or_else(|| SequenceError::TooSmall { beam: name() })?;
+    match found.beam.fault() {
+        Some(why) => Err(SequenceError::Beam { beam: name(), why: why.to_string() }),
+        None => Ok(found),
     }
-    let leaves = within_limits(leaves, machine, &field.delivery)?;
-    Ok(Sequenced { difference: got.less(&want, field.map), beam: leaves })
 }
 
 /// A beam whose leaves break no limit of its machine.

@@ -2,6 +2,7 @@
 
 use crate::SequenceError;
 use crate::cut::limits;
+use crate::parts::Part;
 use crate::sweep::{Sweep, beside};
 use case::{Bank, Beam, ControlPoint, CutFrom, FluenceMap, Jaws, Mlc};
 use physics::{Delivery, Machine};
@@ -59,6 +60,8 @@ pub struct Field<'a> {
     pub machine: &'a Machine,
     pub map: &'a FluenceMap,
     pub delivery: Delivery,
+    /// Parts that are delivered one after the other: the whole map, unless it is [`Self::split`].
+    pub parts: Vec<Part>,
     /// Part of the primary that a leaf lets through.
     pub transmission: f64,
     leaf_sides_mm: &'a [f64],
@@ -91,11 +94,23 @@ impl<'a> Field<'a> {
             machine,
             map,
             delivery,
+            parts: vec![Part::whole(map.columns)],
             transmission: leaves.transmission,
             leaf_sides_mm: sides,
             first_pair,
             retreat_mm: leaves.end_retreat_mm(machine.sad_mm),
         })
+    }
+
+    /// The same map in parts that the carriage holds; `None` where it is in parts, or holds none.
+    pub fn split(mut self) -> Option<Self> {
+        let most_mm = self.delivery.max_span_mm - 2.0 * (BEYOND_MM + self.gap_mm());
+        let parts = Part::all_of(self.map.columns, self.map.step_mm, most_mm)?;
+        if self.parts.len() > 1 || parts.len() == 1 {
+            return None;
+        }
+        self.parts = parts;
+        Some(self)
     }
 
     /// Fluence that each beamlet asks for, `[row][column]`, MU of an open field.
@@ -114,25 +129,33 @@ impl<'a> Field<'a> {
         self.delivery.min_gap_mm + 2.0 * self.retreat_mm
     }
 
-    /// Nodes of the sweep under the jaws and at the sides of the columns; closed leaves stand in the outermost cells.
-    pub fn nodes_mm(&self) -> Vec<f64> {
-        let [[low, high], _] = self.map.reach_mm();
+    /// Nodes of the sweep beside a part and at the sides of its columns; closed leaves stand in the outermost cells.
+    pub fn nodes_mm(&self, part: &Part) -> Vec<f64> {
+        let side = |n: usize| self.map.first_mm + n as f64 * self.map.step_mm;
+        let [low, high] = [part.columns.start, part.columns.end].map(side);
         let closed = BEYOND_MM + self.gap_mm();
-        let columns = (1..self.map.columns).map(|n| self.map.first_mm + n as f64 * self.map.step_mm);
+        let columns = (part.columns.start + 1..part.columns.end).map(side);
         let start = [low - closed, low - BEYOND_MM, low];
         start.into_iter().chain(columns).chain([high, high + BEYOND_MM, high + closed]).collect()
     }
 
-    /// Fluence of the cells between the nodes for that of a row's columns, and for that of the outermost cells.
-    pub fn cells(&self, row: &[f64], outermost: f64) -> Vec<f64> {
-        let ends = [0, row.len() - 1].map(|column| row[column]);
-        [outermost, ends[0]].into_iter().chain(row.iter().copied()).chain([ends[1], outermost]).collect()
+    /// Fluence of the cells between the nodes for that of a row's columns in a part, and for that of the outermost cells.
+    pub fn cells(&self, part: &Part, row: &[f64], outermost: f64) -> Vec<f64> {
+        // Where the map goes on, what lies beside the part is another's.
+        let end = |side: usize, column: usize| if part.ends_at_jaws[side] { row[column] } else { outermost };
+        let [first, last] = [end(0, 0), end(1, row.len() - 1)];
+        [outermost, first].into_iter().chain(row.iter().copied()).chain([last, outermost]).collect()
     }
 
     /// Sweeps of the rows' cells from node to node, side by side, and behind their neighbours where the machine asks for that.
-    pub fn sweep(&self, nodes_mm: Vec<f64>, speed_mm_mu: f64, cells: &[Vec<f64>]) -> Sweep {
+    pub fn sweep(&self, part: &Part, nodes_mm: Vec<f64>, speed_mm_mu: f64, cells: &[Vec<f64>]) -> Sweep {
         let mut sweep = Sweep::new(nodes_mm, speed_mm_mu, cells);
-        sweep.start_side_by_side();
+        // Closed leaves leak between their tips: they wait under the jaws.
+        match part.ends_at_jaws {
+            [true, false] => sweep.end_together(),
+            [false, true] => {}
+            _ => sweep.start_side_by_side(),
+        }
         if !self.delivery.interdigitates {
             sweep.keep_behind_neighbours();
         }
@@ -140,10 +163,17 @@ impl<'a> Field<'a> {
     }
 
     /// Sweeps with the beam on for the fluences of the rows' columns: tips at their least distance let through what they do.
-    pub fn sweep_with_beam(&self, nodes_mm: Vec<f64>, speed_mm_mu: f64, fluences: &[Vec<f64>]) -> Sweep {
+    pub fn sweep_with_beam(
+        &self,
+        part: &Part,
+        nodes_mm: Vec<f64>,
+        speed_mm_mu: f64,
+        fluences: &[Vec<f64>],
+    ) -> Sweep {
         let least = self.gap_mm() / speed_mm_mu;
-        let row = |row: &Vec<f64>| self.cells(&row.iter().map(|mu| mu.max(least)).collect::<Vec<_>>(), least);
-        self.sweep(nodes_mm, speed_mm_mu, &fluences.iter().map(row).collect::<Vec<_>>())
+        let row =
+            |row: &Vec<f64>| self.cells(part, &row.iter().map(|mu| mu.max(least)).collect::<Vec<_>>(), least);
+        self.sweep(part, nodes_mm, speed_mm_mu, &fluences.iter().map(row).collect::<Vec<_>>())
     }
 
     /// Ideal tips of the map's rows, trailing and leading, held back until the gaps are those of the machine.

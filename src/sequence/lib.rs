@@ -15,6 +15,7 @@ mod figures;
 mod flatten;
 mod limits;
 mod monitor_units;
+mod parts;
 mod sliding;
 mod step;
 mod sweep;

@@ -1,6 +1,7 @@
 //! Sliding window: leaves sweep the field once while the beam is on.
 
 use crate::field::Field;
+use crate::parts::Part;
 use crate::sweep::Sweep;
 use case::Beam;
 
@@ -10,20 +11,28 @@ pub const MOST_STEPS: usize = 100;
 /// Passes in which the leakage of the whole sweep is taken off what is asked of it.
 const LEAKAGE_PASSES: usize = 3;
 
-/// A sliding window for fluences, `[row][column]` in MU of an open field, in so many steps of equal monitor units.
+/// A sliding window for fluences, `[row][column]` in MU of an open field, in so many steps of equal monitor units for each part.
 pub fn sliding_window(field: &Field<'_>, fluences: &[Vec<f64>], steps: usize) -> Beam {
-    let sweep = sweep(field, fluences);
-    // Monitor units as a file states them.
-    let mu = (1e3 * sweep.mu()).ceil() / 1e3;
-    let point = |n: usize| {
-        let at = mu * n as f64 / steps as f64;
-        (at, field.held_apart(&sweep.at(at)))
-    };
-    field.beam_of(&(0..=steps).map(point).collect::<Vec<_>>())
+    let mut points = Vec::new();
+    let mut given = 0.0;
+    for sweep in sweeps(field, fluences) {
+        // Monitor units as a file states them.
+        let mu = (1e3 * sweep.mu()).ceil() / 1e3;
+        let point = |n: usize| {
+            let at = mu * n as f64 / steps as f64;
+            (given + at, field.held_apart(&sweep.at(at)))
+        };
+        points.extend((0..=steps).map(point));
+        given += mu;
+    }
+    field.beam_of(&points)
 }
 
-fn sweep(field: &Field<'_>, fluences: &[Vec<f64>]) -> Sweep {
-    field.sweep_with_beam(field.nodes_mm(), field.speed_mm_mu(), fluences)
+fn sweeps(field: &Field<'_>, fluences: &[Vec<f64>]) -> Vec<Sweep> {
+    let sweep = |part: &Part| {
+        field.sweep_with_beam(part, field.nodes_mm(part), field.speed_mm_mu(), &part.of(fluences))
+    };
+    field.parts.iter().map(sweep).collect()
 }
 
 /// Fluences to ask of the sweep so that a field gets those given, with what leaves leak all the while.
@@ -31,7 +40,7 @@ pub fn without_leakage(field: &Field<'_>, fluences: &[Vec<f64>]) -> Vec<Vec<f64>
     let t = field.transmission;
     let mut asked = fluences.to_vec();
     for _ in 0..LEAKAGE_PASSES {
-        let leaked = t * sweep(field, &asked).mu();
+        let leaked = t * sweeps(field, &asked).iter().map(Sweep::mu).sum::<f64>();
         let open = |mu: &f64| ((mu - leaked) / (1.0 - t)).max(0.0);
         asked = fluences.iter().map(|row| row.iter().map(open).collect()).collect();
     }

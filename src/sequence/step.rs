@@ -2,6 +2,7 @@
 
 use crate::field::Field;
 use crate::figures::open_cm2;
+use crate::parts::Part;
 use case::Beam;
 
 /// Segments of less are dropped: their output is uncertain (as planning systems have them; chosen).
@@ -18,17 +19,21 @@ pub fn step_and_shoot(field: &Field<'_>, fluences: &[Vec<f64>]) -> Option<Beam> 
     if unit <= 0.0 {
         return None;
     }
-    let cells =
-        |row: &Vec<f64>| field.cells(&row.iter().map(|mu| (mu / unit).round()).collect::<Vec<_>>(), 0.0);
-    let nodes = field.nodes_mm();
-    let rows: Vec<Vec<f64>> = fluences.iter().map(cells).collect();
-    let sweep = field.sweep(nodes.clone(), f64::INFINITY, &rows);
     let mut segments: Vec<(f64, Vec<[f64; 2]>)> = Vec::new();
-    for n in 0..sweep.mu().round() as usize {
-        let tips = field.held_apart(&closed_aside(field, sweep.at(n as f64 + 0.5), &nodes));
-        match segments.last_mut() {
-            Some((mu, last)) if *last == tips => *mu += unit,
-            _ => segments.push((unit, tips)),
+    for part in &field.parts {
+        let cells = |row: &Vec<f64>| {
+            field.cells(part, &row.iter().map(|mu| (mu / unit).round()).collect::<Vec<_>>(), 0.0)
+        };
+        let nodes = field.nodes_mm(part);
+        let rows: Vec<Vec<f64>> = part.of(fluences).iter().map(cells).collect();
+        let sweep = field.sweep(part, nodes.clone(), f64::INFINITY, &rows);
+        for n in 0..sweep.mu().round() as usize {
+            let aside = closed_aside(field, part, sweep.at(n as f64 + 0.5), &nodes);
+            let tips = field.held_apart(&aside);
+            match segments.last_mut() {
+                Some((mu, last)) if *last == tips => *mu += unit,
+                _ => segments.push((unit, tips)),
+            }
         }
     }
     segments.retain(|(mu, tips)| {
@@ -46,15 +51,28 @@ pub fn step_and_shoot(field: &Field<'_>, fluences: &[Vec<f64>]) -> Option<Beam> 
     (!points.is_empty()).then(|| field.beam_of(&points))
 }
 
-/// Closed pairs stand under the nearer jaw, where leaves may pass one another: tips that meet in the field leak. Others keep their place.
-fn closed_aside(field: &Field<'_>, mut tips: Vec<[f64; 2]>, nodes_mm: &[f64]) -> Vec<[f64; 2]> {
+/// Closed pairs stand under the nearer jaw, where leaves may pass one another: tips that meet in the field leak. Others keep their place,
+/// and none is farther from the open ones than the carriage holds.
+fn closed_aside(field: &Field<'_>, part: &Part, mut tips: Vec<[f64; 2]>, nodes_mm: &[f64]) -> Vec<[f64; 2]> {
     let (low, high, gap) = (nodes_mm[0], nodes_mm[nodes_mm.len() - 1], field.gap_mm());
-    for pair in tips.iter_mut().filter(|[trail, lead]| trail >= lead) {
-        *pair = match field.delivery.interdigitates {
-            true if pair[0] > 0.5 * (low + high) => [high - gap, high],
-            true => [low, low + gap],
-            false => [pair[0], pair[0] + gap],
+    let is_closed = |[trail, lead]: &[f64; 2]| trail >= lead;
+    // Trailing tips of closed pairs, so that either bank keeps within its span.
+    let mut room = [low, high - gap];
+    for open in tips.iter().filter(|pair| !is_closed(pair)) {
+        for at in [open[0], open[1] - gap] {
+            room =
+                [room[0].max(at - field.delivery.max_span_mm), room[1].min(at + field.delivery.max_span_mm)];
+        }
+    }
+    for pair in tips.iter_mut().filter(|pair| is_closed(pair)) {
+        let trail = match (field.delivery.interdigitates, part.ends_at_jaws) {
+            (false, _) => pair[0],
+            (true, [true, false]) => room[0],
+            (true, [false, true]) => room[1],
+            (true, _) if pair[0] > 0.5 * (low + high) => room[1],
+            (true, _) => room[0],
         };
+        *pair = [trail, trail + gap];
     }
     tips
 }

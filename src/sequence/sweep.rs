@@ -72,6 +72,13 @@ impl Sweep {
         self.pairs.iter_mut().zip(late).for_each(|(pair, by)| pair.wait(0, by));
     }
 
+    /// Lets pairs that need fewer monitor units start later, so that all arrive together.
+    pub fn end_together(&mut self) {
+        let mu = self.mu();
+        let late: Vec<f64> = self.pairs.iter().map(|pair| mu - self.end(pair)).collect();
+        self.pairs.iter_mut().zip(late).for_each(|(pair, by)| pair.wait(0, by));
+    }
+
     /// Lets pairs wait until no trailing tip passes a leading tip beside it: both tips of a pair wait, so that its fluence stays
     /// (Kamath et al., Phys. Med. Biol. 48, 307 (2003)).
     pub fn keep_behind_neighbours(&mut self) {

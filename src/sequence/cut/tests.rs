@@ -122,9 +122,9 @@ fn what_cannot_be_cut_is_refused_in_words() {
     let mut wide = vec![vec![0.01; 60]; 8];
     wide[0].iter_mut().for_each(|value| *value = 1.0);
     wide[1].iter_mut().take(30).for_each(|value| *value = 2.0);
-    let narrow = machine(|limits| limits.max_span_mm = 60.0);
+    let narrow = machine(|limits| limits.max_span_mm = 40.0);
     let said = said(&with_map(MlcAxis::X, -20.0, &wide, 100.0), &narrow, sliding);
-    assert!(said.contains("carriage holds 60.0 mm"), "{said}");
+    assert!(said.contains("carriage holds 40.0 mm"), "{said}");
 }
 
 proptest! {
@@ -155,5 +155,41 @@ proptest! {
             }
             Err(why) => prop_assert!(matches!(why, SequenceError::TooSmall { .. } | SequenceError::Empty { .. }), "{}", why),
         }
+    }
+}
+
+/// A map wider than the carriage holds its leaves apart: leaves deliver it in parts that fade into each other, its fluence stays, and
+/// monitor units are those of all parts. Narrower ones are delivered at once.
+#[test]
+fn wide_maps_are_delivered_in_parts() {
+    // Open in the first columns on the odd rows and in the last ones on the even, so that a sweep has leaves on both sides.
+    let open = |row: usize, column: usize| if (column < 10) == row.is_multiple_of(2) { 1.0 } else { 0.2 };
+    let rows: Vec<Vec<f32>> = (0..8).map(|row| (0..36).map(|column| open(row, column)).collect()).collect();
+    let beam = with_map(MlcAxis::X, -20.0, &rows, 60.0);
+    for technique in [Technique::SlidingWindow, Technique::StepAndShoot] {
+        let sequenced = |span_mm: f64| {
+            let machine = machine(|limits| limits.max_span_mm = span_mm);
+            let cut = sequence_beam(&beam, &machine, technique).unwrap();
+            assert_eq!(broken_limit(&cut.beam, &machine.delivery.unwrap()), None);
+            cut
+        };
+        let [wide, split] = [250.0, 120.0].map(sequenced);
+        println!(
+            "{technique:?}: {} MU, {:?}; {} MU, {:?}",
+            wide.beam.mu, wide.difference, split.beam.mu, split.difference
+        );
+        let moves_dark = |cut: &Sequenced| {
+            let dark = |pair: &&[case::ControlPoint]| {
+                pair[0].meterset_weight == pair[1].meterset_weight && pair[0].leaves_mm != pair[1].leaves_mm
+            };
+            cut.beam.control_points.windows(2).filter(dark).count()
+        };
+        if technique == Technique::SlidingWindow {
+            assert_eq!([&wide, &split].map(moves_dark), [0, 1]);
+        }
+        assert!(split.beam.mu > 1.2 * wide.beam.mu, "{} for {}", split.beam.mu, wide.beam.mu);
+        let mean = [&wide, &split].map(|cut| cut.difference.mean_percent.abs());
+        assert!(mean[1] < mean[0] + 0.5, "{mean:?}");
+        assert!(split.difference.rms_percent < wide.difference.rms_percent + 1.5, "{:?}", split.difference);
     }
 }
