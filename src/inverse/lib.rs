@@ -7,6 +7,7 @@
 mod arcs;
 mod beamlets;
 mod columns;
+mod handles;
 mod leaf_bounds;
 mod leaf_variables;
 mod matrix_file;
@@ -19,13 +20,12 @@ mod refine;
 mod rows;
 mod setup;
 mod solve;
-mod tails;
 
 pub use arcs::with_arcs;
 pub use beamlets::{BeamletError, Beamlets};
 pub use columns::{BeamColumns, ColumnError, Columns};
 pub use matrix_file::write_matrix;
-pub use objective::{Aim, Objective, of_goal};
+pub use objective::{Aim, Asked, Objective, of_goal};
 pub use optimise::{OptimiseError, Optimised, optimise};
 pub use optimiser::{Optimiser, Progress, Snapshot, Watch};
 pub use problem::Problem;

@@ -36,9 +36,38 @@ pub struct Objective {
     pub gy: f64,
     /// A plain number near 1; the square of the reference dose divides it before it weighs.
     pub weight: f64,
-    /// The point of the DVH that is asked for, percent of the volume and Gy: D of a tail moves until it is met.
+    /// Figure of the DVH that is asked for: D moves until it is met.
     #[serde(skip)]
-    pub asked: Option<[f64; 2]>,
+    pub asked: Option<Asked>,
+}
+
+/// Figure of a structure's DVH that a goal asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Asked {
+    /// So many percent of the volume at this dose.
+    Point {
+        percent: f64,
+        gy: f64,
+    },
+    Mean {
+        gy: f64,
+    },
+}
+
+impl Asked {
+    pub(super) fn gy(self) -> f64 {
+        let (Self::Point { gy, .. } | Self::Mean { gy }) = self;
+        gy
+    }
+
+    /// Whether both ask for the same figure, whatever its dose.
+    pub(super) fn is_alike(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Point { percent: a, .. }, Self::Point { percent: b, .. }) => a == b,
+            (Self::Mean { .. }, Self::Mean { .. }) => true,
+            _ => false,
+        }
+    }
 }
 
 /// Percent of the volume above which the mean of the hottest part says little of its coldest point.
@@ -88,10 +117,14 @@ pub fn of_goal(
         match goal.bound {
             Bound::AtMost => {
                 let volume = percent.min(WIDEST_TAIL_PERCENT);
-                Ok(vec![objective(Aim::TailMax { volume }, gy, Some([percent, gy]))])
+                Ok(vec![objective(Aim::TailMax { volume }, gy, Some(Asked::Point { percent, gy }))])
             }
             Bound::AtLeast => {
-                let tail = objective(Aim::TailMin { volume: 100.0 - percent }, gy, Some([percent, gy]));
+                let tail = objective(
+                    Aim::TailMin { volume: 100.0 - percent },
+                    gy,
+                    Some(Asked::Point { percent, gy }),
+                );
                 let under = is_target.then(|| objective(Aim::Under, gy, None));
                 Ok(under.into_iter().chain([tail]).collect())
             }
@@ -101,7 +134,10 @@ pub fn of_goal(
     match (metric.figure(), goal.bound) {
         (Figure::Greatest, Bound::AtMost) => Ok(vec![objective(Aim::Over, dose()?, None)]),
         (Figure::Least, Bound::AtLeast) => Ok(vec![objective(Aim::Under, dose()?, None)]),
-        (Figure::Mean, Bound::AtMost) => Ok(vec![objective(Aim::MeanOver, dose()?, None)]),
+        (Figure::Mean, Bound::AtMost) => {
+            let gy = dose()?;
+            Ok(vec![objective(Aim::MeanOver, gy, Some(Asked::Mean { gy }))])
+        }
         (Figure::Mean, Bound::AtLeast) => Ok(vec![objective(Aim::Under, dose()?, None)]),
         (Figure::EquivalentUniformDose, Bound::AtMost) if number >= 1.0 => {
             Ok(vec![objective(Aim::Geud { a: number }, dose()?, None)])

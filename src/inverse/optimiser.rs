@@ -3,12 +3,14 @@
 use super::OptimiseError;
 use super::beamlets::Beamlets;
 use super::columns::{BeamColumns, Columns};
+use super::handles::{BEYOND_OF_MAPS, between, move_handles};
 use super::objective::Objective;
 use super::problem::Problem;
 use super::rows::{RowSet, Rows};
-use super::setup::{CORRECTION, Field, Inputs, Setup, completed, is_of_fall_off};
+use super::setup::{
+    CORRECTION, FALL_OFF_STAYS, Field, Inputs, Setup, completed, gives_way, is_of_fall_off, weigh_fall_off,
+};
 use super::solve::{Bounds, Stop, solve};
-use super::tails::{between, move_tails};
 use analysis::{Dvh, UNIT_MU};
 use case::{FluenceMap, Plan};
 use engine::cccs::Quality;
@@ -16,14 +18,18 @@ use engine::influence::beams_together;
 use engine::{Compute, JobControl};
 use std::sync::Arc;
 
-/// Evaluations between two looks at the true dose, at most: the first time, then each time, and in the end.
-const EVALUATIONS: [u64; 3] = [120, 40, 250];
+/// Evaluations between two looks at the true dose, at most: the first time, then each time, after [`EASY_PASSES`], and in the end.
+const EVALUATIONS: [u64; 4] = [120, 40, 200, 200];
 
 /// Evaluations after which new objectives or a turned beam are answered: a small drag comes within 2 % of its least by then.
-const FOLLOWING: u64 = 30;
+const FOLLOWING: u64 = 36;
+
+/// Passes of the true dose within which goals that leave room for each other are met. After them the fall-off, which nobody asked for,
+/// gives way, and handles follow the dose that the plan is judged by.
+const EASY_PASSES: usize = 8;
 
 /// Passes of the true dose at most.
-const MOST_PASSES: usize = 12;
+const MOST_PASSES: usize = 15;
 
 /// The true dose has come to rest where it moves by less in the targets, part of the reference dose.
 const AT_REST: f64 = 0.001;
@@ -116,6 +122,8 @@ pub struct Optimiser {
     pass: usize,
     /// The points that are asked for are met and the true dose rests: the last solution follows.
     ends: bool,
+    /// Part of the fall-off that has not given way.
+    fall_off_part: f64,
     /// Objectives or beams have changed since the last solution.
     follows: bool,
 }
@@ -153,6 +161,7 @@ impl Optimiser {
             phase: Phase::Solve,
             pass: 0,
             ends: false,
+            fall_off_part: 1.0,
             follows: false,
             setup,
         };
@@ -196,19 +205,23 @@ impl Optimiser {
     ) -> Result<(), OptimiseError> {
         let asked = objectives.len();
         let mut objectives = completed(objectives, &self.setup, reference_gy);
+        if !gives_way(&self.setup.plan) {
+            self.fall_off_part = 1.0;
+        }
+        weigh_fall_off(&mut objectives, &self.setup.plan, self.fall_off_part);
         if !objectives.iter().any(|o| self.rows().set(&o.structure).is_some()) {
             return Err(OptimiseError::NoObjectives);
         }
         for next in &mut objectives {
-            let Some([percent, gy]) = next.asked else { continue };
+            let Some(asked) = next.asked else { continue };
             let is_alike = |old: &&Objective| {
                 (&old.structure, old.aim) == (&next.structure, next.aim)
-                    && old.asked.is_some_and(|[of, _]| of == percent)
+                    && old.asked.is_some_and(|old| old.is_alike(asked))
             };
             if let Some(old) = self.objectives.iter().find(is_alike)
-                && let Some([_, before]) = old.asked
+                && let Some(before) = old.asked
             {
-                next.gy = (old.gy + gy - before).max(0.0);
+                next.gy = (old.gy + asked.gy() - before.gy()).max(0.0);
             }
         }
         (self.objectives, self.asked, self.reference_gy) = (objectives, asked, reference_gy);
@@ -235,6 +248,7 @@ impl Optimiser {
         self.set_plan(plan);
         self.fluences.clear();
         (self.phase, self.pass, self.ends) = (Phase::Solve, 0, false);
+        self.weigh_fall_off(1.0);
         self.is_judged = self.setup.judged.is_none();
     }
 
@@ -257,18 +271,19 @@ impl Optimiser {
             Phase::Solve => self.solve(watch)?,
             Phase::Correct => {
                 let moved = self.correct(control)?;
-                // Tails move with the doses that are true, of objectives that they were found for.
-                let doses = self.doses_gy();
-                let met = !self.follows
-                    && move_tails(
-                        &mut self.objectives,
-                        &self.setup.rows,
-                        (&doses, &self.between_gy),
-                        self.reference_gy,
-                    );
+                // Handles move with the doses that are true, of objectives that they were found for.
+                let (doses, aim) = (self.doses_gy(), (self.reference_gy, BEYOND_OF_MAPS));
+                let truth = (&*doses, &*self.between_gy);
+                let met = !self.follows && move_handles(&mut self.objectives, &self.setup.rows, truth, aim);
                 self.pass += 1;
                 self.ends = self.pass >= MOST_PASSES || (moved < AT_REST && met);
                 self.phase = Phase::Solve;
+                if self.pass == EASY_PASSES && !self.ends && !self.follows {
+                    if gives_way(&self.setup.plan) {
+                        self.weigh_fall_off(FALL_OFF_STAYS);
+                    }
+                    self.phase = if self.is_judged { Phase::Solve } else { Phase::Judge };
+                }
                 watch(Progress::TrueDose { moved_percent: 100.0 * moved }, &|| self.snapshot());
             }
             Phase::Judge => {
@@ -295,6 +310,11 @@ impl Optimiser {
         let columns = BeamColumns::of(&requests, rows, plan.fractions, device, control)?;
         next.iter().zip(columns).for_each(|(n, columns)| self.made[*n] = Some(Arc::new(columns)));
         Ok(!next.is_empty())
+    }
+
+    fn weigh_fall_off(&mut self, part: f64) {
+        self.fall_off_part = part;
+        weigh_fall_off(&mut self.objectives, &self.setup.plan, part);
     }
 
     fn join_columns(&mut self) {
@@ -353,7 +373,8 @@ impl Optimiser {
     fn solve(&mut self, watch: &mut Watch<'_>) -> Result<(), OptimiseError> {
         let (most, gain) = match (self.follows, self.ends) {
             (true, _) => (FOLLOWING, 1e-3),
-            (_, true) => (EVALUATIONS[2], 1e-5),
+            (_, true) => (EVALUATIONS[3], 1e-5),
+            _ if self.pass >= EASY_PASSES => (EVALUATIONS[2], 1e-4),
             _ => (EVALUATIONS[self.pass.min(1)], 1e-3),
         };
         let problem = self.problem();
@@ -395,7 +416,7 @@ impl Optimiser {
     fn meets_points(&self) -> bool {
         let mut objectives = self.objectives.clone();
         let doses = (&*self.doses_gy(), &*self.between_gy);
-        move_tails(&mut objectives, &self.setup.rows, doses, self.reference_gy)
+        move_handles(&mut objectives, &self.setup.rows, doses, (self.reference_gy, BEYOND_OF_MAPS))
     }
 
     /// The answer so far; `None` before all columns are there.

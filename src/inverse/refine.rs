@@ -5,14 +5,14 @@
 //! replaces the model's; what does not lower the objective there is taken back, and leaves may move less far the next time.
 
 use super::OptimiseError;
+use super::handles::{BEYOND_OF_LEAVES, between, move_handles};
 use super::leaf_bounds::LeafBounds;
 use super::leaf_variables::{LeafProblem, LeafVariables, angles_deg};
 use super::objective::Objective;
 use super::optimiser::{Optimiser, Progress};
 use super::problem::Problem;
-use super::setup::{CORRECTION, Setup};
+use super::setup::{CORRECTION, FALL_OFF_STAYS, Setup, gives_way, weigh_fall_off};
 use super::solve::{Bounds, solve};
-use super::tails::{between, move_tails};
 use case::{Beam, Plan};
 use engine::{Compute, JobControl};
 use sequence::broken_limit;
@@ -54,7 +54,7 @@ const EVALUATIONS: u64 = 40;
 const REACH_MM: f64 = 3.0;
 const LEAST_REACH_MM: f64 = 0.2;
 
-/// A pass that gains less, part of the objective, is the last.
+/// A pass that gains less, part of the objective, is the last once all that is asked for is met.
 const LEAST_GAIN: f64 = 0.01;
 
 /// Leaves with their true dose.
@@ -156,11 +156,15 @@ pub fn refine(
     let first_gy = first.rows_gy.clone();
     let mut best = first;
     let mut reach_mm = REACH_MM;
-    for _ in 0..extent.passes {
+    for pass in 0..extent.passes {
         if reach_mm < LEAST_REACH_MM || control.is_cancelled() {
             break;
         }
-        move_tails(&mut objectives, &setup.rows, (&best.rows_gy, &best.between_gy), reference_gy);
+        let doses = (&*best.rows_gy, &*best.between_gy);
+        let met = move_handles(&mut objectives, &setup.rows, doses, (reference_gy, BEYOND_OF_LEAVES));
+        if !met && pass == extent.passes / 4 && gives_way(&setup.plan) {
+            weigh_fall_off(&mut objectives, &setup.plan, FALL_OFF_STAYS);
+        }
         let mut problem = problem_of(&objectives);
         let by_columns = problem.doses(&leaves.fluences(&leaves.values(&best.plan)));
         problem.set_offset(best.rows_gy.iter().zip(&by_columns).map(|(gy, own)| gy - own).collect());
@@ -179,7 +183,7 @@ pub fn refine(
         tell(Progress::Leaves { before, after });
         if after < before {
             best = next;
-            if before - after < LEAST_GAIN * before {
+            if met && before - after < LEAST_GAIN * before {
                 break;
             }
         } else {

@@ -5,7 +5,7 @@ use super::beamlets::Beamlets;
 use super::objective::Objective;
 use super::rows::{Rows, Sampled};
 use analysis::{Dvh, UNIT_MU, value_at};
-use case::{Beam, Plan};
+use case::{Beam, FallOff, Plan};
 use engine::cccs::{DoseRequest, DoseTo, Quality, beam_dose, dose_grid};
 use engine::{Compute, JobControl};
 use geometry::{Grid, Mask, Volume};
@@ -323,6 +323,20 @@ pub(super) fn completed(mut objectives: Vec<Objective>, setup: &Setup, reference
         }
     }
     objectives
+}
+
+/// Part of the usual fall-off that stays where a figure that is asked for is not met: nobody asked for the fall-off.
+pub(super) const FALL_OFF_STAYS: f64 = 0.1;
+
+/// Weighs the fall-off of a plan by a part of its weight.
+pub(super) fn weigh_fall_off(objectives: &mut [Objective], plan: &Plan, part: f64) {
+    let weight = part * plan.objectives.fall_off.weight;
+    objectives.iter_mut().filter(|o| is_of_fall_off(o)).for_each(|o| o.weight = weight);
+}
+
+/// Whether the fall-off of a plan is the usual one, which gives way to what is asked for.
+pub(super) fn gives_way(plan: &Plan) -> bool {
+    plan.objectives.fall_off == FallOff::default()
 }
 
 /// Whether an objective is part of the fall-off.
