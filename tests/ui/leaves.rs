@@ -273,9 +273,30 @@ fn an_arc_is_made_deliverable_by_one_click() {
     assert!(of("PTV").dose_at_percent(95.0) > 1.8, "{}", of("PTV").dose_at_percent(95.0));
     assert!(of("Cord").mean_gy() < of("PTV").mean_gy());
     assert_eq!(plan_faults(&leaves), Vec::<String>::new());
-    w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    let cord_gy = |w: &Window| {
+        let curves = w.state().state.curves_on_view();
+        curves.iter().find(|(s, _)| s.name == "Cord").expect("a curve").1.mean_gy()
+    };
+    let of_leaves_gy = cord_gy(&w);
+    // Another goal: leaves follow by themselves, as a part of its step.
+    let mut goals = w.state().state.goals();
+    goals.push("Cord: Dmax <= 0.3 Gy (weight 20)".parse().expect("a goal"));
+    w.state_mut().command(Command::Edit { edit: Edit::SetGoals(goals), gesture: Some(7) });
+    until(&mut w, "leaves that follow", |app| app.state.leaves.are_to_follow());
     cut(&mut w);
-    assert_eq!((plan(w.state()), steps(w.state())), (before, done));
+    let followed = plan(w.state());
+    assert_ne!(followed.beams[0].control_points, leaves.beams[0].control_points);
+    assert_eq!(steps(w.state()), done + 2);
+    until(&mut w, "dose of the leaves that followed", |app| status(app) == Some(DoseStatus::Final));
+    assert!(cord_gy(&w) < of_leaves_gy, "{} for {of_leaves_gy}", cord_gy(&w));
+    // Neither step, taken back, has leaves made anew.
+    for want in [leaves, before] {
+        w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+        cut(&mut w);
+        assert!(!w.state().state.leaves.are_to_follow());
+        assert_eq!(plan(w.state()), want);
+    }
+    assert_eq!(steps(w.state()), done);
 }
 
 #[test]

@@ -16,6 +16,7 @@ impl Requests<'_> {
         self.state.results.leave_other_plan(self.state.plan);
         self.state.derive_standing();
         self.follow_optimise();
+        self.follow_arcs();
         self.follow_leaves();
         self.take_steps();
         self.request_results(moving);

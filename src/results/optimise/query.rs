@@ -98,6 +98,7 @@ impl OptimiseQuery {
         // Frames compare the same plan, whose leaves may be many.
         Arc::ptr_eq(&self.plan, &other.plan)
             || plan_without_maps(&self.plan) == plan_without_maps(&other.plan)
+                && ways(&self.plan).eq(ways(&other.plan))
     }
 
     fn sampled(&self) -> impl Iterator<Item = (u32, &str, u64, bool)> {
@@ -114,6 +115,14 @@ impl PartialEq for OptimiseQuery {
             && self.has_objectives_of(other)
             && self.plan.prescription_gy == other.plan.prescription_gy
     }
+}
+
+/// Start, stop and direction of the arcs of a plan: leaves of an arc have control points of their own on the same way, whose angles are
+/// rounded to a thousandth of a degree.
+fn ways(plan: &Plan) -> impl Iterator<Item = Option<([i64; 2], bool)>> {
+    let rounded = |deg: f64| (deg * 100.0).round() as i64;
+    let arcs = plan.beams.iter().filter(|beam| is_computed(beam)).map(sequence::arc_of);
+    arcs.map(move |arc| arc.map(|arc| ([rounded(arc.start_deg), rounded(arc.stop_deg)], arc.clockwise)))
 }
 
 /// A plan without what maps replace and what only names it: collimators, monitor units, normalisation.

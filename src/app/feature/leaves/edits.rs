@@ -38,6 +38,9 @@ impl Requests<'_> {
         let state = &mut *self.state;
         let Some(cut) = state.leaves.cut.take_if(|cut| cut.number == answer.cut) else { return };
         let (index, of) = cut.plan;
+        if let Some(arcs) = state.leaves.arcs.as_mut().filter(|_| has_arcs(&of)) {
+            arcs.took = Some(arcs.begun.elapsed());
+        }
         let Some(now) = state.case().plans.get(index).filter(|now| is_same_but_for_names(now, &of)) else {
             let text = format!("{} has changed while its leaves were cut: cut them again.", of.name);
             state.notices.add(NoticeKind::Warning, text);

@@ -1,6 +1,6 @@
 //! Leaves cut from maps: a job whose answer is an edit of the plan that it was asked for.
 
-use crate::feature::leaves::state::{Cut, Follow, has_arcs};
+use crate::feature::leaves::state::{Arcs, Cut, Follow, has_arcs};
 use crate::jobs::{Answer, Requests};
 use crate::state::NoticeKind;
 use crate::state::slot::Slot;
@@ -12,6 +12,9 @@ use worker::{Lane, Task};
 
 /// Rest after which leaves follow newer maps.
 const REST: Duration = Duration::from_millis(500);
+
+/// Leaves of arcs follow by themselves where they were made in so long.
+const LONGEST_TO_FOLLOW: Duration = Duration::from_secs(30);
 
 /// Leaves of a plan.
 #[derive(Debug)]
@@ -36,10 +39,34 @@ impl Requests<'_> {
             return;
         }
         let now = self.state.history.case().plans.get(*plan);
-        let has_maps = now.is_some_and(|now| !now.is_cut() && now.has_maps_of(&of.beams));
-        if let Some(follow) = self.state.leaves.follow.take().filter(|_| has_maps) {
+        let is_there = now.is_some_and(|now| match has_arcs(of) {
+            true => Arc::ptr_eq(now, of),
+            false => !now.is_cut() && now.has_maps_of(&of.beams),
+        });
+        if let Some(follow) = self.state.leaves.follow.take().filter(|_| is_there) {
             self.begin_cut(follow.plan.0, follow.step);
         }
+    }
+
+    /// Has the leaves of arcs made anew once something else is asked of them, where that took no longer than a planner waits.
+    pub(crate) fn follow_arcs(&mut self) {
+        let state = &*self.state;
+        let Some(arcs) = &state.leaves.arcs else { return };
+        if arcs.took.is_none_or(|took| took > LONGEST_TO_FOLLOW)
+            || !state.plan().is_some_and(|plan| has_arcs(plan))
+        {
+            return;
+        }
+        let Ok(query) = state.optimise_query() else { return };
+        if query.plan().name != arcs.query.plan().name || !query.asks_otherwise(&arcs.query) {
+            return;
+        }
+        let step = state.optimise.drag().map(|drag| drag.step).or_else(|| state.history.gesture());
+        let plan = (state.plan, Arc::clone(query.plan()));
+        self.drop_leaves();
+        let leaves = &mut self.state.leaves;
+        leaves.follow = Some(Follow { plan, step, since: Instant::now() });
+        leaves.arcs.iter_mut().for_each(|arcs| arcs.query = query.clone());
     }
 
     /// Cuts the maps of a plan; the leaves join a step of the history, where one is given.
@@ -54,6 +81,10 @@ impl Requests<'_> {
                 return;
             }
         };
+        if let Some(query) = &arcs {
+            let took = state.leaves.arcs.as_ref().and_then(|before| before.took);
+            state.leaves.arcs = Some(Arcs { query: query.clone(), begun: Instant::now(), took });
+        }
         state.leaves.cuts += 1;
         let number = state.leaves.cuts;
         let job = LeavesJob {

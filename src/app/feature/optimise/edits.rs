@@ -151,6 +151,11 @@ impl State {
         if self.optimise.answered.is_some() {
             self.optimise.answered = self.optimise_query().ok();
         }
+        if self.leaves.arcs.is_some()
+            && let Ok(query) = self.optimise_query()
+        {
+            self.leaves.arcs.iter_mut().for_each(|arcs| arcs.query = query.clone());
+        }
     }
 
     /// Drags the handle of a goal, or one that is born with the drag.

@@ -6,9 +6,10 @@ use crate::feature::leaves::state::delivery::DeliveryOf;
 use crate::state::State;
 use analysis::is_computed;
 use case::{Beam, Plan};
+use results::OptimiseQuery;
 use sequence::{Technique, arc_of, check_machine};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Techniques to choose from, each with its name.
 pub const TECHNIQUES: [(Technique, &str); 2] =
@@ -23,6 +24,8 @@ pub struct Leaves {
     pub(crate) follow: Option<Follow>,
     /// Cuts begun so far.
     pub(crate) cuts: u64,
+    /// Arcs whose leaves were made last, or are being made.
+    pub(crate) arcs: Option<Arcs>,
     pub(crate) delivery: Option<DeliveryOf>,
     /// Whether doses on the way to leaves stand in the place of the goals' rows.
     pub shows_stages: bool,
@@ -48,6 +51,15 @@ pub struct Follow {
     pub since: Instant,
 }
 
+/// Arcs whose leaves answer a query.
+#[derive(Debug)]
+pub struct Arcs {
+    pub query: OptimiseQuery,
+    pub begun: Instant,
+    /// Time that it took to make them; `None` where none were made yet.
+    pub took: Option<Duration>,
+}
+
 impl Default for Leaves {
     fn default() -> Self {
         Self {
@@ -55,6 +67,7 @@ impl Default for Leaves {
             cut: None,
             follow: None,
             cuts: 0,
+            arcs: None,
             delivery: None,
             shows_stages: true,
         }
