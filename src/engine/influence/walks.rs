@@ -9,7 +9,7 @@ use crate::cccs::directions::{Direction, start};
 use crate::cccs::lattice::{Lattice, ORDERS, dominant_axis};
 use crate::cccs::medium::Medium;
 use bytemuck::{Pod, Zeroable};
-use geometry::walk::lattice::LatticeWalk;
+use geometry::walk::lattice::{LatticeWalk, Segment};
 use glam::{DMat3, DVec3, Vec3};
 use physics::kernel_beam::CHANNELS;
 use physics::kernel_fit::TERMS;
@@ -78,6 +78,8 @@ pub struct Step {
 /// The walk that all lines of a direction share, in the order of travel.
 pub struct Walk {
     pub steps: Vec<Step>,
+    /// The same by layer and by voxel less line along the first and second axis of [`ORDERS`].
+    pub segments: Vec<Segment>,
     /// The steps of each layer of voxels across `axis`: first, one past the last.
     pub of_layer: Vec<[u32; 2]>,
     pub axis: usize,
@@ -120,13 +122,15 @@ impl Walk {
             offset: (s.slab as i32 + 1) * last + s.shift[0] * first + s.shift[1] * second,
             length_cm: s.length_cm,
         });
+        let steps = steps.collect();
         let mut of_layer = vec![[u32::MAX, 0]; lattice.size[axis]];
         for (n, segment) in walk.segments.iter().enumerate() {
             let [low, end] = &mut of_layer[segment.slab];
             (*low, *end) = ((*low).min(n as u32), n as u32 + 1);
         }
         Self {
-            steps: steps.collect(),
+            steps,
+            segments: walk.segments,
             of_layer,
             axis,
             weight: (solid_angle_sr / walk.slab_path_cm) as f32,

@@ -1,7 +1,9 @@
-//! Influence of beamlets on the CPU: beamlets side by side, directions in turn.
+//! Influence of beamlets on the CPU: tiles of beamlets side by side, directions in turn.
 
+mod hits;
 mod lines;
 pub mod products;
+mod tiles;
 
 use crate::cccs::DoseError;
 use crate::cccs::beam::Superposition;
@@ -15,9 +17,11 @@ use crate::influence::smooth::Smooth;
 use crate::influence::walks::{LitVoxel, SourceTerm, Transport};
 use crate::path::cpu::radiological_depth;
 use crate::{Cancelled, JobControl};
+use hits::Hits;
 use lines::{Lines, Room};
 use rayon::prelude::*;
 use std::sync::Arc;
+use tiles::{F32x16, Tile};
 
 /// Directions whose source terms are kept at a time: 64 bytes for each and every lit voxel.
 const TOGETHER: usize = 4;
@@ -57,46 +61,52 @@ fn transported(
     control: &JobControl,
 ) -> Result<Vec<f32>, Cancelled> {
     let transport = Transport::new((beam, field), medium, lit, sampled);
-    let Transport { density, row_of, number_of, walks, .. } = &transport;
+    let Transport { density, walks, padded, .. } = &transport;
     let (local, tubes) = (transport.local(beam, lit, sampled), lit.tubes(request.beamlets.len()));
-    let count = sampled.voxels.len();
-    let mut gy = vec![0.0_f32; request.beamlets.len() * count];
+    let rows: Vec<(usize, [usize; 3])> =
+        sampled.voxels.iter().map(|voxel| padded.of(*voxel as usize)).collect();
+    let tiles = Tile::all(request, &field.map, &tubes);
+    let mut energies: Vec<Vec<F32x16>> = tiles.iter().map(|_| vec![F32x16::ZERO; rows.len()]).collect();
     for (done, walks) in walks.chunks(TOGETHER).enumerate() {
         control.check()?;
         control.report((done * TOGETHER) as f32 / beam.directions.len() as f32);
-        let terms: Vec<Vec<SourceTerm>> = walks
-            .iter()
-            .map(|walk| {
-                let axis = walk.direction.as_vec3();
-                let term = |(terma, lit): (&_, &LitVoxel)| {
-                    SourceTerm::new(&beam.table, terma, axis.dot(lit.ray.into()))
-                };
-                lit.terma.par_iter().zip(&transport.lit).map(term).collect()
-            })
-            .collect();
-        gy.par_chunks_mut(count.max(1)).enumerate().try_for_each_init(
+        let prepared = walks.par_iter().map(|walk| {
+            let axis = walk.direction.as_vec3();
+            let term =
+                |(terma, lit): (&_, &LitVoxel)| SourceTerm::new(&beam.table, terma, axis.dot(lit.ray.into()));
+            let terms: Vec<SourceTerm> = lit.terma.par_iter().zip(&transport.lit).map(term).collect();
+            (terms, Hits::new(walk, padded, &rows, density))
+        });
+        let prepared: Vec<_> = prepared.collect();
+        energies.par_iter_mut().zip(&tiles).try_for_each_init(
             || Room::new(density.len()),
-            |room, (beamlet, column)| {
+            |room, (energies, tile)| {
                 control.check()?;
-                let tube = tubes.group(beamlet);
-                room.enter(tube, &transport.lit);
-                for (walk, terms) in walks.iter().zip(&terms) {
-                    let lines = Lines { walk, terms, density, row_of, number_of };
-                    lines.add(tube, &transport.lit, room, column);
+                room.enter(tile, &transport.lit);
+                for (walk, (terms, hits)) in walks.iter().zip(&prepared) {
+                    lines::add(&Lines { walk, hits, terms, density }, tile, &transport.lit, room, energies);
                 }
-                room.leave(tube, &transport.lit);
+                room.leave(tile, &transport.lit);
                 Ok::<_, Cancelled>(())
             },
         )?;
     }
-    gy.par_chunks_mut(count.max(1)).enumerate().for_each(|(beamlet, column)| {
-        for lit in tubes.group(beamlet) {
-            for energy in local.group(lit.number as usize) {
-                column[energy.number as usize] += lit.share * energy.share;
+    let gy = energies.par_iter_mut().zip(&tiles).map(|(energies, tile)| {
+        for (number, share) in tile.voxels.iter().zip(&tile.shares) {
+            for energy in local.group(*number as usize) {
+                let row = &mut energies[energy.number as usize];
+                *row = *row + *share * energy.share;
             }
         }
-        column.iter_mut().zip(&sampled.gy_per_energy).for_each(|(value, gy)| *value *= gy);
-        smooth.add(request.beamlets[beamlet], column);
+        let column = |(lane, beamlet): (usize, &usize)| {
+            let energies = energies.iter().zip(&sampled.gy_per_energy);
+            let mut column: Vec<f32> = energies.map(|(energy, gy)| energy.0[lane] * gy).collect();
+            smooth.add(request.beamlets[*beamlet], &mut column);
+            (*beamlet, column)
+        };
+        tile.beamlets.iter().enumerate().map(column).collect::<Vec<_>>()
     });
-    Ok(gy)
+    let mut gy: Vec<(usize, Vec<f32>)> = gy.flatten().collect();
+    gy.sort_unstable_by_key(|(beamlet, _)| *beamlet);
+    Ok(gy.into_iter().flat_map(|(_, column)| column).collect())
 }
