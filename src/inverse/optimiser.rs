@@ -7,9 +7,7 @@ use super::handles::{BEYOND_OF_MAPS, between, move_handles};
 use super::objective::Objective;
 use super::problem::Problem;
 use super::rows::{RowSet, Rows};
-use super::setup::{
-    CORRECTION, FALL_OFF_STAYS, Field, Inputs, Setup, completed, gives_way, is_of_fall_off, weigh_fall_off,
-};
+use super::setup::{CORRECTION, Field, Inputs, Setup, completed, is_of_fall_off, weigh_fall_off};
 use super::solve::{Bounds, Stop, solve};
 use analysis::{Dvh, UNIT_MU};
 use case::{FluenceMap, Plan};
@@ -21,8 +19,9 @@ use std::sync::Arc;
 /// Evaluations between two looks at the true dose, at most: the first time, then each time, after [`EASY_PASSES`], and in the end.
 const EVALUATIONS: [u64; 4] = [120, 40, 200, 200];
 
-/// Evaluations after which new objectives or a turned beam are answered: a small drag comes within 2 % of its least by then.
-const FOLLOWING: u64 = 36;
+/// Evaluations after which new objectives or a turned beam are answered, on a card and elsewhere: a small drag comes within 2 % of its
+/// least by then.
+const FOLLOWING: [u64; 2] = [36, 22];
 
 /// Passes of the true dose within which goals that leave room for each other are met. After them the fall-off, which nobody asked for,
 /// gives way, and handles follow the dose that the plan is judged by.
@@ -30,6 +29,9 @@ const EASY_PASSES: usize = 8;
 
 /// Passes of the true dose at most.
 const MOST_PASSES: usize = 15;
+
+/// Passes from one look at the true dose to the next on the CPU, at most.
+const PASSES_TO_A_LOOK: usize = 4;
 
 /// The true dose has come to rest where it moves by less in the targets, part of the reference dose.
 const AT_REST: f64 = 0.001;
@@ -122,8 +124,8 @@ pub struct Optimiser {
     pass: usize,
     /// The points that are asked for are met and the true dose rests: the last solution follows.
     ends: bool,
-    /// Part of the fall-off that has not given way.
-    fall_off_part: f64,
+    /// Goals leave no room for each other: the usual fall-off has given way.
+    is_contested: bool,
     /// Objectives or beams have changed since the last solution.
     follows: bool,
 }
@@ -161,7 +163,7 @@ impl Optimiser {
             phase: Phase::Solve,
             pass: 0,
             ends: false,
-            fall_off_part: 1.0,
+            is_contested: false,
             follows: false,
             setup,
         };
@@ -205,10 +207,7 @@ impl Optimiser {
     ) -> Result<(), OptimiseError> {
         let asked = objectives.len();
         let mut objectives = completed(objectives, &self.setup, reference_gy);
-        if !gives_way(&self.setup.plan) {
-            self.fall_off_part = 1.0;
-        }
-        weigh_fall_off(&mut objectives, &self.setup.plan, self.fall_off_part);
+        weigh_fall_off(&mut objectives, &self.setup.plan, self.is_contested);
         if !objectives.iter().any(|o| self.rows().set(&o.structure).is_some()) {
             return Err(OptimiseError::NoObjectives);
         }
@@ -248,7 +247,8 @@ impl Optimiser {
         self.set_plan(plan);
         self.fluences.clear();
         (self.phase, self.pass, self.ends) = (Phase::Solve, 0, false);
-        self.weigh_fall_off(1.0);
+        self.is_contested = false;
+        weigh_fall_off(&mut self.objectives, &self.setup.plan, false);
         self.is_judged = self.setup.judged.is_none();
     }
 
@@ -278,10 +278,9 @@ impl Optimiser {
                 self.pass += 1;
                 self.ends = self.pass >= MOST_PASSES || (moved < AT_REST && met);
                 self.phase = Phase::Solve;
-                if self.pass == EASY_PASSES && !self.ends && !self.follows {
-                    if gives_way(&self.setup.plan) {
-                        self.weigh_fall_off(FALL_OFF_STAYS);
-                    }
+                if self.pass >= EASY_PASSES && !self.is_contested && !self.ends && !self.follows {
+                    self.is_contested = true;
+                    weigh_fall_off(&mut self.objectives, &self.setup.plan, true);
                     self.phase = if self.is_judged { Phase::Solve } else { Phase::Judge };
                 }
                 watch(Progress::TrueDose { moved_percent: 100.0 * moved }, &|| self.snapshot());
@@ -310,11 +309,6 @@ impl Optimiser {
         let columns = BeamColumns::of(&requests, rows, plan.fractions, device, control)?;
         next.iter().zip(columns).for_each(|(n, columns)| self.made[*n] = Some(Arc::new(columns)));
         Ok(!next.is_empty())
-    }
-
-    fn weigh_fall_off(&mut self, part: f64) {
-        self.fall_off_part = part;
-        weigh_fall_off(&mut self.objectives, &self.setup.plan, part);
     }
 
     fn join_columns(&mut self) {
@@ -372,9 +366,9 @@ impl Optimiser {
 
     fn solve(&mut self, watch: &mut Watch<'_>) -> Result<(), OptimiseError> {
         let (most, gain) = match (self.follows, self.ends) {
-            (true, _) => (FOLLOWING, 1e-3),
+            (true, _) => (FOLLOWING[usize::from(!matches!(self.setup.device, Compute::Cuda(_)))], 1e-3),
             (_, true) => (EVALUATIONS[3], 1e-5),
-            _ if self.pass >= EASY_PASSES => (EVALUATIONS[2], 1e-4),
+            _ if self.is_contested => (EVALUATIONS[2], 1e-4),
             _ => (EVALUATIONS[self.pass.min(1)], 1e-3),
         };
         let problem = self.problem();
@@ -393,6 +387,7 @@ impl Optimiser {
             // The last solution may leave a point that was met on the way.
             self.ends = self.ends && (self.pass >= MOST_PASSES || self.meets_points());
             self.phase = match (self.ends, self.is_judged) {
+                (false, _) if self.goes_on_unseen() => Phase::Solve,
                 (false, _) => Phase::Correct,
                 (true, false) => Phase::Judge,
                 (true, true) => Phase::Rest,
@@ -410,6 +405,26 @@ impl Optimiser {
         let start = (&*self.fluences, Bounds { lower, upper });
         let least = solve(&self.problem(), start, u64::MAX, 1e-7, &mut |_, _, _| true);
         Ok(self.objective / least?.objective)
+    }
+
+    /// On the CPU a look at the true dose takes as long as hundreds of evaluations: by the difference found last handles move until what
+    /// they ask for is met, and then the dose that the plan is judged by is looked at in its stead. Whether a solution comes next.
+    fn goes_on_unseen(&mut self) -> bool {
+        if !matches!(self.setup.device, Compute::Cpu) || self.between_gy.is_empty() {
+            return false;
+        }
+        if self.meets_points() {
+            self.ends = !self.is_judged;
+            return self.ends;
+        }
+        let waits = !self.pass.is_multiple_of(PASSES_TO_A_LOOK) && self.pass + 1 < MOST_PASSES;
+        if waits {
+            let doses = (&*self.doses_gy(), &*self.between_gy);
+            let aim = (self.reference_gy, BEYOND_OF_MAPS);
+            move_handles(&mut self.objectives, &self.setup.rows, doses, aim);
+            self.pass += 1;
+        }
+        waits
     }
 
     /// Whether the points that are asked for lie where they are asked.
@@ -484,9 +499,14 @@ impl Optimiser {
     fn judge(&mut self, control: &JobControl) -> Result<(), OptimiseError> {
         let setup = &self.setup;
         let Some((grid, quality)) = &setup.judged else { return Ok(()) };
-        let coarse = setup.true_dose(&self.fluences, (&setup.grid, CORRECTION), control)?;
+        let coarse: Vec<f32> = if matches!(setup.device, Compute::Cpu) {
+            // A look at the rows' grid as well would take seconds: what the last one found has hardly moved since.
+            self.doses_gy().iter().zip(&self.finer_gy).map(|(gy, finer)| gy - finer).collect()
+        } else {
+            setup.true_dose(&self.fluences, (&setup.grid, CORRECTION), control)?.rows
+        };
         let truth = setup.true_dose(&self.fluences, (grid, *quality), control)?;
-        self.finer_gy = truth.rows.iter().zip(&coarse.rows).map(|(truth, coarse)| truth - coarse).collect();
+        self.finer_gy = truth.rows.iter().zip(&coarse).map(|(truth, coarse)| truth - coarse).collect();
         self.between_gy = between(setup, &self.objectives, &truth, control);
         self.take_truth(&truth.rows);
         Ok(())

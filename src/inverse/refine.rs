@@ -11,7 +11,7 @@ use super::leaf_variables::{LeafProblem, LeafVariables, angles_deg};
 use super::objective::Objective;
 use super::optimiser::{Optimiser, Progress};
 use super::problem::Problem;
-use super::setup::{CORRECTION, FALL_OFF_STAYS, Setup, gives_way, weigh_fall_off};
+use super::setup::{CORRECTION, Setup, weigh_fall_off};
 use super::solve::{Bounds, solve};
 use case::{Beam, Plan};
 use engine::{Compute, JobControl};
@@ -162,8 +162,8 @@ pub fn refine(
         }
         let doses = (&*best.rows_gy, &*best.between_gy);
         let met = move_handles(&mut objectives, &setup.rows, doses, (reference_gy, BEYOND_OF_LEAVES));
-        if !met && pass == extent.passes / 4 && gives_way(&setup.plan) {
-            weigh_fall_off(&mut objectives, &setup.plan, FALL_OFF_STAYS);
+        if !met && pass == extent.passes / 4 {
+            weigh_fall_off(&mut objectives, &setup.plan, true);
         }
         let mut problem = problem_of(&objectives);
         let by_columns = problem.doses(&leaves.fluences(&leaves.values(&best.plan)));

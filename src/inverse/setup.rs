@@ -325,18 +325,14 @@ pub(super) fn completed(mut objectives: Vec<Objective>, setup: &Setup, reference
     objectives
 }
 
-/// Part of the usual fall-off that stays where a figure that is asked for is not met: nobody asked for the fall-off.
-pub(super) const FALL_OFF_STAYS: f64 = 0.1;
+/// Part of the usual fall-off that stays where goals leave no room for each other: nobody asked for it.
+const FALL_OFF_STAYS: f64 = 0.1;
 
-/// Weighs the fall-off of a plan by a part of its weight.
-pub(super) fn weigh_fall_off(objectives: &mut [Objective], plan: &Plan, part: f64) {
-    let weight = part * plan.objectives.fall_off.weight;
-    objectives.iter_mut().filter(|o| is_of_fall_off(o)).for_each(|o| o.weight = weight);
-}
-
-/// Whether the fall-off of a plan is the usual one, which gives way to what is asked for.
-pub(super) fn gives_way(plan: &Plan) -> bool {
-    plan.objectives.fall_off == FallOff::default()
+/// Weighs the fall-off of a plan; the usual one gives way to goals that are contested.
+pub(super) fn weigh_fall_off(objectives: &mut [Objective], plan: &Plan, is_contested: bool) {
+    let own = plan.objectives.fall_off;
+    let part = if is_contested && own == FallOff::default() { FALL_OFF_STAYS } else { 1.0 };
+    objectives.iter_mut().filter(|o| is_of_fall_off(o)).for_each(|o| o.weight = part * own.weight);
 }
 
 /// Whether an objective is part of the fall-off.
@@ -431,4 +427,33 @@ fn distances(grid: &Grid, points_mm: &[DVec3]) -> Vec<f32> {
         at.iter().map(|mm| mm.distance_squared(centre)).fold(f64::INFINITY, f64::min).sqrt() as f32
     };
     (0..grid.len()).into_par_iter().map(nearest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Aim;
+
+    /// The usual fall-off gives way to contested goals; one that the planner has set does not, nor does anything that was asked for.
+    #[test]
+    fn the_usual_fall_off_alone_gives_way() {
+        let mut plan = Plan::new("P", "generic-6mv");
+        let of = |name: &str| Objective {
+            structure: name.to_owned(),
+            aim: Aim::Over,
+            gy: 20.0,
+            weight: 3.0,
+            asked: None,
+        };
+        let mut all = [of("Cord"), of(&shell_name(&SHELLS_MM[..2])), of(&shell_name(&SHELLS_MM[4..]))];
+        let mut weights = |plan: &Plan, is_contested| {
+            weigh_fall_off(&mut all, plan, is_contested);
+            all.clone().map(|o| o.weight)
+        };
+        let close = |got: [f64; 3], want: [f64; 3]| got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(close(weights(&plan, true), [3.0, 0.01, 0.01]));
+        assert!(close(weights(&plan, false), [3.0, 0.1, 0.1]));
+        plan.objectives.fall_off.weight = 0.5;
+        assert!(close(weights(&plan, true), [3.0, 0.5, 0.5]));
+    }
 }

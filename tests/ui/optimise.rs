@@ -421,6 +421,12 @@ fn maps_of_a_run_that_is_killed_are_in_the_recovery() {
     std::fs::remove_dir_all(&state).expect("an empty folder");
     std::fs::create_dir_all(&state).expect("a folder");
     let mut w = planned_with(Options { state_folder: Some(state.clone()), ..small_case("optimise_killed") });
+    // A goal that no fluence meets, and fine rows: the run goes on until the window is killed.
+    let optimise = &mut w.state_mut().state.optimise;
+    (optimise.rows_mm, optimise.beamlet_mm) = (Some(0.6), 2.5);
+    let mut goals = w.state().state.goals();
+    goals.push("Cord: D90% <= 0.01 Gy".parse().expect("a goal"));
+    edit(&mut w, Edit::SetGoals(goals));
     begun(&mut w);
     until(&mut w, "maps in the autosave", |_| {
         let files = std::fs::read_dir(state.join("unsaved")).into_iter().flatten().flatten();
@@ -435,7 +441,7 @@ fn maps_of_a_run_that_is_killed_are_in_the_recovery() {
     again.get_by_label("Recover cube.mha").click();
     until(&mut again, "case", |app| app.state.is_loaded() && app.is_settled());
     assert_eq!(maps(again.state()), 2);
-    assert_eq!(again.state().state.goals().len(), 3);
+    assert_eq!(again.state().state.goals().len(), 4);
     until(&mut again, "dose of the maps", |app| status(app) == Some(DoseStatus::Partial));
 }
 
