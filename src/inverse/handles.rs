@@ -3,7 +3,9 @@
 use super::objective::{Aim, Asked, Objective};
 use super::rows::{RowSet, Rows};
 use super::setup::{Setup, Truth};
+use analysis::Dvh;
 use engine::JobControl;
+use std::collections::BTreeMap;
 
 /// The dose of an objective moves by this part of what its figure is off by.
 const HANDLE_STEP: f64 = 0.7;
@@ -26,10 +28,12 @@ pub(super) fn between(
     truth: &Truth,
     control: &JobControl,
 ) -> Vec<f64> {
-    let of = |objective: &Objective| {
-        let asked = objective.asked?;
-        let set = setup.rows.set(&objective.structure)?;
-        let dvh = setup.dvh(&objective.structure, truth, control)?;
+    // A target with two goals has one DVH.
+    let mut dvhs: BTreeMap<&str, Option<Dvh>> = BTreeMap::new();
+    let mut of = |objective| {
+        let Objective { structure, asked, .. }: &Objective = objective;
+        let (asked, set) = ((*asked)?, setup.rows.set(structure)?);
+        let dvh = dvhs.entry(structure).or_insert_with(|| setup.dvh(structure, truth, control)).as_ref()?;
         let judged = match asked {
             Asked::Point { percent, .. } => dvh.dose_at_percent(percent),
             Asked::Mean { .. } => dvh.mean_gy(),

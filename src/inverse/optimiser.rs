@@ -272,9 +272,10 @@ impl Optimiser {
             Phase::Correct => {
                 let moved = self.correct(control)?;
                 // Handles move with the doses that are true, of objectives that they were found for.
-                let (doses, aim) = (self.doses_gy(), (self.reference_gy, BEYOND_OF_MAPS));
-                let truth = (&*doses, &*self.between_gy);
-                let met = !self.follows && move_handles(&mut self.objectives, &self.setup.rows, truth, aim);
+                let mut met = false;
+                if !self.follows {
+                    (self.objectives, met) = self.with_moved_handles();
+                }
                 self.pass += 1;
                 self.ends = self.pass >= MOST_PASSES || (moved < AT_REST && met);
                 self.phase = Phase::Solve;
@@ -385,7 +386,7 @@ impl Optimiser {
         if solved.stop != Stop::Asked {
             self.follows = false;
             // The last solution may leave a point that was met on the way.
-            self.ends = self.ends && (self.pass >= MOST_PASSES || self.meets_points());
+            self.ends = self.ends && (self.pass >= MOST_PASSES || self.with_moved_handles().1);
             self.phase = match (self.ends, self.is_judged) {
                 (false, _) if self.goes_on_unseen() => Phase::Solve,
                 (false, _) => Phase::Correct,
@@ -413,25 +414,25 @@ impl Optimiser {
         if !matches!(self.setup.device, Compute::Cpu) || self.between_gy.is_empty() {
             return false;
         }
-        if self.meets_points() {
+        let (objectives, are_met) = self.with_moved_handles();
+        if are_met {
             self.ends = !self.is_judged;
             return self.ends;
         }
         let waits = !self.pass.is_multiple_of(PASSES_TO_A_LOOK) && self.pass + 1 < MOST_PASSES;
         if waits {
-            let doses = (&*self.doses_gy(), &*self.between_gy);
-            let aim = (self.reference_gy, BEYOND_OF_MAPS);
-            move_handles(&mut self.objectives, &self.setup.rows, doses, aim);
+            self.objectives = objectives;
             self.pass += 1;
         }
         waits
     }
 
-    /// Whether the points that are asked for lie where they are asked.
-    fn meets_points(&self) -> bool {
+    /// The objectives with their handles moved by the doses now, and whether the figures that are asked for lie where they are asked.
+    fn with_moved_handles(&self) -> (Vec<Objective>, bool) {
         let mut objectives = self.objectives.clone();
-        let doses = (&*self.doses_gy(), &*self.between_gy);
-        move_handles(&mut objectives, &self.setup.rows, doses, (self.reference_gy, BEYOND_OF_MAPS))
+        let (doses, aim) = (self.doses_gy(), (self.reference_gy, BEYOND_OF_MAPS));
+        let are_met = move_handles(&mut objectives, self.rows(), (&doses, &self.between_gy), aim);
+        (objectives, are_met)
     }
 
     /// The answer so far; `None` before all columns are there.

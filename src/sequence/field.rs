@@ -102,15 +102,11 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// The same map in parts that the carriage holds; `None` where it is in parts, or holds none.
-    pub fn split(mut self) -> Option<Self> {
+    /// The same map in parts that the carriage holds; `None` where it holds the whole, or none.
+    pub fn split(self) -> Option<Self> {
         let most_mm = self.delivery.max_span_mm - 2.0 * (BEYOND_MM + self.gap_mm());
         let parts = Part::all_of(self.map.columns, self.map.step_mm, most_mm)?;
-        if self.parts.len() > 1 || parts.len() == 1 {
-            return None;
-        }
-        self.parts = parts;
-        Some(self)
+        (parts.len() > 1).then_some(Self { parts, ..self })
     }
 
     /// Fluence that each beamlet asks for, `[row][column]`, MU of an open field.

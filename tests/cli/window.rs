@@ -1,10 +1,11 @@
 //! Pictures, and the main job where there is no display.
 
+use crate::cross::write_ball_session;
 use crate::program::{beamsight, command, json_of, refused, scratch, text};
 use crate::skip::{Missing, skip, skip_drawing};
-use beamsight::case::{Beam, Case, Contour, Jaws, Plan, Rgb, Structure, StructureKind, StructureSet};
-use beamsight::files::{mha, session};
-use beamsight::geometry::{Grid, Volume, sphere_contours};
+use beamsight::case::{Beam, Jaws, Plan};
+use beamsight::files::mha;
+use beamsight::geometry::{Grid, Volume};
 use glam::DVec3;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,29 +18,12 @@ fn small_session(folder: &Path) -> PathBuf {
     let hu = (0..grid.len())
         .map(|n| if water(n % 12) && water(n / 12 % 12) && water(n / 144) { 0.0 } else { -1000.0 })
         .collect();
-    mha::write(&folder.join("ct.mha"), &Volume::new(Arc::clone(&grid), hu)).unwrap();
-    let ball = sphere_contours(&grid, DVec3::ZERO, 25.0);
-    let target = Structure {
-        name: "PTV".to_owned(),
-        number: 1,
-        kind: StructureKind::Ptv,
-        colour: Rgb([255, 82, 82]),
-        contours: ball.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect(),
-        points_mm: Vec::new(),
-        density: None,
-    };
+    let image = folder.join("ct.mha");
+    mha::write(&image, &Volume::new(grid, hu)).unwrap();
     let mut plan = Plan::new("AP", "point-6mv");
     plan.prescription_gy = Some(2.0);
     plan.beams = vec![Beam::fixed("AP", 1, 0.0, DVec3::ZERO, Jaws::symmetric(60.0, 60.0), 1e4)];
-    let case = Case {
-        structures: Arc::new(StructureSet { structures: vec![target], ..StructureSet::default() }),
-        plans: vec![Arc::new(plan)],
-        ..Case::default()
-    };
-    let path = folder.join("small.json");
-    let saved = session::Session::new(&case, "ct.mha", &StructureSet::default(), serde_json::Value::Null);
-    session::write(&path, &saved).unwrap();
-    path
+    write_ball_session(&folder.join("small.json"), &image, 25.0, plan)
 }
 
 /// Width and height of a PNG, from its header.

@@ -1,6 +1,6 @@
 //! Two beams on a cube of water, quickly computed.
 
-use beamsight::case::{Case, Contour, Rgb, Structure, StructureKind, StructureSet};
+use beamsight::case::{Case, Contour, Plan, Rgb, Structure, StructureKind, StructureSet};
 use beamsight::files::{mha, plan_toml, session};
 use beamsight::geometry::{Grid, PatientPosition, Volume, sphere_contours};
 use glam::DVec3;
@@ -45,7 +45,15 @@ pub fn write_cross(folder: &Path, side: usize, half_mm: f64) -> [PathBuf; 2] {
 /// voxels.
 pub fn write_cross_session(folder: &Path) -> PathBuf {
     let [image, _] = write_cross(folder, 40, 40.0);
-    let ball = sphere_contours(mha::read(&image).expect("an image").grid(), DVec3::ZERO, 15.0);
+    let asked = "prescription_gy = 10.0\nnormalisation = { structure = \"PTV\", volume_percent = 95.0, dose_gy = 10.0 }\n[[beam]]";
+    let plan = CROSS.replacen("[[beam]]", asked, 1);
+    let plan = plan_toml::parse(&plan, &folder.join("plan.toml"), PatientPosition::Hfs).expect("a plan");
+    write_ball_session(&folder.join("cross.json"), &image, 15.0, plan)
+}
+
+/// A session of an image beside it, with a ball about the origin as PTV and one plan.
+pub fn write_ball_session(path: &Path, image: &Path, radius_mm: f64, plan: Plan) -> PathBuf {
+    let ball = sphere_contours(mha::read(image).expect("an image").grid(), DVec3::ZERO, radius_mm);
     let target = Structure {
         name: "PTV".to_owned(),
         number: 1,
@@ -55,16 +63,13 @@ pub fn write_cross_session(folder: &Path) -> PathBuf {
         points_mm: Vec::new(),
         density: None,
     };
-    let asked = "prescription_gy = 10.0\nnormalisation = { structure = \"PTV\", volume_percent = 95.0, dose_gy = 10.0 }\n[[beam]]";
-    let plan = CROSS.replacen("[[beam]]", asked, 1);
-    let plan = plan_toml::parse(&plan, &folder.join("plan.toml"), PatientPosition::Hfs).expect("a plan");
     let case = Case {
         structures: Arc::new(StructureSet { structures: vec![target], ..StructureSet::default() }),
         plans: vec![Arc::new(plan)],
         ..Case::default()
     };
-    let path = folder.join("cross.json");
-    let saved = session::Session::new(&case, "cube.mha", &StructureSet::default(), serde_json::Value::Null);
-    session::write(&path, &saved).expect("a session");
-    path
+    let image = image.file_name().and_then(|name| name.to_str()).expect("a name");
+    let saved = session::Session::new(&case, image, &StructureSet::default(), serde_json::Value::Null);
+    session::write(path, &saved).expect("a session");
+    path.to_owned()
 }

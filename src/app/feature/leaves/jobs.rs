@@ -66,7 +66,9 @@ impl Requests<'_> {
         self.drop_leaves();
         let leaves = &mut self.state.leaves;
         leaves.follow = Some(Follow { plan, step, since: Instant::now() });
-        leaves.arcs.iter_mut().for_each(|arcs| arcs.query = query.clone());
+        if let Some(arcs) = &mut leaves.arcs {
+            arcs.query = query;
+        }
     }
 
     /// Cuts the maps of a plan; the leaves join a step of the history, where one is given.

@@ -148,13 +148,12 @@ impl State {
     /// The maps of the case are what it is to have, whatever its goals ask for: a step of the history that is undone or redone brings
     /// its own.
     pub fn take_as_answered(&mut self) {
-        if self.optimise.answered.is_some() {
-            self.optimise.answered = self.optimise_query().ok();
+        let query = self.optimise_query().ok();
+        if let (Some(arcs), Some(query)) = (&mut self.leaves.arcs, &query) {
+            arcs.query = query.clone();
         }
-        if self.leaves.arcs.is_some()
-            && let Ok(query) = self.optimise_query()
-        {
-            self.leaves.arcs.iter_mut().for_each(|arcs| arcs.query = query.clone());
+        if self.optimise.answered.is_some() {
+            self.optimise.answered = query;
         }
     }
 

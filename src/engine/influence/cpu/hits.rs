@@ -50,15 +50,21 @@ pub fn transmitted(path: f32) -> [f32; TERMS] {
     all
 }
 
-/// Part of each term that is lost in a voxel.
-fn lost(path: f32) -> [f32; TERMS] {
-    let mut of_term = slowest_loss(F32xN([path])).0[0];
-    let mut all = [0.0; TERMS];
-    for part in &mut all {
-        *part = of_term;
-        of_term *= 2.0 - of_term;
+/// Part of each term that is lost in voxels with these paths.
+#[inline(always)]
+pub fn losses<const N: usize>(path: F32xN<N>) -> [F32xN<N>; TERMS] {
+    let mut all = [F32xN::splat(0.0); TERMS];
+    let mut loss = slowest_loss(path);
+    for of_term in &mut all {
+        *of_term = loss;
+        // Decay constants double from term to term.
+        loss = loss * (F32xN::splat(2.0) - loss);
     }
     all
+}
+
+fn lost(path: f32) -> [f32; TERMS] {
+    losses(F32xN([path])).map(|loss| loss.0[0])
 }
 
 impl Hits {

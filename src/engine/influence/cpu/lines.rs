@@ -1,8 +1,7 @@
 //! The lines of one direction through the tubes of a tile.
 
-use super::hits::{Hits, transmitted};
+use super::hits::{Hits, losses, transmitted};
 use super::tiles::{F32x16, LANES, Tile};
-use crate::cccs::cpu::slowest_loss;
 use crate::influence::walks::{LitVoxel, SourceTerm, Step, Walk};
 use multiversion::multiversion;
 use multiversion::target::target_cfg_f;
@@ -88,13 +87,7 @@ pub fn add(lines: &Lines<'_>, tile: &Tile, lit: &[LitVoxel], room: &Room, energi
                     along.0[count] = path.0[count] * terms[tile.voxels[place as usize] as usize].sum;
                     count += 1;
                 }
-                let mut losses = [F32x16::ZERO; TERMS];
-                let mut loss = slowest_loss(path);
-                for of_term in &mut losses {
-                    *of_term = loss;
-                    // Decay constants double from term to term.
-                    loss = loss * (F32x16::splat(2.0) - loss);
-                }
+                let losses = losses(path);
                 for (n, place) in places[..count].iter().enumerate() {
                     let (source, share) = (&terms[tile.voxels[*place] as usize], tile.shares[*place]);
                     let mut deposited = share * along.0[n];
