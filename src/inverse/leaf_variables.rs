@@ -82,6 +82,13 @@ pub struct LeafVariables {
 
 /// Part of a cell that a tip has passed on the mean of its way, and its slopes by the start and end of the way, 1/mm.
 fn passed([from, to]: [f64; 2], low: f64, width: f64) -> (f64, [f64; 2]) {
+    // Most cells lie wholly before or behind the way of a tip.
+    if from.max(to) < low {
+        return (0.0, [0.0; 2]);
+    }
+    if from.min(to) >= low + width {
+        return (1.0, [0.0; 2]);
+    }
     let part = |t: f64| ((t - low) / width).clamp(0.0, 1.0);
     let way = to - from;
     if way.abs() < STANDS * width {

@@ -38,7 +38,7 @@ impl Extent {
 
     /// Arcs from the angles of their fields.
     pub fn from_fields(device: &Compute) -> Self {
-        Self::of(device, [11, 5], true)
+        Self::of(device, [11, 3], true)
     }
 
     /// Arcs as they turn, after the most has been done from the angles of their fields.

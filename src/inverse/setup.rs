@@ -6,7 +6,7 @@ use super::objective::Objective;
 use super::rows::{Rows, Sampled};
 use analysis::{Dvh, UNIT_MU, value_at};
 use case::{Beam, FallOff, Plan};
-use engine::cccs::{DoseRequest, DoseTo, Quality, beam_dose, dose_grid};
+use engine::cccs::{DoseRequest, DoseTo, Quality, beam_dose, dose_grid, prepare_fluences};
 use engine::{Compute, JobControl};
 use geometry::{Grid, Mask, Volume};
 use glam::DVec3;
@@ -216,10 +216,14 @@ impl Setup {
     ) -> Result<Truth, OptimiseError> {
         let mut sum = vec![0.0_f32; grid.len()];
         let times = self.plan.fractions as f32;
-        for beam in beams {
+        let request = |beam: Result<(Arc<Machine>, Beam), OptimiseError>| {
             let (machine, beam) = beam?;
-            let request = DoseRequest { grid: Arc::clone(grid), ..self.request(&machine, &beam, quality) };
-            let dose = beam_dose(&request, &self.device, control)?.gy;
+            Ok(DoseRequest { grid: Arc::clone(grid), ..self.request(&machine, &beam, quality) })
+        };
+        let requests = beams.map(request).collect::<Result<Vec<_>, OptimiseError>>()?;
+        prepare_fluences(&requests, control);
+        for request in &requests {
+            let dose = beam_dose(request, &self.device, control)?.gy;
             sum.par_iter_mut().zip(dose.data()).for_each(|(sum, gy)| *sum += times * gy);
         }
         let gy = Volume::new(Arc::clone(grid), sum);

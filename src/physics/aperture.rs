@@ -77,6 +77,10 @@ impl Edge {
     }
 }
 
+/// Leaves, and lines of a picture, that a thread takes at least: for fewer another would take longer to wake.
+const LEAVES_TOGETHER: usize = 16;
+pub const LINES_TOGETHER: usize = 64;
+
 /// Leaves moving evenly from one set of tips to another while `weight` of the monitor units is given.
 #[derive(Clone, Debug)]
 pub struct Motion {
@@ -96,29 +100,34 @@ pub fn leaf_transmission(
     let magnification = sad_mm / leaves.distance_mm;
     let pieces = pieces(leaves, sides_mm, magnification, r);
     let [whole, half] = [1.0, 0.5].map(|height| LeafEnd::new(leaves, magnification, r.step_mm, height));
-    // Open share of each row as the joints beside it see it.
-    let beside_joints: Vec<Vec<f64>> = (0..sides_mm.len() - 1)
+    // Tips of each row, and its open share as the joints beside it see it.
+    let used = |row: usize| pieces.iter().any(|p| p.row == row || p.joint && p.row + 1 == row);
+    let rows: Vec<Option<(Tips, Vec<f64>)>> = (0..sides_mm.len() - 1)
         .into_par_iter()
+        .with_min_len(LEAVES_TOGETHER)
         .map(|row| {
-            let used = pieces.iter().any(|p| p.joint && (p.row == row || p.row + 1 == row));
-            if used { open_share(&half, motions, row, None, r) } else { Vec::new() }
+            let tips = used(row).then(|| Tips::of_row(motions, row, whole.reach(), r))?;
+            let beside_joints = tips.open_share(&half);
+            Some((tips, beside_joints))
         })
         .collect();
     let profiles: Vec<Vec<f32>> = pieces
         .par_iter()
+        .with_min_len(LEAVES_TOGETHER)
         .map(|p| {
             let t = leaves.transmission;
+            let row = |row: usize| rows[row].as_ref().expect("a row of a piece");
             if !p.joint {
-                let open = open_share(&whole, motions, p.row, None, r);
+                let open = row(p.row).0.open_share(&whole);
                 return open.iter().map(|o| (t + (1.0 - t) * o) as f32).collect();
             }
             // Half the height of either leaf attenuates in a joint: the tongue of one, the step of the other.
-            let both = open_share(&half, motions, p.row, Some(p.row + 1), r);
+            let both = Tips::of_joint(motions, p.row, half.reach(), r).open_share(&half);
             let (one, none) = (t.sqrt(), leaves.interleaf_transmission);
             let joint = |((both, a), b): ((&f64, &f64), &f64)| {
                 (both + one * (a + b - 2.0 * both) + none * (1.0 - a - b + both)) as f32
             };
-            both.iter().zip(&beside_joints[p.row]).zip(&beside_joints[p.row + 1]).map(joint).collect()
+            both.iter().zip(&row(p.row).1).zip(&row(p.row + 1).1).map(joint).collect()
         })
         .collect();
     compose(&pieces, &profiles, r)
@@ -152,7 +161,7 @@ fn pieces(leaves: &Leaves, sides_mm: &[f64], magnification: f64, r: &Raster) -> 
 /// Distributes the pieces over the rows of pixels; pixels beyond the leaves are open.
 fn compose(pieces: &[Piece], profiles: &[Vec<f32>], r: &Raster) -> Vec<f32> {
     let mut image = vec![0.0_f32; r.len()];
-    image.par_chunks_mut(r.size[0]).enumerate().for_each(|(n, line)| {
+    image.par_chunks_mut(r.size[0]).with_min_len(LINES_TOGETHER).enumerate().for_each(|(n, line)| {
         let (low, high) = (r.centre(1, n) - 0.5 * r.step_mm, r.centre(1, n) + 0.5 * r.step_mm);
         let mut covered = 0.0;
         let first = pieces.partition_point(|p| p.v[1] <= low);
@@ -170,54 +179,77 @@ fn compose(pieces: &[Piece], profiles: &[Vec<f32>], r: &Raster) -> Vec<f32> {
     image
 }
 
-/// Open share (0 to 1, leaf ends included) along a row, or where two rows are open at the same time.
-fn open_share(end: &LeafEnd, motions: &[Motion], row: usize, also: Option<usize>, r: &Raster) -> Vec<f64> {
-    let n = r.size[0];
-    let pad = end.reach();
-    let mut tips = [vec![0.0; n + 2 * pad], vec![0.0; n + 2 * pad]];
-    for m in motions {
-        let (from, to) = (m.from[row], m.to[row]);
-        let lower = match also {
-            None => vec![EvenMotion { share: 1.0, from, to }],
-            Some(other) => common_opening([from, m.from[other]], [to, m.to[other]]),
-        };
-        for part in lower {
-            let weight = m.weight * part.share;
-            if part.from[0] + part.to[0] > part.from[1] + part.to[1] && also.is_some() {
-                // The openings do not overlap: one leaf covers all.
-                tips[0][n + 2 * pad - 1] += weight;
-                continue;
-            }
-            let index = |mm: f64| r.index(0, mm);
-            let mirrored = |mm: f64| (n - 1) as f64 - r.index(0, mm);
-            spread(&mut tips[0], pad, index(part.from[0]), index(part.to[0]), weight);
-            // Tips that overlap (a mistake in the plan) count as closed at the negative one.
-            let positive = [part.from[1].max(part.from[0]), part.to[1].max(part.to[0])];
-            spread(&mut tips[1], pad, mirrored(positive[0]), mirrored(positive[1]), weight);
+/// Monitor units during which the tips of either bank are in each pixel along u, with as many pixels more at each end as a leaf's end
+/// reaches; those of the positive bank from the far end on.
+struct Tips {
+    banks: [Vec<f64>; 2],
+}
+
+impl Tips {
+    fn none(reach: usize, r: &Raster) -> Self {
+        Self { banks: [0, 1].map(|_| vec![0.0; r.size[0] + 2 * reach]) }
+    }
+
+    /// Tips of a row.
+    fn of_row(motions: &[Motion], row: usize, reach: usize, r: &Raster) -> Self {
+        let mut tips = Self::none(reach, r);
+        for m in motions {
+            tips.add(m.from[row], m.to[row], m.weight, reach, r);
         }
+        tips
     }
-    let mut absorbed = [vec![0.0; n], vec![0.0; n]];
-    for bank in 0..2 {
-        end.absorb(&tips[bank], &mut absorbed[bank]);
+
+    /// Tips that bound the opening which a row has in common with the next.
+    fn of_joint(motions: &[Motion], row: usize, reach: usize, r: &Raster) -> Self {
+        let mut tips = Self::none(reach, r);
+        for m in motions {
+            common_opening([m.from[row], m.from[row + 1]], [m.to[row], m.to[row + 1]], |share, from, to| {
+                let weight = m.weight * share;
+                if from[0] + to[0] > from[1] + to[1] {
+                    // The openings do not overlap: one leaf covers all.
+                    tips.banks[0].last_mut().into_iter().for_each(|beyond| *beyond += weight);
+                } else {
+                    tips.add(from, to, weight, reach, r);
+                }
+            });
+        }
+        tips
     }
-    (0..n).map(|i| (1.0 - (absorbed[0][i] + absorbed[1][n - 1 - i]) / end.full()).max(0.0)).collect()
+
+    /// Tips that move evenly while `weight` of the monitor units is given.
+    fn add(&mut self, from: Bank, to: Bank, weight: f64, reach: usize, r: &Raster) {
+        let index = |mm: f64| r.index(0, mm);
+        let mirrored = |mm: f64| (r.size[0] - 1) as f64 - r.index(0, mm);
+        spread(&mut self.banks[0], reach, index(from[0]), index(to[0]), weight);
+        // Tips that overlap (a mistake in the plan) count as closed at the negative one.
+        let positive = [from[1].max(from[0]), to[1].max(to[0])];
+        spread(&mut self.banks[1], reach, mirrored(positive[0]), mirrored(positive[1]), weight);
+    }
+
+    /// Open share between the tips, 0 to 1, with leaf ends of the reach that they were made for.
+    fn open_share(&self, end: &LeafEnd) -> Vec<f64> {
+        let n = self.banks[0].len() - 2 * end.reach();
+        let [negative, positive] = [0, 1].map(|bank| {
+            let mut absorbed = vec![0.0; n];
+            end.absorb(&self.banks[bank], &mut absorbed);
+            absorbed
+        });
+        let open = |(a, b): (&f64, &f64)| (1.0 - (a + b) / end.full()).max(0.0);
+        negative.iter().zip(positive.iter().rev()).map(open).collect()
+    }
 }
 
-/// Part of a motion in which the tips move evenly.
-struct EvenMotion {
-    /// Share of the motion's monitor units.
-    share: f64,
-    from: Bank,
-    to: Bank,
-}
-
-/// The opening that two rows have in common, cut where another leaf begins to bound it.
-fn common_opening(from: [Bank; 2], to: [Bank; 2]) -> Vec<EvenMotion> {
-    let mut cuts = vec![0.0, 1.0];
+/// The opening that two rows have in common, cut where another leaf begins to bound it: the share of the motion's monitor units of each
+/// part, in which its tips move evenly, and the tips at its beginning and end.
+fn common_opening(from: [Bank; 2], to: [Bank; 2], mut part: impl FnMut(f64, Bank, Bank)) {
+    // Two banks against each other at most, either with two tips, between the beginning and the end.
+    let mut cuts = [0.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    let mut count = 2;
     let mut crossing = |a: [f64; 2], b: [f64; 2]| {
         let (before, after) = (a[0] - b[0], a[1] - b[1]);
         if before * after < 0.0 {
-            cuts.push(before / (before - after));
+            cuts[count] = before / (before - after);
+            count += 1;
         }
     };
     let motion = |row: usize, bank: usize| [from[row][bank], to[row][bank]];
@@ -225,29 +257,33 @@ fn common_opening(from: [Bank; 2], to: [Bank; 2]) -> Vec<EvenMotion> {
     crossing(motion(0, 1), motion(1, 1));
     crossing(motion(0, 0), motion(1, 1));
     crossing(motion(1, 0), motion(0, 1));
+    let cuts = &mut cuts[..count];
     cuts.sort_by(f64::total_cmp);
     let at = |t: f64| -> Bank {
         let tip = |row: usize, bank: usize| from[row][bank] + t * (to[row][bank] - from[row][bank]);
         [tip(0, 0).max(tip(1, 0)), tip(0, 1).min(tip(1, 1))]
     };
-    cuts.windows(2)
-        .filter(|w| w[1] > w[0])
-        .map(|w| EvenMotion { share: w[1] - w[0], from: at(w[0]), to: at(w[1]) })
-        .collect()
+    for w in cuts.windows(2).filter(|w| w[1] > w[0]) {
+        part(w[1] - w[0], at(w[0]), at(w[1]));
+    }
 }
 
 /// Distributes `weight` evenly over the indices from `a` to `b`, shifted by `pad` and clamped into the list.
 fn spread(tips: &mut [f64], pad: usize, a: f64, b: f64, weight: f64) {
     let last = (tips.len() - 1) as f64;
     let (a, b) = ((a + pad as f64).clamp(0.0, last), (b + pad as f64).clamp(0.0, last));
-    let parts = (2.0 * (b - a).abs()).ceil().max(1.0) as usize;
+    // Rounded up by hand: the function of the C library takes as long as all the rest.
+    let halves = 2.0 * (b - a).abs();
+    let parts = (halves as usize + usize::from((halves as usize as f64) < halves)).max(1);
     let share = weight / parts as f64;
     for n in 0..parts {
         let x = a + (b - a) * (n as f64 + 0.5) / parts as f64;
         let i = (x as usize).min(tips.len() - 2);
         let t = x - i as f64;
-        tips[i] += share * (1.0 - t);
-        tips[i + 1] += share * t;
+        if let Some([low, high]) = tips.get_mut(i..).and_then(|tips| tips.first_chunk_mut()) {
+            *low += share * (1.0 - t);
+            *high += share * t;
+        }
     }
 }
 

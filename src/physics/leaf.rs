@@ -55,12 +55,8 @@ impl LeafEnd {
             beyond += if i + 2 * pad < tips.len() { tips[i + 2 * pad] } else { 0.0 };
             *value += beyond * self.full;
         }
-        for (j, &mass) in tips.iter().enumerate().filter(|(_, m)| **m != 0.0) {
-            for (n, &a) in self.steps.iter().enumerate() {
-                if let Some(value) = j.checked_sub(n + pad).and_then(|i| out.get_mut(i)) {
-                    *value += mass * a;
-                }
-            }
+        for (n, &a) in self.steps.iter().enumerate() {
+            out.iter_mut().zip(&tips[pad + n..]).for_each(|(value, mass)| *value += mass * a);
         }
     }
 }

@@ -61,21 +61,21 @@ impl ScatterMap {
 
     /// Adds the cells of the source that each point sees at each distance.
     pub fn add(&mut self, shutter: &Shutter<'_>) {
-        let raster = &self.raster;
-        for (plane, offset) in self.planes.iter_mut().zip(PLANES_MM) {
-            let distance = self.head.sad_mm + offset;
+        let Self { source, head, raster, planes } = self;
+        planes.par_iter_mut().zip(PLANES_MM).for_each(|(plane, offset)| {
+            let distance = head.sad_mm + offset;
             let rays = [0, 1].map(|axis| -> Vec<Vec<Ray>> {
                 let points = 0..raster.size[axis];
-                let at = |n| rays(&self.source, &self.head, shutter, axis, raster.centre(axis, n), distance);
+                let at = |n| rays(source, head, shutter, axis, raster.centre(axis, n), distance);
                 points.map(at).collect()
             });
-            let by_row: Vec<Vec<f64>> = rays[0].par_iter().map(|along| seen_by_row(along, shutter)).collect();
-            plane.par_chunks_mut(raster.size[0]).zip(&rays[1]).for_each(|(line, across)| {
+            let by_row: Vec<Vec<f64>> = rays[0].iter().map(|along| seen_by_row(along, shutter)).collect();
+            for (line, across) in plane.chunks_mut(raster.size[0]).zip(&rays[1]) {
                 for (value, rows) in line.iter_mut().zip(&by_row) {
                     *value += (shutter.weight * seen(across, rows)) as f32;
                 }
-            });
-        }
+            }
+        });
     }
 
     pub fn raster(&self) -> &Raster {

@@ -1,10 +1,12 @@
 //! Fluences of the last apertures: a turned gantry or a moved isocentre changes none of them.
 
+use super::job::ARC_STEP_DEG;
 use super::request::DoseRequest;
 use crate::JobControl;
 use crate::cache::ByteSize;
 use case::{ControlPoint, FluenceMap, Mlc};
-use physics::{Exposure, Fluence, FluenceError, Machine};
+use physics::{Exposure, Fluence, FluenceError, Machine, exposures};
+use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Most fluences that are kept: those of a plan's fields.
@@ -79,6 +81,16 @@ pub fn fluence(
     Ok(fluence)
 }
 
+/// Makes the fluences of the beams that deliver from one direction, side by side: their doses, one after another, find them.
+pub fn prepare_fluences(requests: &[DoseRequest], control: &JobControl) {
+    requests.par_iter().take(KEPT).for_each(|request| {
+        if let [exposure] = &exposures(&request.beam, ARC_STEP_DEG)[..] {
+            // The dose says why there is none.
+            let _ = fluence(request, exposure, control);
+        }
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,7 +98,7 @@ mod tests {
     use crate::phantom;
     use case::{Beam, Jaws, MlcAxis};
     use glam::DVec3;
-    use physics::{Material, exposures};
+    use physics::Material;
 
     fn request() -> DoseRequest {
         let patient =
@@ -147,5 +159,26 @@ mod tests {
         }
         let last = control.cache().find::<_, LastFluences>(&Key).expect("some are kept");
         assert_eq!(last.0.lock().expect("no other thread").len(), KEPT);
+    }
+    /// Beams from one direction find what was prepared; an arc has more fluences than are kept.
+    #[test]
+    fn prepared_fluences_are_found() {
+        let control = JobControl::new();
+        let of = |tip_mm: f64| {
+            let mut request = request();
+            request.beam.control_points.iter_mut().for_each(|p| p.leaves_mm[0][0] = tip_mm);
+            request
+        };
+        let mut arc = of(-10.0);
+        let end = ControlPoint { gantry_deg: 90.0, ..arc.beam.control_points[0].clone() };
+        arc.beam.control_points[0].meterset_weight = 0.0;
+        arc.beam.control_points.push(end);
+        assert!(exposures(&arc.beam, ARC_STEP_DEG).len() > KEPT);
+        prepare_fluences(&[of(-40.0), arc, of(-30.0)], &control);
+        let last = control.cache().find::<_, LastFluences>(&Key).expect("some are kept");
+        let kept = || last.0.lock().expect("no other thread").len();
+        assert_eq!(kept(), 2);
+        fluence(&of(-30.0), &exposures(&of(-30.0).beam, ARC_STEP_DEG)[0], &control).expect("a fluence");
+        assert_eq!(kept(), 2);
     }
 }

@@ -23,6 +23,7 @@ use crate::dispatch::{HasReceipt, answer};
 use crate::{Compute, JobControl};
 use case::Receipt;
 pub use cuda::CardDose;
+pub use fluences::prepare_fluences;
 pub use request::{BeamDose, DoseError, DoseRequest, DoseTo, Quality, dose_grid, matter_box};
 use std::sync::Arc;
 
