@@ -11,11 +11,12 @@ import sys
 
 sys.dont_write_bytecode = True
 import screen  # noqa: E402
+from delivery import Delivery  # noqa: E402
 from inverse import Inverse  # noqa: E402
 from physicist import Physicist  # noqa: E402
 from planner import Planner  # noqa: E402
 
-DAYS = {"planner": Planner, "physicist": Physicist, "inverse": Inverse}
+DAYS = {"planner": Planner, "physicist": Physicist, "inverse": Inverse, "delivery": Delivery}
 
 
 def main():
@@ -23,7 +24,7 @@ def main():
     parser.add_argument("days", nargs="*", metavar="DAY", help=f"{', '.join(DAYS)}; left out: all")
     parser.add_argument("--program", type=pathlib.Path, default=Planner.root / "target/release/beamsight")
     parser.add_argument("--out", type=pathlib.Path, default=Planner.root / "target/days", help="folder for all that is written")
-    parser.add_argument("--case", type=pathlib.Path, help="folder with a CT and a GTV; without it the day of inverse planning is left out")
+    parser.add_argument("--case", type=pathlib.Path, help="folder with a CT and a GTV; without it the days of inverse planning and delivery are left out")
     words = parser.parse_args()
     unknown = [day for day in words.days if day not in DAYS]
     if unknown:
@@ -37,11 +38,11 @@ def main():
         return 2
     # Ended from outside, the window and its display end too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    Inverse.case = words.case and words.case.resolve()
+    Inverse.case = Delivery.case = words.case and words.case.resolve()
     failed = 0
     for name in words.days or DAYS:
-        if name == "inverse" and not words.case:
-            print("SKIPPED: inverse: it needs --case FOLDER with a CT and a GTV")
+        if name in ("inverse", "delivery") and not words.case:
+            print(f"SKIPPED: {name}: it needs --case FOLDER with a CT and a GTV")
             continue
         out = words.out.resolve() / name
         out.parent.mkdir(parents=True, exist_ok=True)

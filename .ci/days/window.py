@@ -15,6 +15,10 @@ PATIENCE_S = 180.0
 # Doses of a plan on two cores that others use too.
 COMPUTES_S = 1500.0
 
+# What a person takes for an act, of a mind made up, a place pointed at and a button; and for a key
+# (keystroke-level model: Card, Moran and Newell, Commun. ACM 23 (1980) 396).
+ACT_S, KEY_S = 1.35 + 1.1 + 0.2, 0.28
+
 
 class Failure(Exception):
     """A step that did not come to its end, with what the window says."""
@@ -23,6 +27,7 @@ class Failure(Exception):
 class Window:
     def __init__(self, screen, program, folder, case=None, name="window"):
         self.screen, self.program, self.folder = screen, program, folder
+        self.person_s = 0.0
         self.tree_file = folder / "tree.json"
         self.tree_file.unlink(missing_ok=True)
         self.environment = own_environment(folder, screen)
@@ -114,6 +119,7 @@ class Window:
             self.drawn(events + 1)
 
     def press(self, place, button=1, times=1):
+        self.person_s += ACT_S
         self.move(place)
         events = self.events()
         self.screen.xdotool("click", "--repeat", times, "--delay", 60, button)
@@ -155,11 +161,13 @@ class Window:
         time.sleep(0.2)
 
     def key(self, *keys):
+        self.person_s += KEY_S * len(keys)
         events = self.events()
         self.screen.xdotool("key", *keys)
         self.drawn(events + 2 * len(keys))
 
     def type(self, text):
+        self.person_s += KEY_S * len(text)
         events = self.events()
         self.screen.xdotool("type", "--delay", 25, text)
         self.drawn(events + 2 * len(text))
