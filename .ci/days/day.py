@@ -83,6 +83,36 @@ class Day:
         self.wait_for_file(self.folder / name)
         return self.read(name)
 
+    def exported(self):
+        """Exports the case by the menu, and what a verb reads there."""
+        out = self.folder / "exported"
+        self.window.save_as(out, "Export…")
+        self.window.wait("the export", out.is_dir, COMPUTES_S)
+        self.window.settle()
+        info, code = self.verb("info", out)
+        hold(code == 0, f"the export does not read back: {info}")
+        return info
+
+    def rows(self, kind):
+        """Names of the buttons that begin so."""
+        rows = self.window.tree()["widgets"]
+        return [row["name"] for row in rows if row["role"] == "Button" and row["name"].startswith(kind)]
+
+    def is_at_rest(self):
+        w = self.window
+        return w.tree()["settled"] and not w.has("Stop optimising") and not w.has("Stop cutting leaves")
+
+    def with_ptv(self):
+        """Grows the first GTV into a target, and gives its name."""
+        w = self.window
+        gtv = self.rows("GTV")[0]
+        w.click(gtv, role="Button")
+        target = gtv.replace("GTV", "PTV")
+        w.click(f"Create {target}")
+        w.wait("the PTV", lambda: w.has(target, role="Button"), COMPUTES_S)
+        w.settle()
+        return target
+
     def run(self):
         """All of it; `True` where it came to its end."""
         shutil.rmtree(self.folder, ignore_errors=True)

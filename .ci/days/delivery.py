@@ -27,14 +27,10 @@ class Delivery(Day):
         w = self.open(str(self.case))
         w.wait("the case", lambda: self.rows("GTV") or self.rows("OuterTarget"), COMPUTES_S)
         w.settle()
-        gtvs = self.rows("GTV")
-        self.template, self.fields, self.prescribed_gy = GTV if gtvs else C_SHAPE
-        if gtvs:
-            w.click(gtvs[0], role="Button")
-            target = gtvs[0].replace("GTV", "PTV")
-            w.click(f"Create {target}")
-            w.wait("the PTV", lambda: w.has(target, role="Button"), COMPUTES_S)
-            w.settle()
+        has_gtv = bool(self.rows("GTV"))
+        self.template, self.fields, self.prescribed_gy = GTV if has_gtv else C_SHAPE
+        if has_gtv:
+            self.with_ptv()
         self.step("structures")
 
     def plan(self):
@@ -60,24 +56,7 @@ class Delivery(Day):
         self.step("leaves")
 
     def report_and_export(self):
-        w = self.window
-        name = next(row for row in self.rows("P1") if row == "P1")
-        self.plan_report(name)
+        self.plan_report("P1")
         self.step("report")
-        out = self.folder / "exported"
-        w.save_as(out, "Export…")
-        w.wait("the export", lambda: out.is_dir(), COMPUTES_S)
-        w.settle()
-        info, code = self.verb("info", out)
-        hold(code == 0 and info["plans"], f"the export does not read back: {info}")
+        hold(self.exported()["plans"], "the export has no plan")
         self.step("exported")
-
-    # Shared.
-
-    def rows(self, kind):
-        rows = self.window.tree()["widgets"]
-        return [row["name"] for row in rows if row["role"] == "Button" and row["name"].startswith(kind)]
-
-    def is_at_rest(self):
-        w = self.window
-        return w.tree()["settled"] and not w.has("Stop optimising") and not w.has("Stop cutting leaves")

@@ -25,12 +25,7 @@ class Inverse(Day):
         w = self.open(str(self.case))
         w.wait("the case", lambda: self.rows("GTV"), COMPUTES_S)
         w.settle()
-        gtv = self.rows("GTV")[0]
-        w.click(gtv, role="Button")
-        self.target = gtv.replace("GTV", "PTV")
-        w.click(f"Create {self.target}")
-        w.wait("the PTV", lambda: w.has(self.target, role="Button"), COMPUTES_S)
-        w.settle()
+        self.target = self.with_ptv()
         self.step("ptv")
 
     def forward_plan(self):
@@ -143,7 +138,7 @@ class Inverse(Day):
     def make_deliverable(self):
         w = self.window
         w.click("Make deliverable")
-        w.wait("leaves", lambda: self.is_at_rest() and not w.has("Stop cutting leaves"), COMPUTES_S)
+        w.wait("leaves", self.is_at_rest, COMPUTES_S)
         w.settle()
         self.session("leaves.json")
         plan = self.last_plan("leaves.json")
@@ -156,14 +151,6 @@ class Inverse(Day):
         hold(not out.exists(), "a coarse dose was exported")
 
     # Shared.
-
-    def rows(self, kind):
-        rows = self.window.tree()["widgets"]
-        return [row["name"] for row in rows if row["role"] == "Button" and row["name"].startswith(kind)]
-
-    def is_at_rest(self):
-        w = self.window
-        return w.tree()["settled"] and not w.has("Stop optimising")
 
     def rest(self):
         """Until the maps are found and their dose is computed."""

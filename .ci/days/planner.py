@@ -128,14 +128,9 @@ class Planner(Day):
         hold(said["gamma"]["criteria"][0]["points"] > 0, "gamma judged no point")
 
     def report_and_export(self):
-        w = self.window
         self.plan_report(self.read("recovered.json")["plans"][0]["name"])
-        out = self.folder / "exported"
-        w.save_as(out, "Export…")
-        w.wait("the export", lambda: out.is_dir(), COMPUTES_S)
-        w.settle()
-        info, code = self.verb("info", out)
-        hold(code == 0 and len(info["plans"]) == 2, f"the export does not read back as two plans: {info}")
+        info = self.exported()
+        hold(len(info["plans"]) == 2, f"the export does not read back as two plans: {info}")
         self.step("exported")
 
     # Shared.

@@ -79,7 +79,12 @@ impl Edge {
 
 /// Leaves, and lines of a picture, that a thread takes at least: for fewer another would take longer to wake.
 const LEAVES_TOGETHER: usize = 16;
-pub const LINES_TOGETHER: usize = 64;
+const LINES_TOGETHER: usize = 64;
+
+/// Lines of a picture of so many pixels along u, side by side.
+pub fn lines_mut(image: &mut [f32], pixels: usize) -> impl IndexedParallelIterator<Item = &mut [f32]> {
+    image.par_chunks_mut(pixels).with_min_len(LINES_TOGETHER)
+}
 
 /// Leaves moving evenly from one set of tips to another while `weight` of the monitor units is given.
 #[derive(Clone, Debug)]
@@ -101,14 +106,17 @@ pub fn leaf_transmission(
     let pieces = pieces(leaves, sides_mm, magnification, r);
     let [whole, half] = [1.0, 0.5].map(|height| LeafEnd::new(leaves, magnification, r.step_mm, height));
     // Tips of each row, and its open share as the joints beside it see it.
-    let used = |row: usize| pieces.iter().any(|p| p.row == row || p.joint && p.row + 1 == row);
-    let rows: Vec<Option<(Tips, Vec<f64>)>> = (0..sides_mm.len() - 1)
+    let rows: Vec<(Tips, Vec<f64>)> = (0..sides_mm.len() - 1)
         .into_par_iter()
         .with_min_len(LEAVES_TOGETHER)
         .map(|row| {
-            let tips = used(row).then(|| Tips::of_row(motions, row, whole.reach(), r))?;
-            let beside_joints = tips.open_share(&half);
-            Some((tips, beside_joints))
+            let has_joint = pieces.iter().any(|p| p.joint && (p.row == row || p.row + 1 == row));
+            if !has_joint && !pieces.iter().any(|p| p.row == row) {
+                return Default::default();
+            }
+            let tips = Tips::of_row(motions, row, whole.reach(), r);
+            let beside_joints = if has_joint { tips.open_share(&half) } else { Vec::new() };
+            (tips, beside_joints)
         })
         .collect();
     let profiles: Vec<Vec<f32>> = pieces
@@ -116,10 +124,9 @@ pub fn leaf_transmission(
         .with_min_len(LEAVES_TOGETHER)
         .map(|p| {
             let t = leaves.transmission;
-            let row = |row: usize| rows[row].as_ref().expect("a row of a piece");
+            let (tips, beside) = &rows[p.row];
             if !p.joint {
-                let open = row(p.row).0.open_share(&whole);
-                return open.iter().map(|o| (t + (1.0 - t) * o) as f32).collect();
+                return tips.open_share(&whole).iter().map(|o| (t + (1.0 - t) * o) as f32).collect();
             }
             // Half the height of either leaf attenuates in a joint: the tongue of one, the step of the other.
             let both = Tips::of_joint(motions, p.row, half.reach(), r).open_share(&half);
@@ -127,7 +134,7 @@ pub fn leaf_transmission(
             let joint = |((both, a), b): ((&f64, &f64), &f64)| {
                 (both + one * (a + b - 2.0 * both) + none * (1.0 - a - b + both)) as f32
             };
-            both.iter().zip(&row(p.row).1).zip(&row(p.row + 1).1).map(joint).collect()
+            both.iter().zip(beside).zip(&rows[p.row + 1].1).map(joint).collect()
         })
         .collect();
     compose(&pieces, &profiles, r)
@@ -161,7 +168,7 @@ fn pieces(leaves: &Leaves, sides_mm: &[f64], magnification: f64, r: &Raster) -> 
 /// Distributes the pieces over the rows of pixels; pixels beyond the leaves are open.
 fn compose(pieces: &[Piece], profiles: &[Vec<f32>], r: &Raster) -> Vec<f32> {
     let mut image = vec![0.0_f32; r.len()];
-    image.par_chunks_mut(r.size[0]).with_min_len(LINES_TOGETHER).enumerate().for_each(|(n, line)| {
+    lines_mut(&mut image, r.size[0]).enumerate().for_each(|(n, line)| {
         let (low, high) = (r.centre(1, n) - 0.5 * r.step_mm, r.centre(1, n) + 0.5 * r.step_mm);
         let mut covered = 0.0;
         let first = pieces.partition_point(|p| p.v[1] <= low);
@@ -181,6 +188,7 @@ fn compose(pieces: &[Piece], profiles: &[Vec<f32>], r: &Raster) -> Vec<f32> {
 
 /// Monitor units during which the tips of either bank are in each pixel along u, with as many pixels more at each end as a leaf's end
 /// reaches; those of the positive bank from the far end on.
+#[derive(Default)]
 struct Tips {
     banks: [Vec<f64>; 2],
 }
@@ -280,10 +288,8 @@ fn spread(tips: &mut [f64], pad: usize, a: f64, b: f64, weight: f64) {
         let x = a + (b - a) * (n as f64 + 0.5) / parts as f64;
         let i = (x as usize).min(tips.len() - 2);
         let t = x - i as f64;
-        if let Some([low, high]) = tips.get_mut(i..).and_then(|tips| tips.first_chunk_mut()) {
-            *low += share * (1.0 - t);
-            *high += share * t;
-        }
+        tips[i] += share * (1.0 - t);
+        tips[i + 1] += share * t;
     }
 }
 

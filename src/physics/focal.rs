@@ -1,6 +1,6 @@
 //! The focal spot seen through leaves and jaws: a picture at the isocentre plane, blurred by the spot.
 
-use super::aperture::{Edge, LINES_TOGETHER, Raster, jaw_transmission};
+use super::aperture::{Edge, Raster, jaw_transmission, lines_mut};
 use rayon::prelude::*;
 
 /// A picture that is read as the mean over a rectangle, whatever its size, from a summed-area table.
@@ -71,7 +71,7 @@ impl MeanMap {
 pub fn shade(image: &mut [f32], edges: [[Edge; 2]; 2], sigma_mm: [f64; 2], transmission: f64, r: &Raster) {
     let along_u = jaw_transmission(edges[0], sigma_mm[0], transmission, 0, r);
     let along_v = jaw_transmission(edges[1], sigma_mm[1], transmission, 1, r);
-    image.par_chunks_mut(r.size[0]).with_min_len(LINES_TOGETHER).zip(along_v).for_each(|(line, v)| {
+    lines_mut(image, r.size[0]).zip(along_v).for_each(|(line, v)| {
         line.iter_mut().zip(&along_u).for_each(|(value, u)| *value *= u * v);
     });
 }
@@ -82,7 +82,7 @@ pub fn blur(image: Vec<f32>, sigma_mm: [f64; 2], r: &Raster) -> Vec<f32> {
     let kernels = sigma_mm.map(|s| kernel(s, r.step_mm));
     let mut across = image;
     if kernels[0].len() > 1 {
-        across.par_chunks_mut(nu).with_min_len(LINES_TOGETHER).for_each_init(
+        lines_mut(&mut across, nu).for_each_init(
             || vec![0.0_f32; nu + kernels[0].len() - 1],
             |padded, line| {
                 let half = kernels[0].len() / 2;
@@ -101,7 +101,7 @@ pub fn blur(image: Vec<f32>, sigma_mm: [f64; 2], r: &Raster) -> Vec<f32> {
     }
     let mut out = vec![0.0_f32; nu * nv];
     let half = kernels[1].len() / 2;
-    out.par_chunks_mut(nu).with_min_len(LINES_TOGETHER).enumerate().for_each(|(j, line)| {
+    lines_mut(&mut out, nu).enumerate().for_each(|(j, line)| {
         for (t, w) in kernels[1].iter().enumerate() {
             let from = (j + t).saturating_sub(half).min(nv - 1);
             line.iter_mut().zip(&across[from * nu..(from + 1) * nu]).for_each(|(out, p)| *out += w * p);

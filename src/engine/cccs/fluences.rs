@@ -160,6 +160,7 @@ mod tests {
         let last = control.cache().find::<_, LastFluences>(&Key).expect("some are kept");
         assert_eq!(last.0.lock().expect("no other thread").len(), KEPT);
     }
+
     /// Beams from one direction find what was prepared; an arc has more fluences than are kept.
     #[test]
     fn prepared_fluences_are_found() {
