@@ -6,6 +6,7 @@ mod charset;
 mod codestream;
 mod contour_places;
 mod ct;
+mod densities;
 mod error;
 mod object;
 mod phases;

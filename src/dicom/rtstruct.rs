@@ -2,8 +2,9 @@
 
 use super::DicomError;
 use super::catalogue::frame_of;
+use super::densities::stated;
 use super::object::{AttributeError, Attributes, IfSaid, Item, file_name, keyword, open, within};
-use case::{Contour, Contours, Remark, Rgb, Structure, StructureKind, StructureSet};
+use case::{Contour, Contours, DensityOverride, Remark, Rgb, Structure, StructureKind, StructureSet};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
@@ -53,12 +54,10 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
         }
         let observed = observed.get(&number).and_then(|items| items.first());
         let code = observed.and_then(|o| o.text(tags::RTROI_INTERPRETED_TYPE));
-        if let Some(observed) = observed {
-            reader.properties(observed, &name);
-        }
+        let density = observed.and_then(|observed| reader.density(observed, &name));
         let kind = StructureKind::from_code_and_name(code.as_deref().unwrap_or_default(), &name);
         let name = if name.is_empty() { format!("ROI {number}") } else { name };
-        let mut structure = Structure::new(name, number, kind);
+        let mut structure = Structure { density, ..Structure::new(name, number, kind) };
         match drawn.get(&number).map(Vec::as_slice) {
             None | Some([]) => {}
             Some([drawn]) => {
@@ -157,16 +156,21 @@ impl Reader {
         all
     }
 
-    /// Remarks on a density that the planner assigned to a structure in place of the CT's.
-    fn properties(&mut self, observed: &Item, name: &str) {
+    /// The density that the planner assigned to a structure in place of the CT's; one that is not taken is told.
+    fn density(&mut self, observed: &Item, name: &str) -> Option<DensityOverride> {
+        let properties = observed.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE);
+        if let Some(given) = stated(properties) {
+            let message = format!("structure '{name}' has its density for dose from the file: {given}");
+            self.remarks.push(Remark::note(message, vec![self.file.clone()]));
+            return Some(given);
+        }
         let declared = |property: &Item| {
             let what = property.text(tags::ROI_PHYSICAL_PROPERTY).unwrap_or_else(|| "a property".to_owned());
             let value = property.try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE);
             let value = value.map_or_else(|e| e.to_string(), |v| format!("ROIPhysicalPropertyValue {v}"));
             format!("{what}: {value}")
         };
-        let declared: Vec<String> =
-            observed.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE).iter().map(declared).collect();
+        let declared: Vec<String> = properties.iter().map(declared).collect();
         if !declared.is_empty() {
             self.warn(format!(
                 "structure '{name}' was planned with another ROIPhysicalProperty than the CT gives ({}), which is not \
@@ -175,6 +179,7 @@ impl Reader {
             ));
             self.not_modelled.push(format!("density given to '{name}'"));
         }
+        None
     }
 
     fn contours(&mut self, drawn: &Item, structure: &mut Structure) {

@@ -200,7 +200,7 @@ fn note(case: &Case, plan: &Plan, settings: &Settings, certainty: Option<&Certai
     if !left_out.is_empty() {
         let _ = write!(note, " Not computed: {}.", left_out.join("; "));
     }
-    // The written structures have no densities: elsewhere the dose is to be known as one of other matter than the CT's.
+    // Few programs read densities of structures: elsewhere the dose is to be known as one of other matter than the CT's.
     let given = given_words(&case.structures, Some(plan));
     if !given.is_empty() {
         let _ = write!(note, " Densities: {}.", given.join("; "));

@@ -1,13 +1,18 @@
 //! `beamsight export`: the set as a user gets it, opened and computed again.
 
 use crate::conforms::assert_conforms;
-use crate::cross::{write_cross, write_cross_session};
+use crate::cross::{CROSS, write_ball_session, write_cross, write_cross_session};
 use crate::program::{beamsight, json_of, refused, scratch, text};
+use beamsight::case::{Contour, DensityOverride, Medium, Structure, StructureKind};
+use beamsight::files::{mha, plan_toml};
+use beamsight::geometry::{PatientPosition, Volume};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use dicom_object::DefaultDicomObject;
+use glam::DVec3;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 fn done(words: &[&str]) -> serde_json::Value {
     let output = beamsight(&[words, &["--json"]].concat());
@@ -120,6 +125,66 @@ fn the_dose_of_a_demo_is_that_of_its_export() {
     done(&["dose", text(&out), "--out", text(&b), "--grid", "4"]);
     assert!(std::fs::read(&a).unwrap() == std::fs::read(&b).unwrap(), "the same to the last bit");
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A cube on a couch that counts as it was scanned, with a target of bone: the dose of its files is its own, also where
+/// they were made anonymous or exported again, and the second check counts the couch that the files name.
+#[test]
+fn given_densities_leave_with_the_structures() {
+    let folder = scratch("export-densities");
+    let case = write_couch_session(&folder);
+    let dose = |case: &Path| {
+        let out = folder.join("dose.mha");
+        let answer = done(&["dose", text(case), "--out", text(&out), "--grid", "2.5", "--overwrite"]);
+        assert_eq!(answer["caveats"].as_array().map(Vec::len), Some(0), "{answer}");
+        mha::read(&out).unwrap()
+    };
+    let own = dose(&case);
+    let [named, anonymous, again] = ["named", "anonymous", "again"].map(|name| folder.join(name));
+    done(&["export", text(&case), "--out", text(&named), "--grid", "2.5"]);
+    done(&["export", text(&case), "--out", text(&anonymous), "--grid", "2.5", "--anonymise"]);
+    done(&["export", text(&named), "--out", text(&again), "--grid", "2.5"]);
+    let of_files = dose(&named);
+    // Contours of files have 16 characters.
+    let most = own.data().iter().copied().fold(0.0, f32::max);
+    let off = own.data().iter().zip(of_files.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(most > 1.0 && off < 1e-5 * most, "{off} of {most} Gy");
+    for out in [&named, &anonymous, &again] {
+        assert_conforms(&out.join("RS.dcm"));
+        assert!(dose(out).data() == of_files.data(), "{}: the same to the last bit", out.display());
+        let checked = done(&["check", text(out)]);
+        assert_eq!(checked["verdict"], "within", "{checked}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A cube of water of 6 cm, 1 cm above a slab: the couch, with the densities of the CT.
+fn write_couch_session(folder: &Path) -> PathBuf {
+    let [image, _] = write_cross(folder, 40, 30.0);
+    let cube = mha::read(&image).unwrap();
+    let (grid, side) = (cube.grid(), cube.grid().size()[0]);
+    let below = |n: usize| grid.centre_mm(0, n / side % side, 0).y > 40.0;
+    let with_slab =
+        cube.data().iter().enumerate().map(|(n, hu)| if below(n) { 100.0 } else { *hu }).collect();
+    mha::write(&image, &Volume::new(Arc::clone(grid), with_slab)).unwrap();
+    let from_below = CROSS.replacen("gantry_deg = 0.0", "gantry_deg = 180.0", 1);
+    let plan = plan_toml::parse(&from_below, &folder.join("plan.toml"), PatientPosition::Hfs).unwrap();
+    let session = write_ball_session(&folder.join("couch.json"), &image, 15.0, plan);
+    let mut value: serde_json::Value = serde_json::from_slice(&std::fs::read(&session).unwrap()).unwrap();
+    let slab = |z: f64| {
+        let corners = [(-50.0, 40.0), (50.0, 40.0), (50.0, 50.0), (-50.0, 50.0)];
+        Contour { points_mm: corners.map(|(x, y)| DVec3::new(x, y, z)).to_vec(), image_uid: None }
+    };
+    let couch = Structure {
+        contours: grid.planes_mm().iter().map(|z| slab(z + grid.centre_mm(0, 0, 0).z)).collect(),
+        density: Some(DensityOverride::AS_SCANNED),
+        ..Structure::new("CT couch", 2, StructureKind::Support)
+    };
+    let structures = value["structures"].as_array_mut().unwrap();
+    structures[0]["density"] = serde_json::to_value(DensityOverride::preset(Medium::Bone)).unwrap();
+    structures.push(serde_json::to_value(couch).unwrap());
+    std::fs::write(&session, value.to_string()).unwrap();
+    session
 }
 
 #[test]

@@ -4,8 +4,8 @@ use crate::common::conforms::assert_conforms;
 use crate::common::opened::open;
 use crate::common::patient_case;
 use beamsight::case::{
-    Approval, Beam, BeamDose, Case, Contour, ControlPoint, Dose, DoseStatus, Jaws, Mlc, MlcAxis, Plan, Rgb,
-    Source, Sources, Stage, Structure, StructureKind, StructureSet, new_uid,
+    Approval, Beam, BeamDose, Case, Contour, ControlPoint, Density, DensityOverride, Dose, DoseStatus, Jaws,
+    Medium, Mlc, MlcAxis, Plan, Rgb, Source, Sources, Stage, Structure, StructureKind, StructureSet, new_uid,
 };
 use beamsight::dicom::{
     Belonging, DoseBits, ExportOptions, ExportPart, Exported, PlanDoses, WriteError, export, load, read_dose,
@@ -352,15 +352,29 @@ fn point() -> impl Strategy<Value = DVec3> {
     [number(), number(), number()].prop_map(DVec3::from)
 }
 
+fn density() -> impl Strategy<Value = Option<DensityOverride>> {
+    let value = prop_oneof![
+        (0.0..25.0_f64).prop_map(Density::MassGCm3),
+        (0.0..25.0_f64).prop_map(Density::RelativeElectrons),
+        Just(Density::AsScanned),
+    ];
+    let medium = prop_oneof![Just(None), Just(Some(Medium::Water)), Just(Some(Medium::Titanium))];
+    let given = (value, medium, any::<bool>()).prop_map(|(density, medium, off)| {
+        let medium = medium.filter(|_| density != Density::AsScanned);
+        DensityOverride { density, medium, off }
+    });
+    proptest::option::of(given)
+}
+
 fn structure(index: usize) -> impl Strategy<Value = Structure> {
     let contour = (proptest::collection::vec((number(), number()), 3..9), number()).prop_map(|(xy, z)| {
         Contour { points_mm: xy.into_iter().map(|(x, y)| DVec3::new(x, y, z)).collect(), image_uid: None }
     });
     let contours = proptest::collection::vec(contour, 0..5);
     let kind = proptest::sample::select(StructureKind::ALL.to_vec());
-    (contours, proptest::collection::vec(point(), 0..3), kind, any::<[u8; 3]>()).prop_map(
-        move |(contours, points_mm, kind, colour)| Structure {
-            density: None,
+    (contours, proptest::collection::vec(point(), 0..3), kind, any::<[u8; 3]>(), density()).prop_map(
+        move |(contours, points_mm, kind, colour, density)| Structure {
+            density,
             name: format!("S{index}"),
             number: 3 * index as u32 + 1,
             kind,
@@ -428,7 +442,12 @@ proptest! {
         write_structures(&path, &held, None, &belonging).unwrap();
         let read = read_structures(&path).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
-        prop_assert_eq!(&read.structures, &held.structures);
+        // A file holds the densities that count, and none of a bolus.
+        let held_ones = held.structures.iter().map(|s| {
+            let density = s.counted_density().filter(|_| s.kind != StructureKind::Bolus);
+            Structure { density, ..s.clone() }
+        });
+        prop_assert_eq!(&read.structures, &held_ones.collect::<Vec<_>>());
         let far = set.structures.iter().zip(&read.structures).flat_map(|(a, b)| {
             let points = |s: &Structure| s.contours.iter().flat_map(|c| c.points_mm.clone()).collect::<Vec<_>>();
             points(a).into_iter().zip(points(b)).collect::<Vec<_>>()

@@ -2,7 +2,7 @@
 //! that what is read back from it has the same dose to the last bit.
 
 use super::data_set::decimal;
-use case::{Beam, Contour, Contours, ControlPoint, Plan, Structure, StructureSet};
+use case::{Beam, Contour, Contours, ControlPoint, Density, DensityOverride, Plan, Structure, StructureSet};
 use glam::DVec3;
 
 /// The number that its decimal string is read as.
@@ -68,6 +68,16 @@ fn structure(structure: &Structure) -> Structure {
     Structure {
         contours,
         points_mm: structure.points_mm.iter().copied().map(held_point).collect(),
+        density: structure.density.map(density),
         ..structure.clone()
     }
+}
+
+fn density(given: DensityOverride) -> DensityOverride {
+    let density = match given.density {
+        Density::MassGCm3(value) => Density::MassGCm3(held(value)),
+        Density::RelativeElectrons(value) => Density::RelativeElectrons(held(value)),
+        Density::AsScanned => Density::AsScanned,
+    };
+    DensityOverride { density, ..given }
 }

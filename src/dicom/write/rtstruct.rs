@@ -3,8 +3,9 @@
 use super::data_set::{DataSet, new_series, now, shortened};
 use super::source::StructureSource;
 use super::{Belonging, WriteError};
+use crate::densities::{density_of_file, properties};
 use crate::object::{Attributes as _, Item};
-use case::{Ct, Structure, StructureSet, new_uid};
+use case::{Ct, DensityOverride, Structure, StructureSet, new_uid};
 use dicom_dictionary_std::{tags, uids};
 use glam::DVec3;
 use std::path::Path;
@@ -207,8 +208,12 @@ fn name_codes(item: &mut DataSet) {
 
 fn observation(structure: &Structure, carried: &Carried) -> DataSet {
     let same_kind = carried.read.is_some_and(|read| read.kind == structure.kind);
+    let given = density_of_file(structure);
     if let Some(item) = carried.observation {
         let mut item = DataSet::from(item);
+        if carried.read.and_then(density_of_file) != given {
+            state_density(&mut item, given);
+        }
         if !same_kind {
             item.text(tags::RTROI_INTERPRETED_TYPE, structure.kind.code());
         }
@@ -221,5 +226,19 @@ fn observation(structure: &Structure, carried: &Carried) -> DataSet {
     item.whole(tags::REFERENCED_ROI_NUMBER, i64::from(structure.number));
     item.text(tags::RTROI_INTERPRETED_TYPE, structure.kind.code());
     item.text(tags::ROI_INTERPRETER, "");
+    state_density(&mut item, given);
     item
+}
+
+fn state_density(item: &mut DataSet, given: Option<DensityOverride>) {
+    item.remove(&[tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE]);
+    let Some(given) = given else { return };
+    let property = |(term, value): (&str, f64)| {
+        let mut item = DataSet::new();
+        item.text(tags::ROI_PHYSICAL_PROPERTY, term);
+        item.numbers(tags::ROI_PHYSICAL_PROPERTY_VALUE, &[value]);
+        item
+    };
+    let stated = properties(&given).into_iter().map(property).collect();
+    item.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE, stated);
 }

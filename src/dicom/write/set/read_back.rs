@@ -1,6 +1,7 @@
 //! Every written object is read back, and an export that reads back otherwise does not leave.
 
 use super::{PlanDoses, Set};
+use crate::densities::density_of_file;
 use crate::write::data_set::shortened;
 use crate::write::rtplan::SAME_ENERGY_MV;
 use crate::{
@@ -91,6 +92,9 @@ fn structures(
         };
         if points(back) != points(structure) || back.points_mm != structure.points_mm {
             return Ok(Some(format!("structure '{name}' has other contours")));
+        }
+        if density_of_file(back) != density_of_file(structure) {
+            return Ok(Some(format!("structure '{name}' has another density for dose")));
         }
         if back.kind != structure.kind {
             let (now, was) = (back.kind.name(), structure.kind.name());

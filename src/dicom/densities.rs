@@ -1,0 +1,114 @@
+//! Densities that a planner gave structures, as a structure set holds them: ROI Physical Properties (PS3.3 C.8.8.8). Its
+//! defined terms name a density relative to water and neither the medium that this program takes at it nor a couch that
+//! counts as it was scanned: terms of its own, which the standard allows beside its own, say these. By them a file of this
+//! program is known; where two structures meet and how far a voxel belongs to one are other programs' own rules, so
+//! theirs are not taken.
+
+use crate::object::{Attributes as _, Item};
+use case::{Density, DensityOverride, Medium, Structure, StructureKind};
+use dicom_dictionary_std::tags;
+
+const MASS: &str = "REL_MASS_DENSITY";
+const ELECTRONS: &str = "REL_ELEC_DENSITY";
+const AS_SCANNED: &str = "AS_SCANNED";
+const MEDIUM_OF_TABLE: &str = "MEDIUM_OF_TABLE";
+const MEDIA: [(Medium, &str); 5] = [
+    (Medium::Air, "MEDIUM_AIR"),
+    (Medium::Lung, "MEDIUM_LUNG"),
+    (Medium::Water, "MEDIUM_WATER"),
+    (Medium::Bone, "MEDIUM_BONE"),
+    (Medium::Titanium, "MEDIUM_TITANIUM"),
+];
+
+/// Value of a property that its term alone says: the attribute may not be empty.
+const SAID: f64 = 1.0;
+
+/// The density of a structure that a file holds: one that counts. A bolus lies on for some beams and not for others, which
+/// no structure set says, so it has none there.
+pub fn density_of_file(structure: &Structure) -> Option<DensityOverride> {
+    structure.counted_density().filter(|_| structure.kind != StructureKind::Bolus)
+}
+
+/// Properties that state a density, with their values. Mass is relative to water of 1 g/cm3.
+pub fn properties(given: &DensityOverride) -> Vec<(&'static str, f64)> {
+    let number = match given.density {
+        Density::AsScanned => return vec![(AS_SCANNED, SAID)],
+        Density::MassGCm3(value) => (MASS, value),
+        Density::RelativeElectrons(value) => (ELECTRONS, value),
+    };
+    let medium = MEDIA.iter().find(|(medium, _)| Some(*medium) == given.medium);
+    vec![number, (medium.map_or(MEDIUM_OF_TABLE, |(_, term)| term), SAID)]
+}
+
+/// The density that properties state, where this program wrote them and they say it whole.
+pub fn stated(properties: &[Item]) -> Option<DensityOverride> {
+    let term = |item: &Item| item.text(tags::ROI_PHYSICAL_PROPERTY);
+    let terms: Vec<String> = properties.iter().map(term).collect::<Option<_>>()?;
+    let terms: Vec<&str> = terms.iter().map(String::as_str).collect();
+    let value = || properties.first()?.try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE).ok();
+    let medium = |own: &str| match MEDIA.iter().find(|(_, term)| *term == own) {
+        Some((medium, _)) => Some(Some(*medium)),
+        None => (own == MEDIUM_OF_TABLE).then_some(None),
+    };
+    let (density, medium) = match terms[..] {
+        [AS_SCANNED] => (Density::AsScanned, None),
+        [MASS, own] => (Density::MassGCm3(value()?), medium(own)?),
+        [ELECTRONS, own] => (Density::RelativeElectrons(value()?), medium(own)?),
+        _ => return None,
+    };
+    let given = DensityOverride { density, medium, off: false };
+    given.fault().is_none().then_some(given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dicom_core::{DataElement, VR};
+
+    fn items(properties: &[(&str, f64)]) -> Vec<Item> {
+        let item = |(term, value): &(&str, f64)| {
+            let term = DataElement::new(tags::ROI_PHYSICAL_PROPERTY, VR::CS, *term);
+            let value = DataElement::new(tags::ROI_PHYSICAL_PROPERTY_VALUE, VR::DS, value.to_string());
+            Item::from_element_iter([term, value])
+        };
+        properties.iter().map(item).collect()
+    }
+
+    #[test]
+    fn densities_come_back_as_they_left() {
+        let numbers = [0.0, 0.3, 1.92, 25.0];
+        let media = [None].into_iter().chain(MEDIA.map(|(medium, _)| Some(medium)));
+        let mut all = vec![DensityOverride::AS_SCANNED];
+        for medium in media {
+            for value in numbers {
+                for density in [Density::MassGCm3(value), Density::RelativeElectrons(value)] {
+                    all.push(DensityOverride { density, medium, off: false });
+                }
+            }
+        }
+        for given in all {
+            let properties = properties(&given);
+            assert!(properties.iter().all(|(term, _)| term.len() <= 16), "CS has 16 characters");
+            assert_eq!(stated(&items(&properties)), Some(given));
+        }
+    }
+
+    /// Another program's density, one that says more, less or the impossible.
+    #[test]
+    fn a_density_that_is_not_said_whole_is_not_taken() {
+        for properties in [
+            &[][..],
+            &[(MASS, 0.5)],
+            &[(ELECTRONS, 0.5)],
+            &[("MEDIUM_WATER", 1.0)],
+            &[(AS_SCANNED, 1.0), (MASS, 0.5)],
+            &[(MASS, 0.5), ("MEDIUM_GOLD", 1.0)],
+            &[(MASS, -0.5), ("MEDIUM_WATER", 1.0)],
+            &[(MASS, 26.0), ("MEDIUM_WATER", 1.0)],
+            &[("EFFECTIVE_Z", 7.0), ("MEDIUM_WATER", 1.0)],
+            &[(MASS, 0.5), (ELECTRONS, 0.5), ("MEDIUM_WATER", 1.0)],
+        ] {
+            assert_eq!(stated(&items(properties)), None, "{properties:?}");
+        }
+    }
+}
