@@ -79,8 +79,9 @@ const LEAST_GAIN: f64 = 0.95;
 /// Part by which fluences may change so that rows rise less, in fewer monitor units. Chosen.
 const FLATTENED: f64 = 0.2;
 
-/// Steps of a sliding window that are tried first: the fewest whose fluence is that of the finest within a part of its greatest.
-const FEWER_STEPS: [usize; 2] = [25, 50];
+/// Steps of a sliding window that are tried after the finest: fewer as long as the fluence is that of the finest within a part of its
+/// greatest.
+const FEWER_STEPS: [usize; 2] = [50, 25];
 const SAME_FLUENCE_PERCENT: f64 = 0.5;
 
 /// Whether the machines of some beams of a plan have what cutting their maps takes, before there are maps.
@@ -258,15 +259,17 @@ fn refined(
 /// The same leaves in fewer steps, where their fluence stays.
 fn fewer_steps(field: &Field<'_>, found: Refined) -> Result<Refined, FluenceError> {
     let finest = found.got.on_raster(field.map);
+    let mut fewest = found;
     for steps in FEWER_STEPS {
-        let beam = sliding_window(field, &found.asked, steps);
+        let beam = sliding_window(field, &fewest.asked, steps);
         let got = Delivered::of(&beam, field.map, field.machine)?;
         let off = FluenceDifference::between(&got.on_raster(field.map), &finest);
-        if off.worst_percent.abs() <= SAME_FLUENCE_PERCENT {
-            return Ok(Refined { beam, got, ..found });
+        if off.worst_percent.abs() > SAME_FLUENCE_PERCENT {
+            break;
         }
+        fewest = Refined { beam, got, ..fewest };
     }
-    Ok(found)
+    Ok(fewest)
 }
 
 #[cfg(test)]
