@@ -83,6 +83,17 @@ class Day:
         self.wait_for_file(self.folder / name)
         return self.read(name)
 
+    def second_check(self):
+        """Checks the plan on show by the menu, and writes the report."""
+        w = self.window
+        w.click("Open")
+        w.click("Second check…")
+        w.wait("machines", lambda: w.has("Run the check") and not w.only("Run the check").get("disabled"))
+        w.click("Run the check")
+        w.wait("a verdict", lambda: w.has("Within tolerance"), COMPUTES_S)
+        w.click("Save report as PDF…")
+        self.saved_pdf("check.pdf")
+
     def exported(self):
         """Exports the case by the menu, and what a verb reads there."""
         out = self.folder / "exported"

@@ -1,4 +1,4 @@
-"""From structures and goals to leaves that are reported and exported: what it takes of a person's time."""
+"""From structures and goals to leaves that are reported, exported and checked: what it takes of a person's time."""
 
 from day import Day, hold
 from window import COMPUTES_S
@@ -19,6 +19,7 @@ class Delivery(Day):
         self.plan()
         self.make_deliverable()
         self.report_and_export()
+        self.check_what_left()
         person_s = self.window.person_s
         print(f"  {person_s:7.1f} s of a person's time", flush=True)
         hold(person_s <= MOST_PERSON_S, f"a person takes {person_s:.0f} s")
@@ -60,3 +61,14 @@ class Delivery(Day):
         self.step("report")
         hold(self.exported()["plans"], "the export has no plan")
         self.step("exported")
+
+    def check_what_left(self):
+        """Opens the exported files as another would, and holds the plan's dose against their own."""
+        w = self.window
+        w.click("Open")
+        w.fill("Path to open", str(self.folder / "exported"))
+        w.click("Open without saving")
+        w.wait("the exported case", lambda: w.has("RD.dcm", part=True), COMPUTES_S)
+        w.settle()
+        self.second_check()
+        self.step("checked")
