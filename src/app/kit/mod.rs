@@ -13,5 +13,5 @@ pub use plot::{GRID, mark_text, marks, plot_line};
 pub use progress::progress;
 pub use widget::{
     REFUSED, angle, held, lasting_menu, number, refuses, row, section, small_menu, stated, status_chip,
-    status_with_caveats,
+    status_with_caveats, whole,
 };

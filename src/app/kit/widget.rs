@@ -5,8 +5,8 @@ use crate::state::results::Stated;
 use case::DoseStatus;
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{
-    Align, Align2, Color32, DragValue, FontId, Layout, PopupCloseBehavior, Rect, Response, Role, Sense,
-    TextFormat, TextStyle, Ui, UiBuilder, WidgetInfo, pos2, vec2,
+    Align, Align2, Color32, DragValue, FontId, Layout, PopupCloseBehavior, Rect, Response, RichText, Role,
+    Sense, TextFormat, TextStyle, TextWrapMode, Ui, UiBuilder, WidgetInfo, WidgetText, pos2, vec2,
 };
 use geometry::wrapped_deg;
 use std::cell::Cell;
@@ -55,6 +55,32 @@ pub fn held<R>(ui: &mut Ui, add: impl FnOnce(&mut Ui) -> R) -> R {
     let inner = add(&mut child);
     ui.advance_cursor_after_rect(rect);
     inner
+}
+
+/// A figure of a table that scrolls sideways, painted whole or, where the edge would cut it, as `…`: a number without its last digits
+/// reads as another.
+pub fn whole(ui: &mut Ui, text: impl Into<RichText>) -> Response {
+    let text = text.into();
+    let galley = WidgetText::from(text.clone()).into_galley(
+        ui,
+        Some(TextWrapMode::Extend),
+        f32::INFINITY,
+        TextStyle::Body,
+    );
+    let (size, seen) = (galley.size(), ui.clip_rect().x_range().expand(0.5));
+    let left = ui.cursor().left();
+    let is_cut = |edge: f32| left < edge && edge < left + size.x;
+    if !is_cut(seen.min) && !is_cut(seen.max) {
+        return ui.label(text);
+    }
+    let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+    let (align, at) = match is_cut(seen.max) {
+        true => (Align2::LEFT_CENTER, rect.left_center()),
+        false => (Align2::RIGHT_CENTER, rect.right_center()),
+    };
+    ui.painter().text(at, align, "…", TextStyle::Body.resolve(ui.style()), theme::of(ui).weak);
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text.text()));
+    response
 }
 
 /// How a number is edited.
@@ -316,4 +342,40 @@ pub fn status_chip(ui: &mut Ui, status: DoseStatus) -> Response {
     ui.painter().galley(rect.center() - 0.5 * galley.size(), galley, colour);
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("Dose status {status}")));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole;
+    use egui::{Shape, vec2};
+    use egui_kittest::Harness;
+
+    /// Words painted in an area that scrolls sideways and shows so much of a row of figures.
+    fn painted(width: f32) -> Vec<String> {
+        let harness = Harness::builder().with_size(vec2(400.0, 100.0)).build_ui(move |ui| {
+            ui.set_max_width(width);
+            egui::ScrollArea::horizontal().show(ui, |ui| {
+                ui.horizontal(|ui| ["54.18", "20.77", "33.57"].map(|figure| whole(ui, figure)));
+            });
+        });
+        let words = |shape: &Shape| match shape {
+            Shape::Text(text) => Some(text.galley.text().to_owned()),
+            _ => None,
+        };
+        harness.output().shapes.iter().filter_map(|clipped| words(&clipped.shape)).collect()
+    }
+
+    #[test]
+    fn figures_are_painted_whole_or_not_at_all() {
+        let (all, two) = (["54.18", "20.77", "33.57"], ["54.18", "20.77"]);
+        assert_eq!(painted(300.0), all);
+        let mut seen_cut = 0;
+        for width in 60..130 {
+            let words = painted(width as f32);
+            let figures: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != "…").collect();
+            assert!(all.starts_with(&figures), "{width}: {words:?}");
+            seen_cut += usize::from(figures == two && words.len() == 3);
+        }
+        assert!(seen_cut > 10, "the edge never passed a figure");
+    }
 }

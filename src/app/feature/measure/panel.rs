@@ -3,7 +3,7 @@
 use crate::command::{Command, Commands};
 use crate::feature::measure::command::MeasureAction;
 use crate::feature::measure::state::{Measured, ReadDose, Tool};
-use crate::kit::{GRID, marks, plot_line, status_chip, theme};
+use crate::kit::{GRID, marks, plot_line, status_chip, theme, whole};
 use crate::state::State;
 use analysis::profile;
 use case::DoseStatus;
@@ -109,7 +109,9 @@ fn list(ui: &mut Ui, state: &State, doses: &[ReadDose], commands: &mut Commands)
                     let middle = ends.iter().copied().sum::<DVec3>() / ends.len() as f64;
                     commands.push(Command::GoTo(middle));
                 }
-                ui.label(RichText::new(reading(state, doses, item)).small());
+                for words in reading(state, doses, item) {
+                    whole(ui, RichText::new(words).small());
+                }
                 let doubt =
                     doses.iter().map(|read| read.dose.status).max().filter(|s| theme::is_doubtful(*s));
                 if let Some(status) = doubt.filter(|_| !matches!(item, Measured::Ruler(_))) {
@@ -129,15 +131,15 @@ fn name(number: u32, item: &Measured) -> String {
 }
 
 /// The reading of an object: length, or dose, HU and position.
-fn reading(state: &State, doses: &[ReadDose], item: &Measured) -> String {
+fn reading(state: &State, doses: &[ReadDose], item: &Measured) -> Vec<String> {
     let at = match item {
         Measured::Point(at) => *at,
-        Measured::Ruler(_) | Measured::Profile(_) => return format!("{:.1} mm", item.length_mm()),
+        Measured::Ruler(_) | Measured::Profile(_) => return vec![format!("{:.1} mm", item.length_mm())],
     };
     let mut words: Vec<String> = doses.iter().map(|read| dose_words(state, read, at)).collect();
     words.push(state.hu_at(at).map_or("outside the CT".to_owned(), |hu| format!("{hu:.0} HU")));
     words.push(place_words(at));
-    words.join("   ")
+    words
 }
 
 fn dose_words(state: &State, read: &ReadDose, at: DVec3) -> String {

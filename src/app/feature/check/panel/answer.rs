@@ -1,7 +1,7 @@
 //! The answer of a second check: its verdict, and the figures that it follows from.
 
 use crate::kit::theme::Palette;
-use crate::kit::{section, theme};
+use crate::kit::{section, theme, whole};
 use analysis::rate_text;
 use analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict, capital};
 use egui::{Color32, Grid, Label, RichText, Ui};
@@ -156,7 +156,8 @@ fn structures(ui: &mut Ui, check: &SecondCheck) {
             |ui| {
                 let heads = first.metrics.iter().map(|m| format!("{} {}", m.metric, m.unit));
                 for head in [String::new(), "Gamma".to_owned()].into_iter().chain(heads) {
-                    ui.label(small(head).color(theme::of(ui).weak));
+                    let head = small(head).color(theme::of(ui).weak);
+                    whole(ui, head);
                 }
                 ui.end_row();
                 for of in &check.structures {
@@ -164,11 +165,10 @@ fn structures(ui: &mut Ui, check: &SecondCheck) {
                     if !of.remarks.is_empty() {
                         name.on_hover_text(of.remarks.join("\n"));
                     }
-                    ui.label(
-                        of.gamma_pass_rate_percent.map_or("-".to_owned(), |rate| format!("{rate:.1} %")),
-                    );
+                    let rate = of.gamma_pass_rate_percent;
+                    whole(ui, rate.map_or("-".to_owned(), |rate| format!("{rate:.1} %")));
                     for m in &of.metrics {
-                        ui.label(format!("{}, {}", value(m.planned), value(m.recomputed)));
+                        whole(ui, format!("{}, {}", value(m.planned), value(m.recomputed)));
                     }
                     ui.end_row();
                 }

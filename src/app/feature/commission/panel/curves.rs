@@ -1,7 +1,7 @@
 //! The curves of a comparison: a row of figures for each; of the one that is selected the measured points against the computed
 //! line, and the difference under them.
 
-use crate::kit::{GRID, mark_text, marks, plot_line, theme};
+use crate::kit::{GRID, mark_text, marks, plot_line, theme, whole};
 use analysis::machine_fit::{COLUMNS, CurveReport, LOCAL, PointReport, Report};
 use egui::{Button, Color32, RichText, Ui};
 use egui_plot::{AxisHints, HLine, LineStyle, Plot, PlotUi, Points};
@@ -48,7 +48,7 @@ fn table(ui: &mut Ui, report: &Report, selected: &mut usize) {
     let grid = egui::Grid::new("fit curves").num_columns(COLUMNS.len()).striped(true).spacing([16.0, 2.0]);
     grid.show(ui, |ui| {
         for heading in COLUMNS {
-            ui.weak(RichText::new(heading).small());
+            whole(ui, RichText::new(heading).small().weak());
         }
         ui.end_row();
         for (n, curve) in report.curves.iter().enumerate() {
@@ -57,7 +57,7 @@ fn table(ui: &mut Ui, report: &Report, selected: &mut usize) {
                 *selected = n;
             }
             figures.into_iter().for_each(|figure| {
-                ui.label(figure);
+                whole(ui, figure);
             });
             let (colour, outside) = match (curve.fault(), &curve.tests_nothing) {
                 (Some(_), _) => (palette.error, outside),

@@ -4,7 +4,7 @@
 use super::curves;
 use crate::command::{Command, Commands};
 use crate::feature::commission::state::{Answered, MachineFit, MachineFitAction, Outcome};
-use crate::kit::theme;
+use crate::kit::{theme, whole};
 use crate::state::State;
 use crate::state::files::{FileAction, file_name};
 use analysis::machine_fit::{FittedMachine, Report, Standing, Verdict, tolerances};
@@ -117,19 +117,19 @@ fn numbers(ui: &mut Ui, fitted: &FittedMachine) {
         let grid = egui::Grid::new("fitted numbers").num_columns(6).striped(true).spacing([18.0, 3.0]);
         grid.show(ui, |ui| {
             for heading in ["number", "before", "after", "±", "range", ""] {
-                ui.weak(heading);
+                whole(ui, RichText::new(heading).weak());
             }
             ui.end_row();
             for p in &fit.parameters {
                 let unit = p.parameter.unit();
                 ui.label(format!("{}{}", p.parameter.word(), if unit.is_empty() { "" } else { ", " }) + unit);
-                ui.label(format!("{:.4}", p.start));
+                whole(ui, format!("{:.4}", p.start));
                 let is_fitted = matches!(p.standing, Standing::Fitted | Standing::AtBound | Standing::Held);
                 let after = RichText::new(format!("{:.4}", p.value));
-                ui.label(if is_fitted { after.strong() } else { after.weak() });
-                ui.label(p.uncertainty.map_or(String::new(), |u| format!("{u:.3}")));
+                whole(ui, if is_fitted { after.strong() } else { after.weak() });
+                whole(ui, p.uncertainty.map_or(String::new(), |u| format!("{u:.3}")));
                 let allowed = p.parameter.allowed();
-                ui.weak(format!("{} to {}", allowed.low, allowed.high));
+                whole(ui, RichText::new(format!("{} to {}", allowed.low, allowed.high)).weak());
                 let colour = if p.standing == Standing::AtBound { palette.error } else { palette.weak };
                 ui.colored_label(colour, p.standing.words());
                 ui.end_row();

@@ -4,7 +4,7 @@ use crate::command::{Command, Commands};
 use crate::feature::dose::panel::dvh::{Axes, Curve, axes_choice, plot};
 use crate::feature::goals::panel::verdict_text;
 use crate::kit::theme::Palette;
-use crate::kit::{status_chip, theme};
+use crate::kit::{status_chip, theme, whole};
 use crate::state::{Selection, State};
 use analysis::{DvhPair, MetricUnit, Side, difference_colour, met_text};
 use case::{DoseStatus, Structure, StructureKind};
@@ -71,9 +71,9 @@ fn table(ui: &mut Ui, state: &State, rows: &[DvhPair<'_>], commands: &mut Comman
     Grid::new("compare figures").striped(true).spacing([5.0, 2.0]).show(ui, |ui| {
         ui.label(weak("changed most first"));
         for metric in &metrics {
-            ui.label(weak(&format!("{metric} A")));
-            ui.label(weak("B"));
-            ui.label(weak(&format!("B-A {}", metric.unit().symbol())));
+            whole(ui, weak(&format!("{metric} A")));
+            whole(ui, weak("B"));
+            whole(ui, weak(&format!("B-A {}", metric.unit().symbol())));
         }
         ui.end_row();
         for row in rows {
@@ -81,7 +81,7 @@ fn table(ui: &mut Ui, state: &State, rows: &[DvhPair<'_>], commands: &mut Comman
             for metric in &metrics {
                 let [a, b] = row.values(*metric, reference_gy);
                 for value in [a, b] {
-                    ui.label(small(value.map_or("-".to_owned(), |v| format!("{v:.2}"))));
+                    whole(ui, small(value.map_or("-".to_owned(), |v| format!("{v:.2}"))));
                 }
                 // A fiftieth of a Gy in two columns of the same size is noise; a percent of 100 % is not.
                 let matters = match metric.unit() {
@@ -90,8 +90,8 @@ fn table(ui: &mut Ui, state: &State, rows: &[DvhPair<'_>], commands: &mut Comman
                     MetricUnit::One => 0.01,
                 };
                 match a.zip(b) {
-                    Some((a, b)) => ui.label(difference_text(colours, b - a, matters, 2)),
-                    None => ui.label(weak("-")),
+                    Some((a, b)) => whole(ui, difference_text(colours, b - a, matters, 2)),
+                    None => whole(ui, weak("-")),
                 };
             }
             ui.end_row();
@@ -147,7 +147,7 @@ fn goals(ui: &mut Ui, state: &State) {
                     match &row.answer {
                         Ok(outcome) => {
                             let unit = row.goal.unit().symbol();
-                            ui.label(small(format!("{:.2} {unit}", outcome.value)));
+                            whole(ui, small(format!("{:.2} {unit}", outcome.value)));
                             verdict.on_hover_text(outcome.told(&row.goal));
                         }
                         Err(why) => _ = verdict.on_hover_text(why.to_string()),

@@ -10,9 +10,9 @@ use crate::state::State;
 use analysis::GoalRow;
 use egui::{Align, Button, Color32, Label, Layout, RichText, Role, Sense, Ui, WidgetInfo, vec2};
 
-/// Width of the numbers of a dose, and of the limit of a goal.
-const NUMBER: f32 = 80.0;
-const LIMIT: f32 = 64.0;
+/// Width of the numbers of a dose, and of a figure with its limit.
+const NUMBER: f32 = 72.0;
+const FIGURE: f32 = 106.0;
 
 /// The choice between the goals with their weights and the doses on the way.
 pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -33,7 +33,7 @@ pub fn rows(ui: &mut Ui, state: &State, stages: &Stages) {
             let gy = stage.targets_gy.get(n).copied().flatten();
             (gy.map_or("–".to_owned(), |gy| format!("{gy:.2} Gy")), None)
         };
-        row(ui, n, (&format!("{target} D95%"), ""), stages, value);
+        row(ui, n, (target, "D95%", ""), stages, value);
     }
     let goals = &stages.stages[0].goals;
     for (n, GoalRow { goal, .. }) in goals.iter().enumerate() {
@@ -41,8 +41,8 @@ pub fn rows(ui: &mut Ui, state: &State, stages: &Stages) {
             Ok(outcome) => (goals::panel::value_text(outcome, goal), Some(outcome.margin >= 0.0)),
             Err(_) => ("–".to_owned(), None),
         };
-        let name = format!("{} {}", goal.structure, goal.metric());
-        row(ui, stages.targets.len() + n, (&name, &goal.limit_text()), stages, value);
+        let of = (&*goal.structure, &*goal.metric().to_string(), &*goal.limit_text());
+        row(ui, stages.targets.len() + n, of, stages, value);
     }
     if let Some(delivery) = state.delivery() {
         ui.add_space(3.0);
@@ -95,7 +95,7 @@ fn columns(width: f32) -> [[f32; 2]; 3] {
 fn row(
     ui: &mut Ui,
     place: usize,
-    (name, limit): (&str, &str),
+    (structure, figure, limit): (&str, &str, &str),
     stages: &Stages,
     value: impl Fn(&Stage) -> (String, Option<bool>),
 ) {
@@ -104,13 +104,14 @@ fn row(
     ui.painter().rect_filled(rect, 2.0, fill);
     let numbers = columns(rect.width());
     let to_numbers = numbers[0][0];
-    let limit_width = if limit.is_empty() { 0.0 } else { LIMIT };
+    // A long name of a structure leaves its figures to be told apart.
+    let name_width = (to_numbers - FIGURE).max(0.3 * to_numbers);
     let small = |text: &str| Label::new(RichText::new(text).small()).truncate().selectable(false);
-    cell(ui, rect, [0.0, to_numbers - limit_width], |ui| _ = ui.add(small(name)));
-    let weak = theme::of(ui).weak;
-    cell(ui, rect, [to_numbers - limit_width, limit_width], |ui| {
-        ui.add(Label::new(RichText::new(limit).small().color(weak)).truncate().selectable(false));
+    cell(ui, rect, [0.0, name_width], |ui| _ = ui.add(small(structure)).on_hover_text(structure));
+    cell(ui, rect, [name_width, to_numbers - name_width], |ui| {
+        _ = ui.add(small(&format!("{figure} {limit}")))
     });
+    let name = format!("{structure} {figure}");
     for (stage, [left, width]) in stages.stages.iter().zip(numbers) {
         let (text, is_met) = value(stage);
         let colours = theme::of(ui);

@@ -6,7 +6,7 @@ use crate::command::{Command, Commands};
 use crate::feature::optimise::state::OPTIMISERS_DOSE;
 use crate::feature::start::state::Stop;
 use crate::feature::{goals, optimise, start};
-use crate::kit::{GRID, held, mark_text, marks, plot_line, status_chip, theme};
+use crate::kit::{GRID, held, mark_text, marks, plot_line, status_chip, theme, whole};
 use crate::state::files::FileAction;
 use crate::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State, Workspace};
 use analysis::{Dvh, Metric, value_at};
@@ -401,17 +401,13 @@ fn hover(
     }
 }
 
-/// The metrics of the table.
+/// The metrics of the table, all in Gy.
 const TABLE: [Metric; 4] = [Metric::MEAN, Metric::D95, Metric::D2, Metric::MAX];
-
-fn heading(metric: Metric) -> String {
-    format!("{metric} {}", metric.unit().symbol())
-}
 
 /// Metrics of the structures, a row each.
 fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Commands) {
     let small = |text: String| RichText::new(text).small();
-    let width = ui.available_width();
+    let (width, colours) = (ui.available_width(), theme::of(ui));
     egui::ScrollArea::both().auto_shrink(false).id_salt("dvh table").show(ui, |ui| {
         ui.spacing_mut().interact_size.y = 15.0;
         ui.spacing_mut().item_spacing.x = 5.0;
@@ -419,8 +415,10 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
         let hundred_gy = state.reference().map(|(gy, _)| gy);
         let grid = egui::Grid::new("dvh figures").num_columns(TABLE.len() + 2).striped(true).spacing([9.0, 3.0]);
         grid.show(ui, |ui| {
-            for heading in ["".to_owned(), "cm³".to_owned()].into_iter().chain(TABLE.map(heading)) {
-                ui.label(small(heading).color(theme::of(ui).weak));
+            let metrics = TABLE.map(|metric| metric.to_string());
+            for heading in ["doses in Gy".to_owned(), "cm³".to_owned()].into_iter().chain(metrics) {
+                let heading = small(heading).color(theme::of(ui).weak);
+                whole(ui, heading);
             }
             if certain {
                 ui.label(small("± %".to_owned()).color(theme::of(ui).weak)).on_hover_text(
@@ -457,14 +455,14 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                 } else {
                     0
                 };
-                let cell = ui.label(small(format!("{volume:.digits$}{mark}")).color(colour));
+                let cell = whole(ui, small(format!("{volume:.digits$}{mark}")).color(colour));
                 if !flags.is_empty() {
                     cell.on_hover_text(flags.join("\n"));
                 }
                 for metric in TABLE {
                     let value = d.metric(metric, hundred_gy);
                     let text = value.map_or("–".to_owned(), |v| format!("{v:.2}"));
-                    let cell = ui.label(small(text));
+                    let cell = whole(ui, small(text));
                     if let Err(why) = value {
                         cell.on_hover_text(why.to_string());
                     }
@@ -472,24 +470,23 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                 if certain {
                     let percent = state.results.structure_uncertainty_percent(number);
                     let text = percent.map_or("–".to_owned(), |p| format!("{p:.2}"));
-                    ui.label(small(text))
+                    whole(ui, small(text))
                         .accessible_name(format!("Uncertainty in {}", curve.structure.name));
                 }
                 ui.end_row();
             }
         });
+        // The words below take the width that is seen, not that of the figures.
+        let mut below = |text: String, colour: Color32| {
+            let words = egui::Label::new(small(text).color(colour)).wrap();
+            ui.allocate_ui(egui::vec2(width, 0.0), |ui| ui.add(words));
+        };
         for curve in curves {
             for remark in curve.dvh.remarks() {
-                let text = format!("{}: {remark}", curve.structure.name);
-                ui.set_max_width(width);
-                ui.add(egui::Label::new(small(text).color(theme::of(ui).warning)).wrap());
+                below(format!("{}: {remark}", curve.structure.name), colours.warning);
             }
         }
-        ui.set_max_width(width);
-        ui.label(
-            small(format!("Doses of all fractions. {}: {}.", Metric::D95, Metric::D95.means()))
-                .color(theme::of(ui).weak),
-        );
+        below(format!("Doses of all fractions. {}: {}.", Metric::D95, Metric::D95.means()), colours.weak);
     });
 }
 
