@@ -11,7 +11,7 @@ use analysis::GoalRow;
 use egui::{Align, Button, Color32, Label, Layout, RichText, Role, Sense, Ui, WidgetInfo, vec2};
 
 /// Width of the numbers of a dose, and of a figure with its limit.
-const NUMBER: f32 = 72.0;
+const NUMBER: f32 = 66.0;
 const FIGURE: f32 = 106.0;
 
 /// The choice between the goals with their weights and the doses on the way.
