@@ -54,8 +54,8 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
         }
         let observed = observed.get(&number).and_then(|items| items.first());
         let code = observed.and_then(|o| o.text(tags::RTROI_INTERPRETED_TYPE));
-        let density = observed.and_then(|observed| reader.density(observed, &name));
         let kind = StructureKind::from_code_and_name(code.as_deref().unwrap_or_default(), &name);
+        let density = observed.and_then(|observed| reader.density(observed, &name, kind));
         let name = if name.is_empty() { format!("ROI {number}") } else { name };
         let mut structure = Structure { density, ..Structure::new(name, number, kind) };
         match drawn.get(&number).map(Vec::as_slice) {
@@ -157,9 +157,10 @@ impl Reader {
     }
 
     /// The density that the planner assigned to a structure in place of the CT's; one that is not taken is told.
-    fn density(&mut self, observed: &Item, name: &str) -> Option<DensityOverride> {
+    fn density(&mut self, observed: &Item, name: &str, kind: StructureKind) -> Option<DensityOverride> {
         let properties = observed.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE);
-        if let Some(given) = stated(properties) {
+        // A bolus lies on for some beams and not for others, which no structure set says.
+        if let Some(given) = stated(properties).filter(|_| kind != StructureKind::Bolus) {
             let message = format!("structure '{name}' has its density for dose from the file: {given}");
             self.remarks.push(Remark::note(message, vec![self.file.clone()]));
             return Some(given);

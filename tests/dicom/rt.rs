@@ -4,7 +4,9 @@ use crate::common::synthetic::{
     Folder, arc, contour, control_point, device, dose, drawn, fixed, item, plan, roi, set, set_items,
     set_u16, set_words, slice, structures,
 };
-use beamsight::case::{Case, DoseStatus, MlcAxis, Plan, Radiation, Remark, Severity, StructureKind};
+use beamsight::case::{
+    Case, DensityOverride, DoseStatus, Medium, MlcAxis, Plan, Radiation, Remark, Severity, StructureKind,
+};
 use beamsight::dicom::{
     Choice, DicomError, ExportOptions, ExportPart, PlanDoses, WriteError, export, load, read_dose, read_plan,
     read_structures, scan,
@@ -191,6 +193,42 @@ fn a_density_given_to_a_structure_stands_with_the_dose() {
     let case = open(&folder).unwrap();
     assert_eq!(case.plans[0].beams[0].not_modelled, ["density given to 'Heart'"]);
     said(&case.structures.remarks, "REL_ELEC_DENSITY: ROIPhysicalPropertyValue 0.6");
+}
+
+/// Densities that this program wrote are taken, but for a structure that has become a bolus since.
+#[test]
+fn a_density_of_this_programs_files_is_taken() {
+    let support = (StructureKind::Support, "SUPPORT");
+    let bolus = (StructureKind::Bolus, "BOLUS");
+    let water = &[("REL_MASS_DENSITY", "1.0"), ("MEDIUM_WATER", "1")][..];
+    for ((kind, code), properties, want) in [
+        (support, &[("AS_SCANNED", "1")][..], Some(DensityOverride::AS_SCANNED)),
+        (support, water, Some(DensityOverride::preset(Medium::Water))),
+        (bolus, water, None),
+        (support, &water[..1], None),
+    ] {
+        let folder = Folder::new("own-density");
+        folder.put("ct", &slice(1, 0.0, 0));
+        folder.put("rp", &plan(vec![fixed("1", &[])]));
+        let mut rs = structures();
+        let mut observation =
+            item(&[(tags::REFERENCED_ROI_NUMBER, VR::IS, "7"), (tags::RTROI_INTERPRETED_TYPE, VR::CS, code)]);
+        let property = |(term, value): &(&str, &str)| {
+            item(&[
+                (tags::ROI_PHYSICAL_PROPERTY, VR::CS, *term),
+                (tags::ROI_PHYSICAL_PROPERTY_VALUE, VR::DS, *value),
+            ])
+        };
+        let properties = properties.iter().map(property).collect();
+        set_items(&mut observation, tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE, properties);
+        set_items(&mut rs, tags::RTROI_OBSERVATIONS_SEQUENCE, vec![observation]);
+        folder.put("rs", &rs);
+        let case = open(&folder).unwrap();
+        let structure = case.structures.by_number(7).unwrap();
+        assert_eq!((structure.kind, structure.density), (kind, want));
+        let not_modelled = &case.plans[0].beams[0].not_modelled;
+        assert_eq!(not_modelled.is_empty(), want.is_some(), "{not_modelled:?}");
+    }
 }
 
 #[test]
