@@ -23,10 +23,14 @@ const MEDIA: [(Medium, &str); 5] = [
 /// Value of a property that its term alone says: the attribute may not be empty.
 const SAID: f64 = 1.0;
 
-/// The density of a structure that a file holds: one that counts. A bolus lies on for some beams and not for others, which
-/// no structure set says, so it has none there.
+/// A bolus lies on for some beams and not for others, which no structure set says: it has no density there.
+fn has_density(kind: StructureKind) -> bool {
+    kind != StructureKind::Bolus
+}
+
+/// The density of a structure that a file holds: one that counts.
 pub fn density_of_file(structure: &Structure) -> Option<DensityOverride> {
-    structure.counted_density().filter(|_| structure.kind != StructureKind::Bolus)
+    structure.counted_density().filter(|_| has_density(structure.kind))
 }
 
 /// Properties that state a density, with their values. Mass is relative to water of 1 g/cm3.
@@ -40,8 +44,8 @@ pub fn properties(given: &DensityOverride) -> Vec<(&'static str, f64)> {
     vec![number, (medium.map_or(MEDIUM_OF_TABLE, |(_, term)| term), SAID)]
 }
 
-/// The density that properties state, where this program wrote them and they say it whole.
-pub fn stated(properties: &[Item]) -> Option<DensityOverride> {
+/// The density that properties of a structure state, where this program wrote them and they say it whole.
+pub fn stated(properties: &[Item], kind: StructureKind) -> Option<DensityOverride> {
     let term = |item: &Item| item.text(tags::ROI_PHYSICAL_PROPERTY);
     let terms: Vec<String> = properties.iter().map(term).collect::<Option<_>>()?;
     let terms: Vec<&str> = terms.iter().map(String::as_str).collect();
@@ -57,7 +61,7 @@ pub fn stated(properties: &[Item]) -> Option<DensityOverride> {
         _ => return None,
     };
     let given = DensityOverride { density, medium, off: false };
-    given.fault().is_none().then_some(given)
+    (has_density(kind) && given.fault().is_none()).then_some(given)
 }
 
 #[cfg(test)]
@@ -89,7 +93,7 @@ mod tests {
         for given in all {
             let properties = properties(&given);
             assert!(properties.iter().all(|(term, _)| term.len() <= 16), "CS has 16 characters");
-            assert_eq!(stated(&items(&properties)), Some(given));
+            assert_eq!(stated(&items(&properties), StructureKind::Support), Some(given));
         }
     }
 
@@ -108,7 +112,7 @@ mod tests {
             &[("EFFECTIVE_Z", 7.0), ("MEDIUM_WATER", 1.0)],
             &[(MASS, 0.5), (ELECTRONS, 0.5), ("MEDIUM_WATER", 1.0)],
         ] {
-            assert_eq!(stated(&items(properties)), None, "{properties:?}");
+            assert_eq!(stated(&items(properties), StructureKind::Support), None, "{properties:?}");
         }
     }
 }

@@ -159,8 +159,7 @@ impl Reader {
     /// The density that the planner assigned to a structure in place of the CT's; one that is not taken is told.
     fn density(&mut self, observed: &Item, name: &str, kind: StructureKind) -> Option<DensityOverride> {
         let properties = observed.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE);
-        // A bolus lies on for some beams and not for others, which no structure set says.
-        if let Some(given) = stated(properties).filter(|_| kind != StructureKind::Bolus) {
+        if let Some(given) = stated(properties, kind) {
             let message = format!("structure '{name}' has its density for dose from the file: {given}");
             self.remarks.push(Remark::note(message, vec![self.file.clone()]));
             return Some(given);
