@@ -257,19 +257,18 @@ fn refined(
 }
 
 /// The same leaves in fewer steps, where their fluence stays.
-fn fewer_steps(field: &Field<'_>, found: Refined) -> Result<Refined, FluenceError> {
+fn fewer_steps(field: &Field<'_>, mut found: Refined) -> Result<Refined, FluenceError> {
     let finest = found.got.on_raster(field.map);
-    let mut fewest = found;
     for steps in FEWER_STEPS {
-        let beam = sliding_window(field, &fewest.asked, steps);
+        let beam = sliding_window(field, &found.asked, steps);
         let got = Delivered::of(&beam, field.map, field.machine)?;
         let off = FluenceDifference::between(&got.on_raster(field.map), &finest);
         if off.worst_percent.abs() > SAME_FLUENCE_PERCENT {
             break;
         }
-        fewest = Refined { beam, got, ..fewest };
+        found = Refined { beam, got, ..found };
     }
-    Ok(fewest)
+    Ok(found)
 }
 
 #[cfg(test)]
