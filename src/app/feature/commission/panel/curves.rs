@@ -64,7 +64,7 @@ fn table(ui: &mut Ui, report: &Report, selected: &mut usize) {
                 (None, Some(_)) => (palette.warning, "not tested".to_owned()),
                 (None, None) => (palette.good, outside),
             };
-            let outside = ui.colored_label(colour, outside);
+            let outside = whole(ui, RichText::new(outside).color(colour));
             if let Some(why) = curve.fault().or_else(|| curve.tests_nothing.clone()) {
                 outside.on_hover_text(why);
             }

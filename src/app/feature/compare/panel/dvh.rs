@@ -136,11 +136,12 @@ fn goals(ui: &mut Ui, state: &State) {
     Grid::new("compare goals").striped(true).spacing([10.0, 2.0]).show(ui, |ui| {
         let [met_a, met_b] = rows.each_ref().map(|rows| met_text(rows));
         for heading in ["Goal".to_owned(), format!("A: {met_a}"), format!("B: {met_b}"), String::new()] {
-            ui.label(small(heading).color(theme::of(ui).weak));
+            let heading = small(heading).color(theme::of(ui).weak);
+            whole(ui, heading);
         }
         ui.end_row();
         for (a, b) in a.iter().zip(b) {
-            ui.label(small(a.goal.to_string()));
+            whole(ui, small(a.goal.to_string()));
             for row in [a, b] {
                 ui.horizontal(|ui| {
                     let verdict = ui.label(verdict_text(ui, &row.answer, reserved));
