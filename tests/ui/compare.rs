@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// The Compare workspace on a cube of water of 8 cm a side.
 fn compare(name: &str) -> Window {
     let mut w = window(Options { workspace: Workspace::Compare, ..cube_case(name, 16) });
-    until(&mut w, "case", |app| app.state.is_loaded());
+    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
     w
 }
 
@@ -479,7 +479,7 @@ fn a_dose_of_another_patient_is_asked_about() {
     let case = Some("demo:water".to_owned());
     let mut w =
         window(Options { case, workspace: Workspace::Compare, grid_mm: Some(10.0), ..Options::default() });
-    until(&mut w, "case", |app| app.state.is_loaded());
+    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
     let case = w.state().state.case().clone();
     let grid = Grid::axis_aligned(DVec3::splat(-20.0), DVec3::splat(10.0), [5, 5, 5]).unwrap();
     let volume = Volume::new(Arc::new(grid), vec![1.0; 125]);
@@ -491,6 +491,8 @@ fn a_dose_of_another_patient_is_asked_about() {
     };
     let frame = case.stated_frames().next().unwrap().to_owned();
     let pick = |w: &mut Window, path: std::path::PathBuf| {
+        // The button moves when a dose of the choice above it arrives.
+        until(w, "rest", App::is_settled);
         w.state_mut().set_dialog(Arc::new(move |_| Picked::Path(path.clone())));
         w.get_by_label("Open dose…").click();
         w.run_steps(2);

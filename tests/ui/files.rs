@@ -208,7 +208,7 @@ fn dialogs_answer_and_where_there_is_none_the_window_has_its_own() {
     w.get_by_label("Open").click();
     w.run_steps(3);
     w.get_by_label("File…").click();
-    until(&mut w, "case", |app| app.state.is_loaded());
+    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
     w.get_by_label("New plan").click();
     w.run_steps(3);
     w.get_by_label("Add beam").click();

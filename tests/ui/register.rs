@@ -69,7 +69,7 @@ pub fn phantom(name: &str) -> Options {
 /// With the simulated pair displayed and the metric known.
 pub fn with_pair(name: &str) -> Window {
     let mut w = window(phantom(name));
-    until(&mut w, "case", |app| app.state.is_loaded());
+    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
     w.get_by_label("Make up a pair to try it").click();
     until(&mut w, "pair", |app| app.state.register.images().len() == 2);
     until(&mut w, "metric", |app| app.state.metric_value().is_some());

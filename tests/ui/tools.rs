@@ -50,7 +50,7 @@ fn the_wheel_pages_and_the_presets_set_window_and_level() {
 #[test]
 fn a_new_sphere_has_the_volume_of_a_sphere_and_undo_takes_it_away() {
     let mut w = window(small_case("sphere"));
-    until(&mut w, "case", |app| app.state.is_loaded());
+    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
     w.get_by_label("New structure").click();
     w.run_steps(3);
     w.get_by_label("Sphere").click();
