@@ -3,10 +3,11 @@
 use super::Contour;
 use super::planes::{self, Mended};
 use geometry::OverlapRule;
+use glam::DVec3;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Closed planar polygons that never change: an edit makes new ones. Clones share the points and the
 /// identity, so that a changed structure is detected without comparing points. A stroke shares the contours of all
@@ -19,6 +20,8 @@ pub struct Contours {
     list: Arc<[Arc<Contour>]>,
     /// z in mm and index in `list` of the contours on axial planes, by z: a view finds its few among hundreds in each frame.
     axial: Arc<[(f64, usize)]>,
+    /// The box around all points, once it was asked for: a view is fitted to it in each frame.
+    box_mm: Arc<OnceLock<Option<[DVec3; 2]>>>,
     id: u64,
     mended: Mended,
 }
@@ -38,6 +41,14 @@ impl Contours {
         let (list, mended) = planes::mended(list, rule);
         let axial = axial_of(&list).collect();
         Self { mended, ..Self::of(list, axial) }
+    }
+
+    /// Lowest and highest corner of the box around all points, patient LPS, mm; none without points.
+    pub fn box_mm(&self) -> Option<[DVec3; 2]> {
+        *self.box_mm.get_or_init(|| {
+            let points = self.list.iter().flat_map(|contour| contour.points_mm.iter().copied());
+            points.map(|p| [p, p]).reduce(|[low, high], [a, b]| [low.min(a), high.max(b)])
+        })
     }
 
     /// Equal identities mean equal contours, through undo and redo as well; 0 stands for no contours.
@@ -74,7 +85,7 @@ impl Contours {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = if list.is_empty() { 0 } else { NEXT.fetch_add(1, Ordering::Relaxed) };
         axial.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Self { list: list.into(), axial: axial.into(), id, mended: Mended::default() }
+        Self { list: list.into(), axial: axial.into(), box_mm: Arc::default(), id, mended: Mended::default() }
     }
 }
 

@@ -142,7 +142,8 @@ fn structure_change(now: &Structure, next: &Structure) -> String {
             let way = b[0] - a[0];
             (a[1] + way - b[1]).length() < 1e-6 && way.length() > 1e-6
         };
-        let moved = !next.contours.iter().any(is_kept) && box_mm(now).zip(box_mm(next)).is_some_and(moved);
+        let moved = !next.contours.iter().any(is_kept)
+            && now.contours.box_mm().zip(next.contours.box_mm()).is_some_and(moved);
         return format!("{} {}", if moved { "Move" } else { "Change contours of" }, now.name);
     }
     let changes = [
@@ -153,12 +154,6 @@ fn structure_change(now: &Structure, next: &Structure) -> String {
         (now.contours != next.contours, "Change contours"),
     ];
     one_of(&changes, &now.name)
-}
-
-/// Lowest and highest corner of the contours, patient LPS, mm.
-fn box_mm(of: &Structure) -> Option<[DVec3; 2]> {
-    let points = of.contours.iter().flat_map(|c| c.points_mm.iter().copied());
-    points.map(|p| [p, p]).reduce(|[low, high], [p, _]| [low.min(p), high.max(p)])
 }
 
 #[cfg(test)]

@@ -208,13 +208,10 @@ impl Scene {
 /// The box of the body's contours with a margin if there is a body, else that of the grid; its lowest and highest
 /// corner, patient LPS, mm.
 pub fn framed_mm(grid: &Grid, structures: &StructureSet) -> [DVec3; 2] {
-    let around = |points: &mut dyn Iterator<Item = DVec3>| {
-        points.fold([DVec3::MAX, DVec3::MIN], |[low, high], p| [low.min(p), high.max(p)])
-    };
-    let all = around(&mut grid.corners_mm().into_iter());
+    let corners = grid.corners_mm();
+    let all = corners.into_iter().fold([DVec3::MAX, DVec3::MIN], |[low, high], p| [low.min(p), high.max(p)]);
     let body = structures.structures.iter().find(|s| s.kind == StructureKind::External);
-    let Some(body) = body else { return all };
-    let [low, high] = around(&mut body.contours.iter().flat_map(|c| c.points_mm.iter().copied()));
+    let Some([low, high]) = body.and_then(|body| body.contours.box_mm()) else { return all };
     // Structures may extend beyond an incomplete image series.
     let margin = DVec3::splat(20.0);
     let [low, high] = [(low - margin).max(all[0].min(low)), (high + margin).min(all[1].max(high))];
