@@ -47,7 +47,7 @@ pub fn until(window: &mut Window, what: &str, mut done: impl FnMut(&App) -> bool
     while !done(window.state()) {
         assert!(start.elapsed() < Duration::from_secs(120), "still no {what}: {}", said(window));
         window.step();
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(20));
     }
     window.run_steps(2);
 }

@@ -231,8 +231,8 @@ impl<A: eframe::App> Offscreen<A> {
         let mapped =
             buffer.slice(..).get_mapped_range().map_err(|why| OffscreenError::Draw(why.to_string()))?;
         let rows = mapped.chunks_exact(row_bytes as usize).map(|row| &row[..4 * width as usize]);
-        let opaque = |pixel: &[u8]| [pixel[0], pixel[1], pixel[2], 255];
-        let rgba = rows.flat_map(|row| row.chunks_exact(4).flat_map(opaque)).collect();
+        let mut rgba = rows.collect::<Vec<_>>().concat();
+        rgba.iter_mut().skip(3).step_by(4).for_each(|alpha| *alpha = 255);
         Ok(Picture { width, height, rgba })
     }
 }
