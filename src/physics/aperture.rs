@@ -194,44 +194,29 @@ struct Tips {
 }
 
 impl Tips {
-    fn none(reach: usize, r: &Raster) -> Self {
-        Self { banks: [0, 1].map(|_| vec![0.0; r.size[0] + 2 * reach]) }
-    }
-
     /// Tips of a row.
     fn of_row(motions: &[Motion], row: usize, reach: usize, r: &Raster) -> Self {
-        let mut tips = Self::none(reach, r);
+        let mut ways = Ways::none(reach, r);
         for m in motions {
-            tips.add(m.from[row], m.to[row], m.weight, reach, r);
+            ways.add(m.from[row], m.to[row], m.weight);
         }
-        tips
+        ways.tips()
     }
 
     /// Tips that bound the opening which a row has in common with the next.
     fn of_joint(motions: &[Motion], row: usize, reach: usize, r: &Raster) -> Self {
-        let mut tips = Self::none(reach, r);
+        let mut ways = Ways::none(reach, r);
         for m in motions {
             common_opening([m.from[row], m.from[row + 1]], [m.to[row], m.to[row + 1]], |share, from, to| {
                 let weight = m.weight * share;
                 if from[0] + to[0] > from[1] + to[1] {
-                    // The openings do not overlap: one leaf covers all.
-                    tips.banks[0].last_mut().into_iter().for_each(|beyond| *beyond += weight);
+                    ways.add_covered(weight);
                 } else {
-                    tips.add(from, to, weight, reach, r);
+                    ways.add(from, to, weight);
                 }
             });
         }
-        tips
-    }
-
-    /// Tips that move evenly while `weight` of the monitor units is given.
-    fn add(&mut self, from: Bank, to: Bank, weight: f64, reach: usize, r: &Raster) {
-        let index = |mm: f64| r.index(0, mm);
-        let mirrored = |mm: f64| (r.size[0] - 1) as f64 - r.index(0, mm);
-        spread(&mut self.banks[0], reach, index(from[0]), index(to[0]), weight);
-        // Tips that overlap (a mistake in the plan) count as closed at the negative one.
-        let positive = [from[1].max(from[0]), to[1].max(to[0])];
-        spread(&mut self.banks[1], reach, mirrored(positive[0]), mirrored(positive[1]), weight);
+        ways.tips()
     }
 
     /// Open share between the tips, 0 to 1, with leaf ends of the reach that they were made for.
@@ -244,6 +229,93 @@ impl Tips {
         });
         let open = |(a, b): (&f64, &f64)| (1.0 - (a + b) / end.full()).max(0.0);
         negative.iter().zip(positive.iter().rev()).map(open).collect()
+    }
+}
+
+/// Ways of tips over a picture, to be counted as [`Tips`].
+struct Ways<'a> {
+    r: &'a Raster,
+    reach: usize,
+    banks: [WaysOfBank; 2],
+}
+
+impl<'a> Ways<'a> {
+    fn none(reach: usize, r: &'a Raster) -> Self {
+        let count = r.size[0] + 2 * reach;
+        let bank = || WaysOfBank { stands: vec![0.0; count], changes: vec![0.0; count + 2] };
+        Self { r, reach, banks: [bank(), bank()] }
+    }
+
+    /// Tips that move evenly while `weight` of the monitor units is given.
+    fn add(&mut self, from: Bank, to: Bank, weight: f64) {
+        let index = |mm: f64| self.r.index(0, mm) + self.reach as f64;
+        let last = (self.r.size[0] - 1 + 2 * self.reach) as f64;
+        let way = [index(from[0]), index(to[0])];
+        // Tips that overlap (a mistake in the plan) count as closed at the negative one.
+        let positive = [from[1].max(from[0]), to[1].max(to[0])].map(|mm| last - index(mm));
+        self.banks[0].add(way, weight);
+        self.banks[1].add(positive, weight);
+    }
+
+    /// Openings that do not overlap: one leaf covers all.
+    fn add_covered(&mut self, weight: f64) {
+        self.banks[0].stands.last_mut().into_iter().for_each(|beyond| *beyond += weight);
+    }
+
+    fn tips(self) -> Tips {
+        Tips { banks: self.banks.map(WaysOfBank::tips) }
+    }
+}
+
+/// Ways of the tips of one bank, in pixels.
+struct WaysOfBank {
+    /// Monitor units of tips that stand, shared by the two pixels beside them; those beyond the list stand at its end.
+    stands: Vec<f64>,
+    /// From pixel to pixel, the change of the monitor units of tips that move: a way begins and ends in three of them, however long it is.
+    changes: Vec<f64>,
+}
+
+/// A way that is shorter, in pixels, counts as none: its monitor units a pixel would be lost in rounding.
+const SHORTEST_WAY: f64 = 1e-3;
+
+impl WaysOfBank {
+    fn add(&mut self, [from, to]: [f64; 2], weight: f64) {
+        let last = (self.stands.len() - 1) as f64;
+        let [low, high] = [from.min(to), from.max(to)];
+        if high - low < SHORTEST_WAY {
+            let at = (0.5 * (low + high)).clamp(0.0, last);
+            let i = (at as usize).min(self.stands.len() - 2);
+            let t = at - i as f64;
+            self.stands[i] += weight * (1.0 - t);
+            self.stands[i + 1] += weight * t;
+            return;
+        }
+        let per_pixel = weight / (high - low);
+        let within = [low, high].map(|at| at.clamp(0.0, last));
+        // Monitor units that are given while the tip is beyond the list are not those of its way within.
+        self.stands[0] += per_pixel * (high.min(0.0) - low.min(0.0));
+        self.stands[last as usize] += per_pixel * (high.max(last) - low.max(last));
+        self.change(within[0], per_pixel);
+        self.change(within[1], -per_pixel);
+    }
+
+    /// Tips come in from a place on: each shared by the two pixels beside it, integrated over the places.
+    fn change(&mut self, from: f64, per_pixel: f64) {
+        let i = from as usize;
+        let t = from - i as f64;
+        let (first, last) = (0.5 * (1.0 - t) * (1.0 - t), 0.5 * t * t);
+        self.changes[i] += per_pixel * first;
+        self.changes[i + 1] += per_pixel * (1.0 - first - last);
+        self.changes[i + 2] += per_pixel * last;
+    }
+
+    fn tips(mut self) -> Vec<f64> {
+        let mut moving = 0.0;
+        for (stands, change) in self.stands.iter_mut().zip(&self.changes) {
+            moving += change;
+            *stands += moving;
+        }
+        self.stands
     }
 }
 
@@ -273,23 +345,6 @@ fn common_opening(from: [Bank; 2], to: [Bank; 2], mut part: impl FnMut(f64, Bank
     };
     for w in cuts.windows(2).filter(|w| w[1] > w[0]) {
         part(w[1] - w[0], at(w[0]), at(w[1]));
-    }
-}
-
-/// Distributes `weight` evenly over the indices from `a` to `b`, shifted by `pad` and clamped into the list.
-fn spread(tips: &mut [f64], pad: usize, a: f64, b: f64, weight: f64) {
-    let last = (tips.len() - 1) as f64;
-    let (a, b) = ((a + pad as f64).clamp(0.0, last), (b + pad as f64).clamp(0.0, last));
-    // Rounded up by hand: the function of the C library takes as long as all the rest.
-    let halves = 2.0 * (b - a).abs();
-    let parts = (halves as usize + usize::from((halves as usize as f64) < halves)).max(1);
-    let share = weight / parts as f64;
-    for n in 0..parts {
-        let x = a + (b - a) * (n as f64 + 0.5) / parts as f64;
-        let i = (x as usize).min(tips.len() - 2);
-        let t = x - i as f64;
-        tips[i] += share * (1.0 - t);
-        tips[i + 1] += share * t;
     }
 }
 
@@ -410,6 +465,28 @@ mod tests {
         assert!(worst < 2e-3, "{worst}");
         // Open for the time the 20 mm window takes to pass: 20 of 80 mm (row 0), without the leaf ends.
         assert!(at(&got, &r, 0.0, 2.5) > 0.2);
+    }
+
+    /// Tips that come from beyond the picture and go beyond it give each point what they do on their way past it.
+    #[test]
+    fn a_window_from_beyond_the_picture_is_as_on_a_wide_one() {
+        let wide = Raster::over([-200.0, 200.0], [-5.0, 5.0], STEP);
+        let narrow = Raster::over([-20.0, 20.0], [-5.0, 5.0], STEP);
+        let rows = |banks: Bank| (0..60).map(|n| banks.map(|mm| mm + 0.7 * (n % 2) as f64)).collect();
+        for (from, to) in [
+            ([-150.0, -30.0], [-10.0, 160.0]),
+            ([-150.0, 10.0], [15.0, 20.0]),
+            ([90.0, 95.0], [120.0, 180.0]),
+        ] {
+            let motion = Motion { from: rows(from), to: rows(to), weight: 1.0 };
+            let [wide_image, image] = [&wide, &narrow].map(|r| picture(std::slice::from_ref(&motion), r));
+            for v in [-4.0, -0.1, 0.1, 2.0] {
+                for u in [-19.0, -12.0, -3.0, 4.0, 12.0, 19.0] {
+                    let [want, got] = [at(&wide_image, &wide, u, v), at(&image, &narrow, u, v)];
+                    assert!((got - want).abs() < 1e-3, "{from:?} to {to:?} at {u}, {v}: {got} for {want}");
+                }
+            }
+        }
     }
 
     /// Rays one by one (as Monte Carlo follows them), averaged over pixels, against the picture.

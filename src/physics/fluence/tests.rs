@@ -478,7 +478,7 @@ fn leaves_that_move_under_moving_jaws_are_the_mean_of_still_ones() {
     let points = grid_of_points(56, 8);
     let tips = |at: f64, width: f64| move |v: f64| [at + 0.1 * v, at + width - 0.05 * v];
     let jaws = |x: [f64; 2], y: [f64; 2]| Jaws { x, y };
-    // Jaws behind the leaves, jaws at the leaves' tips all the way, jaws across the leaves, leaves that stand still.
+    // Jaws behind the leaves, jaws at the leaves' tips all the way, jaws across the leaves, leaves that stand still, jaws that do.
     for (name, from, to, bound) in [
         (
             "followed",
@@ -503,6 +503,12 @@ fn leaves_that_move_under_moving_jaws_are_the_mean_of_still_ones() {
             shaped(&m, jaws([-50.0, 40.0], [-40.0, 40.0]), tips(-30.0, 50.0)),
             shaped(&m, jaws([-50.0, -40.0], [-40.0, 40.0]), tips(-30.0, 50.0)),
             2e-3,
+        ),
+        (
+            "from beyond the jaws to beyond them",
+            shaped(&m, jaws([-30.0, 30.0], [-40.0, 40.0]), tips(-170.0, 110.0)),
+            shaped(&m, jaws([-30.0, 30.0], [-40.0, 40.0]), tips(0.0, 160.0)),
+            1e-3,
         ),
     ] {
         let off = off_by(&m, &from, &to, &points, &[900.0, 1000.0]);
