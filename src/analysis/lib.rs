@@ -17,6 +17,7 @@ mod dvh;
 mod dvh_pair;
 mod dvh_table;
 mod figures;
+mod fineness;
 mod gamma_report;
 mod gamma_verdict;
 mod given;

@@ -1,5 +1,6 @@
 //! The dose of a plan: the sum of its beams.
 
+use super::fineness::as_fine_as_its_voxels;
 use super::{Normalising, sampler::Sampler};
 use case::{Dose, DoseStatus, Plan, Receipt};
 use engine::{Cancelled, JobControl};
@@ -105,11 +106,14 @@ pub fn sum_of_beams(
     normalisation: Option<Normalising<'_>>,
     control: &JobControl,
 ) -> Result<(Dose, f64), PlanSumError> {
-    let whole = |dose| plan.into_iter().fold(dose, |dose, plan| as_whole_plan(plan, dose));
+    let whole =
+        |dose| plan.into_iter().fold(as_fine_as_its_voxels(dose), |dose, plan| as_whole_plan(plan, dose));
     let Some(normalising) = normalisation else {
         let dose = match only {
             None => whole(plan_dose(label, parts)?),
-            Some(index) => plan_dose(label, &parts[index..=index])?,
+            // Peaks of one beam of several are evened out by the others: the whole is judged.
+            Some(index) if parts.len() > 1 => plan_dose(label, &parts[index..=index])?,
+            Some(_) => as_fine_as_its_voxels(plan_dose(label, parts)?),
         };
         return Ok((dose, 1.0));
     };

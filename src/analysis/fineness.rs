@@ -1,0 +1,96 @@
+//! Whether the voxels of a collapsed-cone dose are fine enough for its peaks.
+//!
+//! Energy is released evenly in each voxel and read as the mean of a voxel: beside the mean that any dose on a grid is, peaks lose about
+//! (step^2 / 24) times their curvature. In the middle of fields of 5, 10, 15, 20 and 30 mm on voxels of 2.5 mm, doses are 8.9, 2.7, 0.8,
+//! 0.3 and 0.1 % below those of Monte Carlo, which counts where photons interact; what is estimated here is 7.3, 2.1, 0.9, 0.6 and 0.2 %.
+
+use case::{Dose, DoseStatus};
+use geometry::Volume;
+
+/// Doses of which more is lost are coarse, percent. Chosen: the accuracy that physicists ask of an algorithm in water.
+const MOST_LOST_PERCENT: f64 = 1.0;
+
+/// Part of the greatest dose from which on voxels count as those of its peaks.
+const PEAK: f32 = 0.9;
+
+/// The median of what voxels take off the peaks of a dose, percent of the dose there; 0 for a dose without peaks.
+fn lost_at_peaks_percent(gy: &Volume<f32>) -> f64 {
+    let ([nx, ny, nz], data) = (gy.grid().size(), gy.data());
+    let most = data.iter().copied().filter(|gy| gy.is_finite()).fold(0.0, f32::max);
+    let strides = [1, nx, nx * ny];
+    let is_inside = |n: usize| {
+        let at = [n % nx, n / nx % ny, n / (nx * ny)];
+        at.iter().zip([nx, ny, nz]).all(|(at, size)| *at > 0 && at + 1 < size)
+    };
+    let lost = |(n, gy): (usize, &f32)| {
+        let bend: f32 = strides.iter().map(|stride| 2.0 * gy - data[n - stride] - data[n + stride]).sum();
+        100.0 * f64::from(bend / gy) / 24.0
+    };
+    let peaks = data.iter().enumerate().filter(|(n, gy)| **gy > 0.0 && **gy >= PEAK * most && is_inside(*n));
+    let mut lost: Vec<f64> = peaks.map(lost).filter(|lost| lost.is_finite()).collect();
+    let middle = lost.len() / 2;
+    if lost.is_empty() { 0.0 } else { *lost.select_nth_unstable_by(middle, f64::total_cmp).1 }
+}
+
+/// A final dose as it is, or as a coarse one that says how much its voxels take off its peaks.
+pub fn as_fine_as_its_voxels(dose: Dose) -> Dose {
+    let lost = if dose.status == DoseStatus::Final { lost_at_peaks_percent(&dose.gy) } else { 0.0 };
+    if lost <= MOST_LOST_PERCENT {
+        return dose;
+    }
+    let step_mm = dose.gy.grid().spacing_xy_mm()[0];
+    let mut caveats = dose.caveats;
+    caveats.push(format!("peaks about {lost:.0} % low on {step_mm} mm: take a finer grid"));
+    Dose { status: DoseStatus::Coarse, caveats, ..dose }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use geometry::Grid;
+    use glam::DVec3;
+    use std::sync::Arc;
+
+    /// A dose of Gaussian profile, standard deviation `sigma_mm`, along x and y, on voxels of 2.5 mm.
+    fn dose(sigma_mm: f64, status: DoseStatus) -> Dose {
+        let grid = Grid::axis_aligned(DVec3::splat(-50.0), DVec3::splat(2.5), [41; 3]).unwrap();
+        let gy = |n: usize| {
+            let at =
+                DVec3::new((n % 41) as f64, (n / 41 % 41) as f64, 0.0) * 2.5 - DVec3::new(50.0, 50.0, 0.0);
+            (-0.5 * (at / sigma_mm).length_squared()).exp() as f32
+        };
+        let values = (0..41 * 41 * 41).map(gy).collect();
+        Dose {
+            gy: Arc::new(Volume::new(Arc::new(grid), values)),
+            status,
+            label: "D".to_owned(),
+            frame_of_reference_uid: String::new(),
+            receipt: None,
+            caveats: Vec::new(),
+        }
+    }
+
+    /// A Gaussian's middle bends by twice its inverse variance: the share lost is (step^2 / 12) / variance.
+    #[test]
+    fn peaks_lose_what_their_bend_says() {
+        for (sigma_mm, within) in [(6.0, 0.2), (12.0, 0.02), (25.0, 0.003)] {
+            let want = 100.0 * 2.5_f64.powi(2) / 12.0 / (sigma_mm * sigma_mm);
+            let got = lost_at_peaks_percent(&dose(sigma_mm, DoseStatus::Final).gy);
+            assert!(got < want && want - got < within + 0.1 * want, "{sigma_mm}: {got} for {want}");
+        }
+    }
+
+    #[test]
+    fn a_peak_of_few_voxels_is_coarse_and_a_wide_one_is_as_it_was() {
+        let narrow = as_fine_as_its_voxels(dose(4.0, DoseStatus::Final));
+        let said = ["peaks about 3 % low on 2.5 mm: take a finer grid"];
+        assert_eq!((narrow.status, &narrow.caveats[..]), (DoseStatus::Coarse, &said.map(str::to_owned)[..]));
+        let wide = as_fine_as_its_voxels(dose(12.0, DoseStatus::Final));
+        assert_eq!((wide.status, wide.caveats.len()), (DoseStatus::Final, 0));
+        let partial = as_fine_as_its_voxels(dose(4.0, DoseStatus::Partial));
+        assert_eq!((partial.status, partial.caveats.len()), (DoseStatus::Partial, 0));
+        let mut unknown = dose(12.0, DoseStatus::Final);
+        unknown.gy = Arc::new(Volume::new(unknown.gy.grid().clone(), vec![f32::NAN; 41 * 41 * 41]));
+        assert_eq!(as_fine_as_its_voxels(unknown).status, DoseStatus::Final);
+    }
+}
