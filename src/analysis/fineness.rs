@@ -32,9 +32,11 @@ fn lost_at_peaks_percent(gy: &Volume<f32>) -> f64 {
     if lost.is_empty() { 0.0 } else { *lost.select_nth_unstable_by(middle, f64::total_cmp).1 }
 }
 
-/// A final dose as it is, or as a coarse one that says how much its voxels take off its peaks.
+/// A final dose as it is, or as a coarse one that says how much its voxels take off its peaks; those of Monte Carlo take nothing.
 pub fn as_fine_as_its_voxels(dose: Dose) -> Dose {
-    let lost = if dose.status == DoseStatus::Final { lost_at_peaks_percent(&dose.gy) } else { 0.0 };
+    let is_monte_carlo = dose.receipt.as_deref().is_some_and(|receipt| receipt.job == "mccs");
+    let is_judged = dose.status == DoseStatus::Final && !is_monte_carlo;
+    let lost = if is_judged { lost_at_peaks_percent(&dose.gy) } else { 0.0 };
     if lost <= MOST_LOST_PERCENT {
         return dose;
     }
@@ -47,6 +49,7 @@ pub fn as_fine_as_its_voxels(dose: Dose) -> Dose {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use case::Receipt;
     use geometry::Grid;
     use glam::DVec3;
     use std::sync::Arc;
@@ -89,6 +92,9 @@ mod tests {
         assert_eq!((wide.status, wide.caveats.len()), (DoseStatus::Final, 0));
         let partial = as_fine_as_its_voxels(dose(4.0, DoseStatus::Partial));
         assert_eq!((partial.status, partial.caveats.len()), (DoseStatus::Partial, 0));
+        let mut sampled = dose(4.0, DoseStatus::Final);
+        sampled.receipt = Some(Arc::new(Receipt { job: "mccs".to_owned(), ..Receipt::default() }));
+        assert_eq!(as_fine_as_its_voxels(sampled).status, DoseStatus::Final);
         let mut unknown = dose(12.0, DoseStatus::Final);
         unknown.gy = Arc::new(Volume::new(unknown.gy.grid().clone(), vec![f32::NAN; 41 * 41 * 41]));
         assert_eq!(as_fine_as_its_voxels(unknown).status, DoseStatus::Final);
