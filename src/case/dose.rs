@@ -122,6 +122,11 @@ pub struct Receipt {
 const ON_THE_CPU: &str = "computed on the CPU";
 
 impl Receipt {
+    /// Whether Monte Carlo did the job.
+    pub fn is_monte_carlo(&self) -> bool {
+        self.job == "mccs"
+    }
+
     /// The receipt of a job that the CPU ran because a card failed, with that reason as a warning.
     pub fn instead_of_a_card(&self, error: &impl std::fmt::Display) -> Arc<Self> {
         self.with_warning(format!("{ON_THE_CPU}: {error}"))

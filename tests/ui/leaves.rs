@@ -243,8 +243,6 @@ fn a_cut_is_cancelled_and_a_plan_that_changes_meanwhile_keeps_its_maps() {
 /// An arc beside a field that stands: from goals to leaves in one click and one step, and a click that is taken back changes nothing.
 #[test]
 fn an_arc_is_made_deliverable_by_one_click() {
-    // A target of 16 mm beside a spared cord may peak over few voxels.
-    let is_of_leaves = |app: &App| matches!(status(app), Some(DoseStatus::Final | DoseStatus::Coarse));
     let mut w = planned("leaves_arc");
     let way = GantryArc { start_deg: 345.0, stop_deg: 15.0, clockwise: true };
     let mut arc = plan(w.state());
@@ -269,7 +267,7 @@ fn an_arc_is_made_deliverable_by_one_click() {
     assert!((turns.start_deg, turns.stop_deg, turns.clockwise) == (345.0, 15.0, true), "{turns:?}");
     assert!(leaves.beams.iter().all(|beam| beam.mlc.is_some() && beam.fault().is_none()));
     assert!(leaves.beams[0].control_points.len() > 6 && leaves.beams[1].is_cut());
-    until(&mut w, "dose of the leaves", is_of_leaves);
+    until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
     let curves = w.state().state.curves_on_view();
     let of = |name: &str| curves.iter().find(|(s, _)| s.name == name).expect("a curve").1.clone();
     assert!(of("PTV").dose_at_percent(95.0) > 1.8, "{}", of("PTV").dose_at_percent(95.0));
@@ -289,7 +287,9 @@ fn an_arc_is_made_deliverable_by_one_click() {
     let followed = plan(w.state());
     assert_ne!(followed.beams[0].control_points, leaves.beams[0].control_points);
     assert_eq!(steps(w.state()), done + 2);
-    until(&mut w, "dose of the leaves that followed", is_of_leaves);
+    // Beside a spared cord the dose of a target of 16 mm may peak over few voxels.
+    let is_whole = |app: &App| matches!(status(app), Some(DoseStatus::Final | DoseStatus::Coarse));
+    until(&mut w, "dose of the leaves that followed", is_whole);
     assert!(cord_gy(&w) < of_leaves_gy, "{} for {of_leaves_gy}", cord_gy(&w));
     // Neither step, taken back, has leaves made anew.
     for want in [leaves, before] {
