@@ -1,6 +1,7 @@
 use super::*;
 use flate2::{Compression, write::ZlibEncoder};
 use std::f64::consts::FRAC_1_SQRT_2;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("beamsight-mha-{}-{name}", std::process::id()));
@@ -29,13 +30,16 @@ fn header(changes: &[(&str, &str)]) -> String {
 }
 
 fn read_bytes(name: &str, header: &str, data: &[u8]) -> Result<Volume<f32>, String> {
-    let path = folder("read").join(format!("{name}.mha"));
+    // Two tests at once may give their files the same name.
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let own = folder(&format!("read-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+    let path = own.join(format!("{name}.mha"));
     std::fs::write(&path, [header.as_bytes(), data].concat()).unwrap();
     let result = read(&path).map_err(|e| e.to_string());
     if let Err(message) = &result {
         assert!(message.contains(&format!("{name}.mha")), "the file is not named: {message}");
     }
-    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_dir_all(own).unwrap();
     result
 }
 
