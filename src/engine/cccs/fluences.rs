@@ -1,6 +1,5 @@
 //! Fluences of the last apertures: a turned gantry or a moved isocentre changes none of them.
 
-use super::job::ARC_STEP_DEG;
 use super::request::DoseRequest;
 use crate::JobControl;
 use crate::cache::ByteSize;
@@ -84,7 +83,7 @@ pub fn fluence(
 /// Makes the fluences of the beams that deliver from one direction, side by side: their doses, one after another, find them.
 pub fn prepare_fluences(requests: &[DoseRequest], control: &JobControl) {
     requests.par_iter().take(KEPT).for_each(|request| {
-        if let [exposure] = &exposures(&request.beam, ARC_STEP_DEG)[..] {
+        if let [exposure] = &exposures(&request.beam, request.quality.arc_step_deg())[..] {
             // The dose says why there is none.
             let _ = fluence(request, exposure, control);
         }
@@ -174,12 +173,12 @@ mod tests {
         let end = ControlPoint { gantry_deg: 90.0, ..arc.beam.control_points[0].clone() };
         arc.beam.control_points[0].meterset_weight = 0.0;
         arc.beam.control_points.push(end);
-        assert!(exposures(&arc.beam, ARC_STEP_DEG).len() > KEPT);
+        assert!(exposures(&arc.beam, arc.quality.arc_step_deg()).len() > KEPT);
         prepare_fluences(&[of(-40.0), arc, of(-30.0)], &control);
         let last = control.cache().find::<_, LastFluences>(&Key).expect("some are kept");
         let kept = || last.0.lock().expect("no other thread").len();
         assert_eq!(kept(), 2);
-        fluence(&of(-30.0), &exposures(&of(-30.0).beam, ARC_STEP_DEG)[0], &control).expect("a fluence");
+        fluence(&of(-30.0), &exposures(&of(-30.0).beam, 4.0)[0], &control).expect("a fluence");
         assert_eq!(kept(), 2);
     }
 }

@@ -13,9 +13,6 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Steps of an arc, degrees.
-pub const ARC_STEP_DEG: f64 = 4.0;
-
 /// Refuses beams that are no photon beams or deliver nothing.
 ///
 /// # Errors
@@ -50,7 +47,7 @@ pub fn each_field<E: From<DoseError>>(
     control: &JobControl,
     mut add: impl FnMut(&Field<'_>, f32) -> Result<(), E>,
 ) -> Result<usize, E> {
-    let shares = exposures(&request.beam, ARC_STEP_DEG);
+    let shares = exposures(&request.beam, request.quality.arc_step_deg());
     for (n, exposure) in shares.iter().enumerate() {
         let frame = frame_of(request, exposure);
         // An arc has too many to keep.

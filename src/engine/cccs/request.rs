@@ -38,6 +38,15 @@ impl Quality {
         }
     }
 
+    /// Steps of an arc at most, degrees: each is delivered from its middle. Edges of small fields show steps of 4 degrees
+    /// (`assets/PHYSICS.md`, Assumed); an arc that has a control point each 2 degrees gets a step for each.
+    pub fn arc_step_deg(self) -> f64 {
+        match self {
+            Self::Preview | Self::Fast | Self::Standard => 4.0,
+            Self::Full => 2.5,
+        }
+    }
+
     /// Status of a dose of this quality.
     pub fn status(self) -> DoseStatus {
         match self {

@@ -59,7 +59,7 @@ impl OpenField {
         }
         let mut flat = beam.clone();
         flat.fluence = Some(map.clone());
-        let all = exposures(&flat, crate::cccs::job::ARC_STEP_DEG);
+        let all = exposures(&flat, request.dose.quality.arc_step_deg());
         let [exposure]: &[Exposure<'_>; 1] =
             all.as_slice().try_into().map_err(|_| refused("it turns while it delivers"))?;
         Ok(Self {

@@ -5,9 +5,8 @@ use super::alias::alias_table;
 use super::request::MccsRequest;
 use super::tables::{BeamPosition, Cell, Head, RADII, RADIUS_STEP_MM, Segment};
 use crate::JobControl;
-use crate::cccs::DoseError;
 use crate::cccs::calibrate::MonitorUnit;
-use crate::cccs::job::ARC_STEP_DEG;
+use crate::cccs::{DoseError, Quality};
 use case::{Beam, MlcAxis};
 use geometry::{BeamFrame, Grid};
 use glam::DVec3;
@@ -108,7 +107,7 @@ impl Heads {
         outputs: &mut Vec<PositionOutput>,
     ) -> Result<(), DoseError> {
         let shaped = self.add_shape(beam);
-        for exposure in exposures(beam, ARC_STEP_DEG) {
+        for exposure in exposures(beam, Quality::Full.arc_step_deg()) {
             control.check()?;
             let fluence = Fluence::new(machine, beam, &exposure)?;
             let frame = BeamFrame::new(
