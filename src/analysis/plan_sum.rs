@@ -1,7 +1,7 @@
 //! The dose of a plan: the sum of its beams.
 
 use super::fineness::as_fine_as_its_voxels;
-use super::{Normalising, sampler::Sampler};
+use super::{Normalising, is_computed, sampler::Sampler};
 use case::{Dose, DoseStatus, Plan, Receipt};
 use engine::{Cancelled, JobControl};
 use geometry::{Grid, Volume};
@@ -100,19 +100,19 @@ fn dose_of(label: &str, parts: &[BeamShare], gy: Volume<f32>) -> Dose {
 /// [`PlanSumError`].
 pub fn sum_of_beams(
     label: &str,
-    plan: Option<&Plan>,
+    plan: &Plan,
     parts: &[BeamShare],
     only: Option<usize>,
     normalisation: Option<Normalising<'_>>,
     control: &JobControl,
 ) -> Result<(Dose, f64), PlanSumError> {
-    let whole =
-        |dose| plan.into_iter().fold(as_fine_as_its_voxels(dose), |dose, plan| as_whole_plan(plan, dose));
+    let whole = |dose| as_whole_plan(plan, as_fine_as_its_voxels(dose));
     let Some(normalising) = normalisation else {
+        let is_one_of_several = plan.beams.iter().filter(|beam| is_computed(beam)).count() > 1;
         let dose = match only {
             None => whole(plan_dose(label, parts)?),
             // Peaks of one beam of several are evened out by the others: the whole is judged.
-            Some(index) if parts.len() > 1 => plan_dose(label, &parts[index..=index])?,
+            Some(index) if is_one_of_several => plan_dose(label, &parts[index..=index])?,
             Some(_) => as_fine_as_its_voxels(plan_dose(label, parts)?),
         };
         return Ok((dose, 1.0));

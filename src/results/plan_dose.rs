@@ -248,7 +248,7 @@ impl Query for DoseOfPlan {
             .as_ref()
             .zip(certainty.as_ref())
             .and_then(|(of, certainty)| of.uncertainty_percent(&certainty.spread));
-        let summed = sum_of_beams(label, Some(plan), &parts, *only, normalisation, &inputs.control().child());
+        let summed = sum_of_beams(label, plan, &parts, *only, normalisation, &inputs.control().child());
         inputs.control().check()?;
         let (dose, factor) = summed.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
         let max_gy = f64::from(dose.max_gy());
