@@ -33,18 +33,24 @@ fn lost_at_peaks_percent(dose: &Dose) -> f64 {
     if lost.is_empty() { 0.0 } else { *lost.select_nth_unstable_by(middle, f64::total_cmp).1 }
 }
 
-/// A final dose as it is, or as a coarse one that says how much its voxels take off its peaks; those of Monte Carlo take nothing.
-pub fn as_fine_as_its_voxels(dose: Dose) -> Dose {
+/// How much its voxels take off the peaks of a dose, in words, where that is too much; those of Monte Carlo take nothing.
+pub fn low_peaks(dose: &Dose) -> Option<String> {
     let is_monte_carlo = dose.receipt.as_deref().is_some_and(Receipt::is_monte_carlo);
-    let is_judged = dose.status == DoseStatus::Final && !is_monte_carlo;
-    let lost = if is_judged { lost_at_peaks_percent(&dose) } else { 0.0 };
-    if lost <= MOST_LOST_PERCENT {
-        return dose;
-    }
+    let lost = if is_monte_carlo { 0.0 } else { lost_at_peaks_percent(dose) };
     let step_mm = dose.gy.grid().spacing_xy_mm()[0];
-    let mut caveats = dose.caveats;
-    caveats.push(format!("peaks about {lost:.0} % low on {step_mm} mm: take a finer grid"));
-    Dose { status: DoseStatus::Coarse, caveats, ..dose }
+    (lost > MOST_LOST_PERCENT)
+        .then(|| format!("peaks about {lost:.0} % low on {step_mm} mm: take a finer grid"))
+}
+
+/// A final dose as it is, or as a coarse one that says how low its peaks are.
+pub fn as_fine_as_its_voxels(mut dose: Dose) -> Dose {
+    if dose.status == DoseStatus::Final
+        && let Some(low) = low_peaks(&dose)
+    {
+        dose.status = DoseStatus::Coarse;
+        dose.caveats.push(low);
+    }
+    dose
 }
 
 #[cfg(test)]

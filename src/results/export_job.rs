@@ -5,10 +5,10 @@ use super::imaging_job::{XRays, imaging};
 use super::inputs::Settings;
 use super::plan_job::compute_written_plan;
 use analysis::{
-    Certainty, DEFAULT_GRID_MM, Engine, beams_left_out, given_words, is_computed, why_bolus_stays,
+    Certainty, DEFAULT_GRID_MM, Engine, beams_left_out, given_words, is_computed, low_peaks, why_bolus_stays,
     why_left_out,
 };
-use case::{Case, Dose, DoseStatus, Plan};
+use case::{Case, DoseStatus, Plan};
 use dicom::{
     ExportOptions, ExportPart, Exported, PlanDoses, WriteError, check_export, export, why_no_plan_dose,
 };
@@ -155,17 +155,22 @@ fn doses_of(
             percent.map_or("not known".to_owned(), |p| format!("{p:.1} %"))
         )));
     }
-    let leaves = |what: String, dose: &Dose| match why_no_plan_dose(dose.status, &dose.caveats) {
-        Some(why) => Err(ExportFailure::Refused(format!("the dose of {what} does not leave: {why}"))),
-        None => Ok(()),
-    };
+    let leaves =
+        |what: String, status: DoseStatus, caveats: &[String]| match why_no_plan_dose(status, caveats) {
+            Some(why) => Err(ExportFailure::Refused(format!("the dose of {what} does not leave: {why}"))),
+            None => Ok(()),
+        };
     let by_beam = if which == DosesToExport::Plan { Vec::new() } else { beams };
+    // Peaks of single beams are judged by the sum of all.
+    if let Some(low) = low_peaks(&result.dose).filter(|_| !by_beam.is_empty()) {
+        leaves(format!("each beam of the plan '{name}'"), DoseStatus::Coarse, &[low])?;
+    }
     for (number, dose) in &by_beam {
-        leaves(format!("beam {number} of the plan '{name}'"), dose)?;
+        leaves(format!("beam {number} of the plan '{name}'"), dose.status, &dose.caveats)?;
     }
     let whole = (which != DosesToExport::Beams).then_some(result.dose);
     if let Some(dose) = &whole {
-        leaves(format!("the plan '{name}'"), dose)?;
+        leaves(format!("the plan '{name}'"), dose.status, &dose.caveats)?;
     }
     Ok(PlanDoses {
         note: note(case, plan, settings, result.certainty.as_ref()),
