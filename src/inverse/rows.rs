@@ -60,20 +60,22 @@ impl Rows {
         structures: &[Sampled],
         distance_mm: &(dyn Fn(usize) -> f32 + Sync),
     ) -> Result<Self, RowsError> {
-        let mut chosen: Vec<(String, Vec<(usize, f64)>)> = Vec::new();
         // Shells share the mask of the body.
         let mut masks: Vec<&Arc<Mask>> = structures.iter().map(|of| &of.mask).collect();
         masks.dedup_by_key(|mask| Arc::as_ptr(mask));
         let wholes: Vec<Vec<(usize, f64)>> = masks.par_iter().map(|mask| volumes(grid, mask)).collect();
+        let number = |of: &Sampled| masks.iter().position(|mask| Arc::ptr_eq(mask, &of.mask));
         let mut distances: Vec<Vec<f32>> = vec![Vec::new(); masks.len()];
-        for (n, structure) in structures.iter().enumerate() {
-            let of = masks.iter().position(|mask| Arc::ptr_eq(mask, &structure.mask)).unwrap_or_default();
+        for of in structures.iter().filter(|of| of.beyond_target_mm.is_some()).filter_map(number) {
+            if distances[of].is_empty() {
+                distances[of] = wholes[of].par_iter().map(|(voxel, _)| distance_mm(*voxel)).collect();
+            }
+        }
+        let choose = |(n, structure): (usize, &Sampled)| {
+            let of = number(structure).unwrap_or_default();
             let whole = &wholes[of];
             let mut volumes: Vec<(usize, f64)> = match structure.beyond_target_mm {
                 Some([from, to]) => {
-                    if distances[of].len() < whole.len() {
-                        distances[of] = whole.par_iter().map(|(voxel, _)| distance_mm(*voxel)).collect();
-                    }
                     let of_voxel = whole.iter().zip(&distances[of]);
                     let lies_in = of_voxel.filter(|(_, mm)| (from..to).contains(&f64::from(**mm)));
                     lies_in.map(|(of, _)| *of).collect()
@@ -82,10 +84,11 @@ impl Rows {
                 None => whole.clone(),
             };
             thin_out(&mut volumes, structure.most, n as u64);
-            if !volumes.is_empty() {
-                chosen.push((structure.name.clone(), volumes));
-            }
-        }
+            Ok((structure.name.clone(), volumes))
+        };
+        let chosen = structures.par_iter().enumerate().map(choose).collect::<Vec<_>>();
+        let mut chosen: Vec<(String, Vec<(usize, f64)>)> = chosen.into_iter().collect::<Result<_, _>>()?;
+        chosen.retain(|(_, volumes)| !volumes.is_empty());
         let mut voxels: Vec<usize> =
             chosen.iter().flat_map(|(_, of)| of.iter().map(|(voxel, _)| *voxel)).collect();
         voxels.sort_unstable();
@@ -109,27 +112,40 @@ impl Rows {
 /// where its centre lies.
 fn volumes(grid: &Grid, mask: &Mask) -> Vec<(usize, f64)> {
     let own = mask.grid();
-    let cm3: Vec<f64> = (0..own.size()[2]).map(|k| own.voxel_cm3(k)).collect();
-    // Grids of a case have the axes of its CT: the voxel of one follows from each index of the other alone.
-    let of_axis = |axis: usize| -> Vec<Option<usize>> {
-        let of = |n| {
-            let mut at = [0; 3];
-            at[axis] = n;
-            let place = grid.voxel_from_patient(own.centre_mm(at[0], at[1], at[2]))[axis].round();
-            (0.0..grid.size()[axis] as f64).contains(&place).then_some(place as usize)
-        };
-        (0..own.size()[axis]).map(of).collect()
-    };
-    let by_axis = (own.axes() == grid.axes()).then(|| [0, 1, 2].map(of_axis));
     let mut volumes = vec![0.0_f64; grid.len()];
-    for (voxel, coverage) in mask.iter() {
-        let [i, j, k] = own.voxel_of(voxel);
-        let at = match &by_axis {
-            Some([x, y, z]) => x[i].zip(y[j]).zip(z[k]).map(|((x, y), z)| [x, y, z]),
-            None => grid.voxel_at(own.centre_mm(i, j, k)),
+    if own.axes() == grid.axes() {
+        // Grids of a case have the axes of its CT: the voxel of one follows from each index of the other alone.
+        let of_axis = |axis: usize| -> Vec<Option<usize>> {
+            let of = |n| {
+                let mut at = [0; 3];
+                at[axis] = n;
+                let place = grid.voxel_from_patient(own.centre_mm(at[0], at[1], at[2]))[axis].round();
+                (0.0..grid.size()[axis] as f64).contains(&place).then_some(place as usize)
+            };
+            (mask.offset()[axis]..mask.offset()[axis] + mask.size()[axis]).map(of).collect()
         };
-        if let Some([x, y, z]) = at {
-            volumes[grid.index(x, y, z)] += f64::from(coverage) * cm3[k];
+        let [x, y, z] = [0, 1, 2].map(of_axis);
+        let [nx, ny, _] = grid.size();
+        volumes.par_chunks_mut(nx * ny).enumerate().for_each(|(to, plane)| {
+            for k in (0..z.len()).filter(|k| z[*k] == Some(to)) {
+                let cm3 = own.voxel_cm3(mask.offset()[2] + k);
+                for (j, row) in y.iter().enumerate().filter_map(|(j, row)| Some((j, (*row)?))) {
+                    let (first, covered) = mask.covered_row(j, k);
+                    for (column, coverage) in x.iter().skip(first).zip(covered) {
+                        if let Some(column) = column {
+                            let coverage = f64::from(f32::from(*coverage) / 255.0);
+                            plane[row * nx + column] += coverage * cm3;
+                        }
+                    }
+                }
+            }
+        });
+    } else {
+        for (voxel, coverage) in mask.iter() {
+            let [i, j, k] = own.voxel_of(voxel);
+            if let Some([x, y, z]) = grid.voxel_at(own.centre_mm(i, j, k)) {
+                volumes[grid.index(x, y, z)] += f64::from(coverage) * own.voxel_cm3(k);
+            }
         }
     }
     volumes.into_iter().enumerate().filter(|(_, cm3)| *cm3 > 0.0).collect()

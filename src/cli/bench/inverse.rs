@@ -33,12 +33,6 @@ struct Row {
 }
 
 impl Row {
-    /// A step that made columns of a few beams: `done` are there after it, `made` were before.
-    fn add_columns(&mut self, ms: f64, done: usize, made: &mut usize) {
-        self.ms.push(ms / done.saturating_sub(*made).max(1) as f64);
-        *made = done;
-    }
-
     fn median(&self) -> f64 {
         let mut ms = self.ms.clone();
         ms.sort_by(f64::total_cmp);
@@ -57,34 +51,49 @@ struct Run {
 }
 
 impl Run {
-    fn query(&self) -> Result<OptimiseQuery, Failure> {
-        let query = OptimiseQuery::of(&self.case, 0, self.goals.clone(), &self.settings, (None, BEAMLET_MM));
+    fn query(&self, rows_mm: Option<f64>) -> Result<OptimiseQuery, Failure> {
+        let query =
+            OptimiseQuery::of(&self.case, 0, self.goals.clone(), &self.settings, (rows_mm, BEAMLET_MM));
         query.map_err(Failure::Words)
     }
 
-    /// Columns of all fields at the voxels of a grid of 5 mm, from nothing.
-    fn coarse(&self, columns: &mut Row) -> Result<(), Failure> {
-        let rows_mm = (Some(COARSE_MM), BEAMLET_MM);
-        let query = OptimiseQuery::of(&self.case, 0, self.goals.clone(), &self.settings, rows_mm);
-        let query = query.map_err(Failure::Words)?;
+    /// Turns the first `beams` of the plan.
+    fn turn(&mut self, beams: usize) {
+        let plan = self.case.plans.first_mut().map(Arc::make_mut);
+        let points = plan.into_iter().flat_map(|plan| plan.beams.iter_mut().take(beams));
+        let points = points.flat_map(|beam| beam.control_points.iter_mut());
+        points.for_each(|point| point.gantry_deg += TURN_DEG);
+    }
+
+    /// Columns of all fields at the voxels of a grid, after each of a few turns of all of them.
+    fn columns(&mut self, rows_mm: Option<f64>, columns: &mut Row, turns: usize) -> Result<(), Failure> {
+        let given = self.case.clone();
         let mut place = None;
-        let mut made = 0;
-        loop {
+        // The first find the rows, load kernels and calibrate the machine, as the dose of a plan has done before it is optimised.
+        for turn in 0..=turns {
+            let query = self.query(rows_mm)?;
             let start = Instant::now();
-            let step =
-                LiveOptimiser::step(&mut place, (&query, 0), &self.graph, &self.control, &mut |_| true);
-            let step = step.map_err(|why| Failure::Work(anyhow!("{why}")))?;
-            let Step::Columns { done, of } = step else { return Ok(()) };
-            columns.add_columns(1e3 * start.elapsed().as_secs_f64(), done, &mut made);
-            if done == of {
-                return Ok(());
+            let beams = loop {
+                let step =
+                    LiveOptimiser::step(&mut place, (&query, 0), &self.graph, &self.control, &mut |_| true);
+                match step.map_err(|why| Failure::Work(anyhow!("{why}")))? {
+                    Step::Columns { done, of } if done < of => (),
+                    Step::Columns { of, .. } => break of,
+                    Step::Optimum(optimum) => break optimum.beams.len(),
+                }
+            };
+            if turn > 0 {
+                columns.ms.push(1e3 * start.elapsed().as_secs_f64() / beams.max(1) as f64);
             }
+            self.turn(usize::MAX);
         }
+        self.case = given;
+        Ok(())
     }
 
     /// One step, its time, and the answer.
     fn step(&mut self) -> Result<(f64, Step), Failure> {
-        let query = self.query()?;
+        let query = self.query(None)?;
         let start = Instant::now();
         let step =
             LiveOptimiser::step(&mut self.place, (&query, 0), &self.graph, &self.control, &mut |_| true);
@@ -94,11 +103,9 @@ impl Run {
 
     /// Steps until all columns are there and one solution is found.
     fn solution(&mut self, columns: &mut Row, solution: &mut Row, before: u64) -> Result<Optimum, Failure> {
-        // A turned beam has the columns of all others.
-        let mut made = if self.place.is_some() { usize::MAX } else { 0 };
         loop {
             match self.step()? {
-                (ms, Step::Columns { done, .. }) => columns.add_columns(ms, done, &mut made),
+                (ms, Step::Columns { .. }) => columns.ms.push(ms),
                 (ms, Step::Optimum(optimum)) if optimum.evaluations > before => {
                     solution.ms.push(ms);
                     solution.evaluations.push(optimum.evaluations - before);
@@ -148,11 +155,11 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let mut cold = row("first solution");
     let mut truth = row("true dose");
     let mut rest = row("solution after it");
-    // First, since it loads kernels and calibrates the machine, as the dose of a plan has done before it is optimised.
+    let runs = args.runs_on(&device);
     let mut coarse = row("columns of a field on 5 mm");
-    run.coarse(&mut coarse)?;
+    run.columns(Some(COARSE_MM), &mut coarse, runs)?;
     let start = Instant::now();
-    let mut optimum = run.solution(&mut columns, &mut cold, 0)?;
+    let mut optimum = run.solution(&mut row(""), &mut cold, 0)?;
     while !optimum.is_at_rest {
         let (ms, Step::Optimum(next)) = run.step()? else { continue };
         let evaluations = next.evaluations - optimum.evaluations;
@@ -166,7 +173,6 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         ms: vec![1e3 * start.elapsed().as_secs_f64()],
         evaluations: vec![optimum.evaluations],
     };
-    let runs = args.runs_on(&device);
     let (cut, refined) = run.leaves(&optimum, runs)?;
     let mut drag = row("drag of a goal");
     let mut drag_truth = row("true dose of a drag");
@@ -186,13 +192,10 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     }
     let (mut turned, mut turn) = (row("columns of a turned beam"), row("solution after it is turned"));
     for _ in 0..runs {
-        if let Some(plan) = run.case.plans.first_mut()
-            && let Some(beam) = Arc::make_mut(plan).beams.first_mut()
-        {
-            beam.control_points.iter_mut().for_each(|point| point.gantry_deg += TURN_DEG);
-        }
+        run.turn(1);
         optimum = run.solution(&mut turned, &mut turn, 0)?;
     }
+    run.columns(None, &mut columns, runs)?;
     let rows = [columns, coarse, cold, truth, rest, all, cut, refined, drag, drag_truth, turned, turn];
     let device = device.to_string();
     over_least.sort_by(f64::total_cmp);
