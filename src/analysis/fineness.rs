@@ -25,10 +25,16 @@ fn lost_at_peaks_percent(dose: &Dose) -> f64 {
         let bend: f32 = strides.iter().map(|stride| 2.0 * gy - data[n - stride] - data[n + stride]).sum();
         100.0 * f64::from(bend / gy) / 24.0
     };
-    // Plans are summed at the pace of a drag: all processors look for the peaks.
-    let is_peak = |(n, gy): &(usize, &f32)| **gy > 0.0 && **gy >= PEAK * most_gy && is_inside(*n);
-    let peaks = data.par_iter().enumerate().filter(is_peak);
-    let mut lost: Vec<f64> = peaks.map(lost).filter(|lost| lost.is_finite()).collect();
+    let least_gy = PEAK * most_gy;
+    let is_peak = |(n, gy): &(usize, &f32)| **gy > 0.0 && **gy >= least_gy && is_inside(*n);
+    // Plans are summed at the pace of a drag: all processors look for the peaks, and few rows have one.
+    let of_plane = |(k, plane): (usize, &[f32])| -> Vec<f64> {
+        let rows = plane.chunks_exact(nx).enumerate();
+        let peaked = rows.filter(|(_, row)| row.iter().filter(|gy| **gy >= least_gy).count() > 0);
+        let voxels = peaked.flat_map(|(j, row)| ((k * ny + j) * nx..).zip(row));
+        voxels.filter(is_peak).map(lost).filter(|lost| lost.is_finite()).collect()
+    };
+    let mut lost: Vec<f64> = data.par_chunks(nx * ny).enumerate().flat_map_iter(of_plane).collect();
     let middle = lost.len() / 2;
     if lost.is_empty() { 0.0 } else { *lost.select_nth_unstable_by(middle, f64::total_cmp).1 }
 }
