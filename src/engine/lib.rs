@@ -12,6 +12,7 @@ pub mod drr;
 pub mod drr_gradient;
 mod failure;
 pub mod gamma;
+mod in_turn;
 pub mod influence;
 mod job_control;
 mod kernel_size;

@@ -86,6 +86,7 @@ impl Rows {
             thin_out(&mut volumes, structure.most, n as u64);
             Ok((structure.name.clone(), volumes))
         };
+        // All are looked at, so that the first empty one is named at every run.
         let chosen = structures.par_iter().enumerate().map(choose).collect::<Vec<_>>();
         let mut chosen: Vec<(String, Vec<(usize, f64)>)> = chosen.into_iter().collect::<Result<_, _>>()?;
         chosen.retain(|(_, volumes)| !volumes.is_empty());
@@ -127,16 +128,17 @@ fn volumes(grid: &Grid, mask: &Mask) -> Vec<(usize, f64)> {
         let [x, y, z] = [0, 1, 2].map(of_axis);
         let [nx, ny, _] = grid.size();
         volumes.par_chunks_mut(nx * ny).enumerate().for_each(|(to, plane)| {
-            for k in (0..z.len()).filter(|k| z[*k] == Some(to)) {
+            let planes = (0..z.len()).filter(|k| z[*k] == Some(to));
+            let rows =
+                planes.flat_map(|k| y.iter().enumerate().filter_map(move |(j, row)| Some((k, j, (*row)?))));
+            for (k, j, row) in rows {
                 let cm3 = own.voxel_cm3(mask.offset()[2] + k);
-                for (j, row) in y.iter().enumerate().filter_map(|(j, row)| Some((j, (*row)?))) {
-                    let (first, covered) = mask.covered_row(j, k);
-                    for (column, coverage) in x.iter().skip(first).zip(covered) {
-                        if let Some(column) = column {
-                            let coverage = f64::from(f32::from(*coverage) / 255.0);
-                            plane[row * nx + column] += coverage * cm3;
-                        }
-                    }
+                let (first, covered) = mask.covered_row(j, k);
+                let columns = x.iter().skip(first).zip(covered);
+                for (column, coverage) in
+                    columns.filter_map(|(column, coverage)| Some(((*column)?, coverage)))
+                {
+                    plane[row * nx + column] += f64::from(f32::from(*coverage) / 255.0) * cm3;
                 }
             }
         });

@@ -21,9 +21,6 @@ pub(super) struct StagingBuffer {
 
 pub(super) type Staging = Option<StagingBuffer>;
 
-/// Results of threads for pieces, with the pieces' numbers.
-pub(super) type Results<S> = Vec<(usize, S)>;
-
 impl CardLock<'_> {
     /// The cached staging buffer, or a new one where it is too small.
     pub(super) fn staging_buffer(&mut self, bytes: usize) -> Result<StagingBuffer, CudaError> {
@@ -50,11 +47,4 @@ impl CardLock<'_> {
         unsafe { self.context().alloc_pinned_with_flags(bytes, 0) }
             .map_err(self.failed("taking page-locked host memory"))
     }
-}
-
-/// Results of threads, in the order of the pieces.
-pub(super) fn in_order<S>(results: Vec<Results<S>>) -> impl Iterator<Item = S> {
-    let mut all: Results<S> = results.into_iter().flatten().collect();
-    all.sort_unstable_by_key(|(n, _)| *n);
-    all.into_iter().map(|(_, results)| results)
 }

@@ -3,7 +3,8 @@
 use super::device::CardLock;
 use super::error::CudaError;
 use super::memory::Buffer;
-use super::staging::{Results, StagingBuffer, in_order};
+use super::staging::StagingBuffer;
+use crate::in_turn::{Results, in_order};
 use bytemuck::Pod;
 use cudarc::driver::{CudaEvent, DriverError, result, sys::CUevent_flags};
 use geometry::Volume;

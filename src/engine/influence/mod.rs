@@ -13,15 +13,14 @@ mod wgpu;
 
 use crate::cccs::request::DoseError;
 use crate::dispatch::{HasReceipt, answer};
+use crate::in_turn::in_turn;
 use crate::{Compute, JobControl};
 use case::Receipt;
 pub use columns::DoseColumns;
 pub use cuda::CardColumns;
 pub use request::{BeamletDoses, InfluenceRequest};
 use std::fmt;
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 impl HasReceipt for BeamletDoses {
     fn receipt(&mut self) -> &mut Receipt {
@@ -66,36 +65,7 @@ pub fn beamlet_doses_of_beams(
     device: &Compute,
     control: &JobControl,
 ) -> Result<Vec<BeamletDoses>, DoseError> {
-    in_order(requests, |request| beamlet_doses(request, device, control))
-}
-
-/// Results for each of a list, in its order, made a few at a time; the first error in that order.
-fn in_order<T: Sync, R: Send, E: Send>(
-    all: &[T],
-    make: impl Fn(&T) -> Result<R, E> + Sync,
-) -> Result<Vec<R>, E> {
-    let next = AtomicUsize::new(0);
-    let take = || {
-        let mut made = Vec::new();
-        loop {
-            let n = next.fetch_add(1, Ordering::Relaxed);
-            let Some(one) = all.get(n) else { return made };
-            let result = make(one);
-            if result.is_err() {
-                next.store(all.len(), Ordering::Relaxed);
-            }
-            made.push((n, result));
-        }
-    };
-    // Threads of their own: one of the pool that waits for the card could take up the work of another beam, which waits for it.
-    let mut made = std::thread::scope(|scope| {
-        let begun: Vec<_> = (0..IN_HAND.min(all.len())).map(|_| scope.spawn(take)).collect();
-        let ended =
-            begun.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        ended.flatten().collect::<Vec<_>>()
-    });
-    made.sort_unstable_by_key(|(n, _)| *n);
-    made.into_iter().map(|(_, result)| result).collect()
+    in_turn(requests, IN_HAND, |request| beamlet_doses(request, device, control))
 }
 
 /// The influence matrix where its products are fastest: on the card that it was made for, else on the CPU.
@@ -172,32 +142,4 @@ impl Matrix {
 /// The answer of a card; where it failed the log says why.
 fn heard<T>(by_card: Result<T, crate::CudaError>) -> Option<T> {
     by_card.map_err(|why| tracing::warn!("a product of the influence matrix on the CPU: {why}")).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
-
-    /// The first of a list take longest.
-    fn make(n: &u64) -> Result<u64, u64> {
-        std::thread::sleep(Duration::from_millis(20 - n));
-        if n % 7 == 6 { Err(*n) } else { Ok(10 * n) }
-    }
-
-    #[test]
-    fn beams_come_in_their_order_and_the_first_error_is_told() {
-        assert_eq!(in_order(&[0, 1, 2, 3, 4, 5], make), Ok(vec![0, 10, 20, 30, 40, 50]));
-        assert_eq!(in_order(&[], make), Ok(Vec::new()));
-        // Both fail, the later one sooner.
-        assert_eq!(in_order(&[0, 6, 13, 1, 2], make), Err(6));
-        let made = AtomicUsize::new(0);
-        let counted = |n: &u64| {
-            made.fetch_add(1, Ordering::Relaxed);
-            make(n)
-        };
-        let long: Vec<u64> = [13].into_iter().chain([1; 100]).collect();
-        assert_eq!(in_order(&long, counted), Err(13));
-        assert!(made.into_inner() < 20, "work goes on after an error");
-    }
 }

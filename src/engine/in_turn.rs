@@ -1,0 +1,71 @@
+//! Work that threads take in turn, and its results in order.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Results of a thread, with the numbers of what they are of.
+pub type Results<R> = Vec<(usize, R)>;
+
+/// Results of threads, in the order of their numbers.
+pub fn in_order<R>(results: Vec<Results<R>>) -> impl Iterator<Item = R> {
+    let mut all: Results<R> = results.into_iter().flatten().collect();
+    all.sort_unstable_by_key(|(n, _)| *n);
+    all.into_iter().map(|(_, result)| result)
+}
+
+/// Results for each of a list, in its order, made `in_hand` at a time; the first error in that order.
+pub fn in_turn<T: Sync, R: Send, E: Send>(
+    all: &[T],
+    in_hand: usize,
+    make: impl Fn(&T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let mut made = Results::new();
+        loop {
+            let n = next.fetch_add(1, Ordering::Relaxed);
+            let Some(one) = all.get(n) else { return made };
+            let result = make(one);
+            if result.is_err() {
+                next.store(all.len(), Ordering::Relaxed);
+            }
+            made.push((n, result));
+        }
+    };
+    // Threads of their own: one of the pool that waits for the card could take up another's work, which waits for it.
+    let made = std::thread::scope(|scope| {
+        let begun: Vec<_> = (0..in_hand.min(all.len())).map(|_| scope.spawn(take)).collect();
+        let ended =
+            begun.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        ended.collect()
+    });
+    in_order(made).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// The first of a list take longest.
+    fn make(n: &u64) -> Result<u64, u64> {
+        std::thread::sleep(Duration::from_millis(20 - n));
+        if n % 7 == 6 { Err(*n) } else { Ok(10 * n) }
+    }
+
+    #[test]
+    fn results_come_in_their_order_and_the_first_error_is_told() {
+        assert_eq!(in_turn(&[0, 1, 2, 3, 4, 5], 4, make), Ok(vec![0, 10, 20, 30, 40, 50]));
+        assert_eq!(in_turn(&[], 4, make), Ok(Vec::new()));
+        // Both fail, the later one sooner.
+        assert_eq!(in_turn(&[0, 6, 13, 1, 2], 4, make), Err(6));
+        let made = AtomicUsize::new(0);
+        let counted = |n: &u64| {
+            made.fetch_add(1, Ordering::Relaxed);
+            make(n)
+        };
+        let long: Vec<u64> = [13].into_iter().chain([1; 100]).collect();
+        assert_eq!(in_turn(&long, 4, counted), Err(13));
+        assert!(made.into_inner() < 20, "work goes on after an error");
+    }
+}
