@@ -58,7 +58,7 @@ impl Ready {
     /// [`BodyMismatch`].
     pub fn new(ct: &Ct, table: &HuTable, body: Body, given: DensityOverrides) -> Result<Self, BodyMismatch> {
         let patient = Patient::with(ct, table, body.mask.as_ref(), &given.parts())?;
-        let beyond = BeyondTable::of(ct, table, body.mask.as_ref(), &given.parts());
+        let beyond = BeyondTable::count(ct, table, body.mask.as_ref(), &given.parts());
         let place = if body.mask.is_some() { "of the body" } else { "of the CT" };
         let DensityOverrides { mut caveats, beside, .. } = given;
         caveats.extend(hu_caveats(&beyond, table));

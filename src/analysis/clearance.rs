@@ -98,7 +98,7 @@ pub struct HeadPath {
 
 impl HeadPath {
     /// The angles of all control points, and of the way between those that are near each other.
-    pub fn of(beam: &Beam, position: PatientPosition) -> Self {
+    pub fn new(beam: &Beam, position: PatientPosition) -> Self {
         let mut angles_deg: Vec<[f64; 2]> = Vec::new();
         for point in &beam.control_points {
             let to = [point.gantry_deg, point.couch_deg];
@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn closest_mm(beam: &Beam, points: &[DVec3]) -> f64 {
-        HeadPath::of(beam, PatientPosition::Hfs).closest(points).expect("points").mm
+        HeadPath::new(beam, PatientPosition::Hfs).closest(points).expect("points").mm
     }
 
     /// A sphere round the isocentre is as far from the face at any angle; one beside the head is as far as its middle
@@ -201,7 +201,7 @@ mod tests {
                 ..first.clone()
             })
             .collect();
-        let path = HeadPath::of(&arc, PatientPosition::Hfs);
+        let path = HeadPath::new(&arc, PatientPosition::Hfs);
         assert_eq!(path.angles_deg.len(), 31, "every two degrees");
         let closest = path.closest(&points).expect("points");
         let corner_mm = 200.0_f64.hypot(100.0);
@@ -217,14 +217,14 @@ mod tests {
         let mut second = arc.control_points[0].clone();
         second.gantry_deg = 4.0;
         arc.control_points.push(second.clone());
-        let gantry: Vec<f64> = HeadPath::of(&arc, PatientPosition::Hfs)
+        let gantry: Vec<f64> = HeadPath::new(&arc, PatientPosition::Hfs)
             .angles_deg
             .iter()
             .map(|a| a[0].rem_euclid(360.0))
             .collect();
         assert_eq!(gantry, [356.0, 358.0, 0.0, 2.0, 4.0]);
         arc.control_points[1].gantry_deg = 180.0;
-        assert_eq!(HeadPath::of(&arc, PatientPosition::Hfs).angles_deg.len(), 2);
+        assert_eq!(HeadPath::new(&arc, PatientPosition::Hfs).angles_deg.len(), 2);
     }
 
     /// Under a supine patient the top is posterior, under a prone one anterior; from below the head clears it by its
@@ -242,7 +242,7 @@ mod tests {
             let points = couch.points_mm();
             assert!(points.iter().all(|p| p.y * y > 119.9 && p.y * y < 170.1), "{position}");
             // Gantry 180 is below the table in any position.
-            let closest = HeadPath::of(&beam(180.0, 0.0), position).closest(&points).expect("points");
+            let closest = HeadPath::new(&beam(180.0, 0.0), position).closest(&points).expect("points");
             assert!((closest.mm - (HEAD_FACE_MM - 170.0)).abs() < 1e-6, "{position}: {closest:?}");
             let corners = couch.corners_mm();
             assert!((corners[0].distance(corners[1]) - COUCH_MM[0]).abs() < 1e-9);

@@ -60,7 +60,7 @@ pub fn depths(
         targets: targets(ct)?,
     };
     let mut map = trace(&request, device, control)?;
-    let beyond = hu_remarks(&BeyondTable::of(ct, table, None, &[]), table, "of the CT");
+    let beyond = hu_remarks(&BeyondTable::count(ct, table, None, &[]), table, "of the CT");
     Arc::make_mut(&mut map.receipt).warnings.extend(beyond);
     Ok(map)
 }

@@ -70,7 +70,7 @@ pub struct DifferenceDisplay {
 
 impl DifferenceDisplay {
     /// Defaults for a unit, with 100 % in Gy.
-    pub fn of(unit: DifferenceUnit, reference_gy: f64) -> Self {
+    pub fn new(unit: DifferenceUnit, reference_gy: f64) -> Self {
         let [dead_band, end] = match unit {
             DifferenceUnit::Gy => [rounded(0.01 * reference_gy), rounded(0.1 * reference_gy)],
             DifferenceUnit::Percent | DifferenceUnit::LocalPercent => [1.0, 10.0],
@@ -98,7 +98,7 @@ impl DifferenceDisplay {
 
 impl Default for DifferenceDisplay {
     fn default() -> Self {
-        Self::of(DifferenceUnit::Percent, 1.0)
+        Self::new(DifferenceUnit::Percent, 1.0)
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn differences_are_b_less_a_in_each_unit() {
-        let of = |unit| DifferenceDisplay::of(unit, 50.0);
+        let of = |unit| DifferenceDisplay::new(unit, 50.0);
         assert_eq!(of(DifferenceUnit::Gy).value(20.0, 19.0, Some(50.0)), Some(-1.0));
         assert_eq!(of(DifferenceUnit::Percent).value(20.0, 19.0, Some(50.0)), Some(-2.0));
         assert_eq!(of(DifferenceUnit::LocalPercent).value(20.0, 19.0, Some(50.0)), Some(-5.0));
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn the_legend_reaches_as_far_down_as_up() {
         for unit in DifferenceUnit::ALL {
-            let marks = DifferenceDisplay::of(unit, 37.0).marks();
+            let marks = DifferenceDisplay::new(unit, 37.0).marks();
             for (up, down) in marks.iter().zip(marks.iter().rev()) {
                 assert_eq!(*up, -*down);
             }

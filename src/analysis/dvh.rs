@@ -89,7 +89,7 @@ impl Dvh {
         sampling: Sampling,
         control: &JobControl,
     ) -> Result<Self, DvhError> {
-        Self::of(&MaskedDose::new(mask, dose_gy, sampling), control)
+        Self::count(&MaskedDose::new(mask, dose_gy, sampling), control)
     }
 
     /// The DVH of single points of a structure: of each its dose (Gy) and the volume (cm3) that it stands for. A point's dose stands for
@@ -120,7 +120,7 @@ impl Dvh {
         })
     }
 
-    fn of(source: &MaskedDose<'_>, control: &JobControl) -> Result<Self, DvhError> {
+    fn count(source: &MaskedDose<'_>, control: &JobControl) -> Result<Self, DvhError> {
         // Few samples are held for the second pass, many are read again.
         let planes = source.planes(control, 0.0, |source, plane| match source.is_held() {
             true => source.samples_and_sums(plane),

@@ -22,7 +22,7 @@ pub fn dvhs_of<'a>(
     control: &JobControl,
 ) -> Result<Vec<StructureDvh<'a>>, Cancelled> {
     let mut all = Vec::new();
-    let isodoses = Arc::new(Isodoses::of(&dose.gy, control)?);
+    let isodoses = Arc::new(Isodoses::count(&dose.gy, control)?);
     for structure in structures {
         control.check()?;
         let mask = mask_of(grid, structure, control).map_err(DvhError::from);

@@ -197,7 +197,7 @@ impl GammaFigures {
         if mask.grid() == gamma.grid() {
             let points = mask.iter().filter(|(_, share)| *share >= 0.5);
             let values = points.filter_map(|(n, _)| gamma.data().get(n).copied());
-            return Self::of(values.collect(), max_gamma);
+            return Self::from_values(values.collect(), max_gamma);
         }
         let grid = gamma.grid();
         let [nx, _, nz] = grid.size();
@@ -205,11 +205,11 @@ impl GammaFigures {
             let points = gamma.plane(k).iter().enumerate().filter(|(_, g)| !g.is_nan() || is_unjudged(**g));
             points.filter(move |(n, _)| mask.holds(grid.centre_mm(n % nx, n / nx, k))).map(|(_, g)| *g)
         };
-        Self::of((0..nz).into_par_iter().flat_map_iter(of_plane).collect(), max_gamma)
+        Self::from_values((0..nz).into_par_iter().flat_map_iter(of_plane).collect(), max_gamma)
     }
 
     /// Figures of a map's values.
-    fn of(mut values: Vec<f32>, max_gamma: Option<f32>) -> Self {
+    fn from_values(mut values: Vec<f32>, max_gamma: Option<f32>) -> Self {
         let not_judged = values.iter().filter(|g| is_unjudged(**g)).count();
         values.retain(|g| !g.is_nan());
         Self { not_judged, ..Self::new(values, max_gamma) }

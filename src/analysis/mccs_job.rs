@@ -8,7 +8,7 @@ use super::remarks::status_with;
 use case::{Beam, Dose, DoseStatus, Plan};
 use engine::cccs::{DoseError, dose_grid};
 use engine::mccs::{
-    self, BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Part, PartTally, Until, Variant, dose_of_parts,
+    self, BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, PartTally, RunPart, Until, Variant, dose_of_parts,
     refine_over,
 };
 use engine::{Compute, DeviceError, JobControl};
@@ -142,7 +142,7 @@ pub fn part_of_plan(
     plan: &Plan,
     ready: &Ready,
     computation: Computation,
-    (how, part): (MonteCarlo, Part),
+    (how, part): (MonteCarlo, RunPart),
     control: &JobControl,
 ) -> Result<PartTally, RunError> {
     let request = mccs_request(plan, ready, computation, how)?;

@@ -72,7 +72,7 @@ fn added(parts: &[BeamShare]) -> Result<Volume<f32>, SumError> {
     }
     let grid = finest.dose.gy.grid().clone();
     let mut sum = vec![0.0_f32; grid.len()];
-    let rows: Vec<Rows<'_>> = parts.iter().map(|part| Rows::of(part, &grid)).collect();
+    let rows: Vec<Rows<'_>> = parts.iter().map(|part| Rows::new(part, &grid)).collect();
     // Each row is added up while it is in the processor's cache.
     sum.par_chunks_mut(grid.size()[0]).enumerate().for_each(|(row, sum)| {
         rows.iter().for_each(|part| part.add(&grid, row, sum));
@@ -143,7 +143,7 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn of(part: &'a BeamShare, grid: &Grid) -> Self {
+    fn new(part: &'a BeamShare, grid: &Grid) -> Self {
         let gy = &*part.dose.gy;
         let step = || gy.grid().local_direction(grid.axes()[0]) * grid.spacing_xy_mm()[0];
         let other_grid = (**gy.grid() != *grid).then(|| (Sampler::new(gy), step()));

@@ -202,7 +202,7 @@ pub struct Keyboard {
 }
 
 impl Keyboard {
-    pub fn of(ctx: &egui::Context) -> Self {
+    pub fn new(ctx: &egui::Context) -> Self {
         let (widget, modal) = ctx.memory(|m| (m.focused(), m.top_modal_layer().is_some()));
         Self { widget, taken: modal || ctx.text_edit_focused(), menu: Popup::is_any_open(ctx) }
     }
@@ -211,7 +211,7 @@ impl Keyboard {
 /// Turns the keys of this frame into commands, after the panels are drawn: a field clicked in this frame has the focus
 /// by then, and a field whose typing ended in this frame had it `before`.
 pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: &mut Commands) {
-    let now = Keyboard::of(ctx);
+    let now = Keyboard::new(ctx);
     let given = now.widget.is_some() && now.widget != before.widget;
     if before.taken || now.taken || given {
         return;

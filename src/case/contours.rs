@@ -40,7 +40,7 @@ impl Contours {
     fn read(list: Vec<Arc<Contour>>, rule: OverlapRule) -> Self {
         let (list, mended) = planes::mended(list, rule);
         let axial = axial_of(&list).collect();
-        Self { mended, ..Self::of(list, axial) }
+        Self { mended, ..Self::new(list, axial) }
     }
 
     /// Lowest and highest corner of the box around all points, patient LPS, mm; none without points.
@@ -78,10 +78,10 @@ impl Contours {
         let mut axial: Vec<(f64, usize)> =
             self.axial.iter().filter_map(|(z, n)| Some((*z, places[*n]?))).collect();
         axial.extend(axial_of(&list[kept..]).map(|(z, n)| (z, kept + n)));
-        Self::of(list, axial)
+        Self::new(list, axial)
     }
 
-    fn of(list: Vec<Arc<Contour>>, mut axial: Vec<(f64, usize)>) -> Self {
+    fn new(list: Vec<Arc<Contour>>, mut axial: Vec<(f64, usize)>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = if list.is_empty() { 0 } else { NEXT.fetch_add(1, Ordering::Relaxed) };
         axial.sort_by(|a, b| a.0.total_cmp(&b.0));

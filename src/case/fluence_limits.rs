@@ -15,7 +15,7 @@ pub struct FluenceLimit {
 
 impl FluenceLimit {
     /// The bound of a beamlet among those of a beam, monitor units a fraction.
-    pub fn of(beamlet: usize, limits: &[Self]) -> Option<f64> {
+    pub fn of_beamlet(beamlet: usize, limits: &[Self]) -> Option<f64> {
         let found = limits.binary_search_by_key(&beamlet, |limit| limit.beamlet).ok()?;
         Some(limits[found].mu)
     }
@@ -63,7 +63,7 @@ impl Beam {
         };
         let limit = |beamlet: usize| {
             let at = own.beamlet_at(other.middle_mm(beamlet))?;
-            Some(FluenceLimit { beamlet, mu: FluenceLimit::of(at, &self.fluence_limits)? })
+            Some(FluenceLimit { beamlet, mu: FluenceLimit::of_beamlet(at, &self.fluence_limits)? })
         };
         (0..other.values.len()).filter_map(limit).collect()
     }

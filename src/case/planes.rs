@@ -53,7 +53,7 @@ pub(super) fn mended(list: Vec<Arc<Contour>>, rule: OverlapRule) -> (Vec<Arc<Con
             }
         }
     }
-    let Some(frame) = Frame::of(&list) else { return (list, mended) };
+    let Some(frame) = Frame::new(&list) else { return (list, mended) };
     // What becomes of each contour: it stays, or goes with others in its place.
     let mut goes = vec![false; list.len()];
     let mut more: Vec<Arc<Contour>> = Vec::new();
@@ -105,7 +105,7 @@ struct Frame([DVec3; 3]);
 
 impl Frame {
     /// Axial where all contours are, else across the largest; `None` where none is closed.
-    fn of(list: &[Arc<Contour>]) -> Option<Self> {
+    fn new(list: &[Arc<Contour>]) -> Option<Self> {
         let mut closed = list.iter().map(|c| &c.points_mm).filter(|points| points.len() > 2);
         if closed.clone().all(|points| is_flat(points, DVec3::Z)) {
             return closed.next().map(|_| Self([DVec3::X, DVec3::Y, DVec3::Z]));

@@ -12,7 +12,7 @@ mod workers;
 use super::{Failure, VerbOutput};
 use anyhow::{Context as _, anyhow};
 use engine::DeviceChoice;
-use engine::mccs::Part;
+use engine::mccs::RunPart;
 use files::{Lock, remove_leftovers, stop_in_order};
 use jobs_file::Job;
 use record::{Program, check_own, done, failure, inputs_stand};
@@ -54,7 +54,7 @@ pub struct Args {
 
     /// Run only this share of the jobs, like 2/16, as a task of Slurm does
     #[arg(long, value_name = "I/N", conflicts_with_all = ["slurm", "collect"])]
-    task: Option<Part>,
+    task: Option<RunPart>,
 
     /// Run no job: merge the parts of Monte Carlo runs and print the table
     #[arg(long, conflicts_with = "slurm")]
@@ -100,13 +100,13 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
                 let why = format!("it reads the files of '{}', which is not done", jobs[*other].name);
                 Some(Row::bare(&whole, State::NotDone, &why))
             } else if let Some(record) = done(&context, &whole) {
-                Some(Row::of(&whole, State::Before, &record))
+                Some(Row::new(&whole, State::Before, &record))
             } else {
                 units.extend(job.pieces(n).filter(|unit| done(&context, unit).is_none()));
                 None
             };
         }
-        if let Some(Part { number, of }) = args.task {
+        if let Some(RunPart { number, of }) = args.task {
             // Every task has a share of all jobs, done or not, so that two never share one.
             let place = |unit: &Unit<'_>| (unit.job.group as u64 + unit.piece.number()) % of;
             units.retain(|unit| place(unit) == number - 1);
@@ -180,13 +180,13 @@ fn check_tasks(jobs: &[Job]) -> Result<(), Failure> {
 fn not_done(context: &BatchContext<'_>, job: &Job, n: usize) -> Row {
     let whole = Unit { job, n, piece: Piece::Whole };
     match failure(context, &whole) {
-        Some(record) => Row::of(&whole, State::Failed, &record),
+        Some(record) => Row::new(&whole, State::Failed, &record),
         None => Row::bare(&whole, State::NotDone, ""),
     }
 }
 
 /// One batch works in a folder at a time, or several tasks of one.
-fn locks(out: &Path, task: Option<Part>) -> anyhow::Result<Vec<Lock>> {
+fn locks(out: &Path, task: Option<RunPart>) -> anyhow::Result<Vec<Lock>> {
     let busy = || anyhow!("another batch works in {}; wait for it, or name another --out", out.display());
     let lock = |name: &str, shared: bool| {
         let path = out.join(name);
@@ -195,7 +195,7 @@ fn locks(out: &Path, task: Option<Part>) -> anyhow::Result<Vec<Lock>> {
     };
     match task {
         None => Ok(vec![lock(".lock", false)?]),
-        Some(Part { number, of }) => {
+        Some(RunPart { number, of }) => {
             Ok(vec![lock(".lock", true)?, lock(&format!(".lock-{number}-of-{of}"), false)?])
         }
     }

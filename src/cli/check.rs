@@ -151,7 +151,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         rows.extend(check_folder(folder, args, (&tolerances, goals.as_ref()), &settings, &mut machines));
     }
     let verdict = rows.iter().map(Row::verdict).fold(Verdict::Within, Verdict::worst);
-    let mut text = text::of(&rows, folders.is_some());
+    let mut text = text::checks(&rows, folders.is_some());
     for note in machines.keep() {
         text += &format!("note: {note}\n");
     }

@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail};
 use case::{Case, DoseStatus, Plan, new_uid};
 use dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
 use engine::cccs::Quality;
-use engine::mccs::{DIRECTIONS, Part, Until, Variant};
+use engine::mccs::{DIRECTIONS, RunPart, Until, Variant};
 use engine::{DeviceChoice, JobControl};
 use files::mha::Quantity;
 use files::{replace_file, write_dose_volume};
@@ -105,7 +105,7 @@ struct Histories {
 
     /// Run only this part of the histories, like 2/4, whose sums go into --tally
     #[arg(long, value_name = "K/N", requires_all = ["tally", "histories"], conflicts_with_all = ["out", "sigma", "merge"])]
-    part: Option<Part>,
+    part: Option<RunPart>,
 
     /// File for the sums of a part (.tally)
     #[arg(long, value_name = "FILE", requires = "part")]
@@ -369,7 +369,7 @@ fn plan_beside(out: &Path) -> PathBuf {
 fn write_dicom(out: &Path, args: &Args, case: &Case, result: &PlanResult) -> anyhow::Result<Vec<PathBuf>> {
     let plan = as_written(args, &result.plan)?;
     let source_plan_uid = result.plan.uid.clone();
-    let belonging = Belonging { plan_uid: plan.uid.clone(), source_plan_uid, ..Belonging::of(case) };
+    let belonging = Belonging { plan_uid: plan.uid.clone(), source_plan_uid, ..Belonging::new(case) };
     let beside = plan_beside(out);
     write_dose(out, &result.dose, &belonging, DoseBits::ThirtyTwo)?;
     write_plan(&beside, &plan, &result.beam_doses, &belonging)?;

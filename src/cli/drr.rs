@@ -295,7 +295,7 @@ fn subject(args: &Args, control: &JobControl) -> Result<Subject, Failure> {
             attenuation: Arc::new(mha::read_as(path, mha::Quantity::Attenuation)?.0),
             position: args.case.position.unwrap_or_default(),
             first_beam_mm: None,
-            belonging: Belonging::of(&case::Case::default()),
+            belonging: Belonging::new(&case::Case::default()),
             curve: "attenuation as given".to_owned(),
             ct: None,
             remarks: Vec::new(),
@@ -309,14 +309,14 @@ fn subject(args: &Args, control: &JobControl) -> Result<Subject, Failure> {
     let ct = words::ct_of(&case)?;
     let water = f64::from(curve.at(0.0));
     let remarks = match args.curve {
-        CurveKind::Tissue => hu_remarks(&BeyondTable::of(&ct, &table, None, &[]), &table, "of the CT"),
+        CurveKind::Tissue => hu_remarks(&BeyondTable::count(&ct, &table, None, &[]), &table, "of the CT"),
         CurveKind::Water => Vec::new(),
     };
     Ok(Subject {
         attenuation: Graph::default().full(&AttenuationOf { ct: Arc::clone(&ct), curve }, control)?,
         position: ct.position,
         first_beam_mm: words::first_isocentre(&case),
-        belonging: Belonging::of(&case),
+        belonging: Belonging::new(&case),
         curve: format!("{} at {} MeV", args.curve.word(), args.energy_mev),
         name: case.source,
         ct: Some((ct, water)),

@@ -154,7 +154,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         MetricList(Metric::USUAL.into_iter().map(|metric| (metric.to_string(), metric)).collect())
     });
     let mut dvhs = dvhs_of(structures, &grid, &dose, &JobControl::new())?;
-    let goals = goals.map(|goals| Scorecard::of(&case, goals, dose.status, &dvhs, prescription.ok()));
+    let goals = goals.map(|goals| Scorecard::new(&case, goals, dose.status, &dvhs, prescription.ok()));
     dvhs.truncate(asked_for);
     let rows: Vec<StructureRow<'_>> = dvhs
         .into_iter()

@@ -157,7 +157,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let anonymise = args.anonymise.then_some(Anonymise { shift_days: args.shift_dates });
     let options = ExportOptions { parts, bits: args.bits, anonymise, imaging: None };
     let engines = vec![engine; case.plans.len()];
-    let doses = args.dose.unwrap_or_else(|| DosesToExport::of(engine));
+    let doses = args.dose.unwrap_or_else(|| DosesToExport::all_of(engine));
     let how = ExportHow { doses, settings: &settings, engines: &engines, xrays: xrays.as_ref() };
     let exported = export_case(folder.path(), &case, &options, how, &JobControl::new(), &super::tell)
         .map_err(|failure| without_dose(failure, &options, engine))?;

@@ -179,7 +179,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     check_outs(&files, &reference.dose)?;
     let case = match &args.case {
         Some(word) => {
-            let case = CaseArgs::of(word.clone());
+            let case = CaseArgs::new(word.clone());
             let case = case.open()?;
             for dose in [&mut reference, &mut evaluated] {
                 doses::check(dose, &case, args.any_patient)?;
@@ -216,7 +216,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         region: region.map(on_reference),
         subset: args.subset.map(|count| Subset { count: count as usize, seed: args.seed }),
         surface: if args.trilinear { Surface::Trilinear } else { Surface::Simplices },
-        ..GammaOfPair::of(dose_of(reference.clone(), 0), dose_of(evaluated, 1), criteria, device)
+        ..GammaOfPair::new(dose_of(reference.clone(), 0), dose_of(evaluated, 1), criteria, device)
     };
     let (graph, control) = (Graph::default(), JobControl::new());
     let GammaAnswer { request, result } = graph.full(&query, &control)?;

@@ -166,13 +166,13 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     super::tell("true dose of the maps");
     let result = args.plan.compute(&case, answer.plan.clone(), Engine::Cccs, device)?;
     let cut = answer.leaves.as_ref().map(|leaves| {
-        let sequenced = SequencedPlan::of(&answer.plan, leaves.plan.clone())?;
+        let sequenced = SequencedPlan::new(&answer.plan, leaves.plan.clone())?;
         Cut::with_dose(&case, &args.plan, (&result, matched.clone()), (sequenced, leaves.objective), device)
     });
     let cut = cut.transpose()?;
     let dvhs: Vec<(&Structure, _)> = result.dvhs.iter().map(|(s, dvh)| (s, Ok((**dvh).clone()))).collect();
-    let scorecard =
-        matched.map(|matched| Scorecard::of(&case, matched, result.dose.status, &dvhs, plan.prescription_gy));
+    let scorecard = matched
+        .map(|matched| Scorecard::new(&case, matched, result.dose.status, &dvhs, plan.prescription_gy));
     outputs.write(|| {
         plan_toml::write(&args.out, cut.as_ref().map_or(&answer.plan, Cut::plan))?;
         if let Some(path) = &args.matrix {

@@ -78,7 +78,7 @@ impl Outputs {
     pub fn check(&self) -> Result<(), Failure> {
         for (n, (option, path)) in self.files.iter().enumerate() {
             let named = |obstacle| anyhow!("{option} {}: {obstacle}", path.display());
-            let place = OutputPath::of(path).map_err(|e| anyhow!("cannot write {}: {e}", path.display()))?;
+            let place = OutputPath::new(path).map_err(|e| anyhow!("cannot write {}: {e}", path.display()))?;
             if let Some((earlier, _)) = self.files[..n].iter().find(|(_, other)| place.is_at(other)) {
                 return Err(Failure::Words(format!(
                     "{earlier} and {option} name one file, {}; give each a name of its own",

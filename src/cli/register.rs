@@ -204,7 +204,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let standing = found.standing();
     if let (Some(out), true) = (&args.out, standing.is_match()) {
         let object = spatial_registration((&found.pose, &standing), centre_mm, &images[0], &ct, &case);
-        outputs.write(|| Ok(write_registration(out, &object, &ct, &Belonging::of(&case))?))?;
+        outputs.write(|| Ok(write_registration(out, &object, &ct, &Belonging::new(&case))?))?;
     }
     let answer = answer(args, &case, &request, &found, &remarks);
     if standing.is_match() { Ok(answer) } else { Err(Failure::NoMatch(answer)) }

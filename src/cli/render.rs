@@ -310,7 +310,7 @@ fn outputs(args: &Args) -> Outputs {
 struct StagedReport(Option<(Temporary, PathBuf)>);
 
 impl StagedReport {
-    fn of(args: &CompareArgs) -> anyhow::Result<Self> {
+    fn new(args: &CompareArgs) -> anyhow::Result<Self> {
         let Some(report) = &args.report else { return Ok(Self(None)) };
         let folder = report.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let staged =
@@ -369,7 +369,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         plan_toml::read(path, PatientPosition::default())?;
     }
     let start = Instant::now();
-    let staged = StagedReport::of(&args.compare)?;
+    let staged = StagedReport::new(&args.compare)?;
     let options = Options {
         case: Some(args.case.to_string()),
         plan: args.plan.clone(),

@@ -46,7 +46,7 @@ pub struct Scorecard {
 
 impl Scorecard {
     /// The goals held against DVHs of a dose of some status, each with its structure.
-    pub fn of(
+    pub fn new(
         case: &Case,
         matched: Matched,
         status: DoseStatus,

@@ -81,7 +81,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     sequence_plan(&plan, args.technique.into())?;
     super::tell("dose of the maps");
     let maps = args.plan.compute(&case, plan, Engine::Cccs, device)?;
-    let cut = Cut::of(&case, &args.plan, (&maps, goals), args.technique, device)?;
+    let cut = Cut::new(&case, &args.plan, (&maps, goals), args.technique, device)?;
     outputs.write(|| Ok(plan_toml::write(&args.out, cut.plan())?))?;
     let text = format!("{}written to {}\n", cut.text(), args.out.display());
     let mut json = cut.json();
@@ -106,7 +106,7 @@ impl Cut {
     ///
     /// # Errors
     /// [`sequence::SequenceError`]; errors of the dose.
-    pub fn of(
+    pub fn new(
         case: &Case,
         how: &PlanArgs,
         (maps, goals): (&PlanResult, Option<Matched>),
@@ -134,10 +134,10 @@ impl Cut {
         let card = |result: &PlanResult, matched: Matched| {
             let dvhs: Vec<(&Structure, _)> =
                 result.dvhs.iter().map(|(s, dvh)| (s, Ok((**dvh).clone()))).collect();
-            Scorecard::of(case, matched, result.dose.status, &dvhs, result.plan.prescription_gy)
+            Scorecard::new(case, matched, result.dose.status, &dvhs, result.plan.prescription_gy)
         };
         let scorecards = goals.map(|goals| [card(maps, goals.clone()), card(&leaves, goals)]);
-        Ok(Self { delivery: PlanDelivery::of(&leaves.plan, 1.0), sequenced, refined, leaves, scorecards })
+        Ok(Self { delivery: PlanDelivery::new(&leaves.plan, 1.0), sequenced, refined, leaves, scorecards })
     }
 
     pub fn plan(&self) -> &Plan {

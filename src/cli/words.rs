@@ -43,7 +43,7 @@ pub struct CaseArgs {
 
 impl CaseArgs {
     /// A case with nothing chosen.
-    pub fn of(case: CaseWord) -> Self {
+    pub fn new(case: CaseWord) -> Self {
         let (structure_set, rtplan) = (None, None);
         Self { case, series: None, structure_set, rtplan, accept_patient_mismatch: false, position: None }
     }

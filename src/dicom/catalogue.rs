@@ -360,8 +360,8 @@ impl ImageHeader {
                 instance: item.whole(tags::INSTANCE_NUMBER),
                 position_mm: item.vector_or_nan(tags::IMAGE_POSITION_PATIENT),
                 thickness_mm: item.number(tags::SLICE_THICKNESS),
-                moment: Moment::of(item),
-                no_slice: NoSlice::of(item),
+                moment: Moment::read(item),
+                no_slice: NoSlice::read(item),
             },
         }
     }

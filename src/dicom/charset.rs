@@ -122,7 +122,7 @@ fn escape(rest: &[u8]) -> Option<(usize, Result<Low, High>)> {
 
 impl CharacterSet {
     /// The set of an attribute's value, and the term in it that is none of the standard.
-    pub fn of(value: &[u8]) -> (Self, Option<String>) {
+    pub fn parse(value: &[u8]) -> (Self, Option<String>) {
         let value = String::from_utf8_lossy(value);
         let terms: Vec<&str> = value.split('\\').map(|term| term.trim_matches([' ', '\0', '\t'])).collect();
         let plain = terms[0].to_ascii_uppercase().replace(['_', '-'], " ");
@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     fn decoded(term: &str, bytes: &[u8], vr: VR) -> Decoded {
-        CharacterSet::of(term.as_bytes()).0.decode(bytes, vr)
+        CharacterSet::parse(term.as_bytes()).0.decode(bytes, vr)
     }
 
     /// The examples of PS3.5, annexes H, I, J and K.
@@ -381,7 +381,7 @@ mod tests {
             Decoded::Sure("\u{7f}".to_owned())
         );
         assert_eq!(decoded("", b"\x1b[31mRED", VR::PN), Decoded::Broken("\x1b[31mRED".to_owned()));
-        assert_eq!(CharacterSet::of(b"ISO_IR 999").1.as_deref(), Some("ISO_IR 999"));
-        assert_eq!(CharacterSet::of(b"\\ISO 2022 IR 87 ").1, None);
+        assert_eq!(CharacterSet::parse(b"ISO_IR 999").1.as_deref(), Some("ISO_IR 999"));
+        assert_eq!(CharacterSet::parse(b"\\ISO 2022 IR 87 ").1, None);
     }
 }

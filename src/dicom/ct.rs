@@ -128,7 +128,7 @@ fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, Dico
     }
     let (a, b) = (slope.unwrap_or(1.0), intercept.unwrap_or(0.0));
     let layout = samples.layout;
-    let padding = Padding::of(&object, layout.signed);
+    let padding = Padding::read(&object, layout.signed);
     let mut facts = Facts {
         position: object.text(tags::PATIENT_POSITION),
         no_rescale: slope.is_none() || intercept.is_none(),
@@ -168,7 +168,7 @@ struct Padding {
 }
 
 impl Padding {
-    fn of(object: &Object, signed: bool) -> Option<Self> {
+    fn read(object: &Object, signed: bool) -> Option<Self> {
         // The value may be typed signed or unsigned independently of the pixels: only its 16 bits count.
         let read = |tag| {
             object.whole(tag).map(|v| {

@@ -67,7 +67,7 @@ pub struct Opened {
 pub fn open_parts(path: &Path) -> Result<Opened, DicomError> {
     let broken = |reason| DicomError::Broken { path: path.to_owned(), reason };
     let mut source = source::open(path)?;
-    let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.of(path))?;
+    let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.in_file(path))?;
     if source.bytes.position == 0 {
         return Err(broken("it has no data set".to_owned()));
     }

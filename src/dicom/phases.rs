@@ -33,7 +33,7 @@ const SAME_PLACE_MM: f64 = 0.01;
 pub(super) struct Moment([Option<String>; PHASE_TAGS.len()]);
 
 impl Moment {
-    pub(super) fn of(item: &Item) -> Self {
+    pub(super) fn read(item: &Item) -> Self {
         Self(PHASE_TAGS.map(|(tag, _)| item.text(tag)))
     }
 }

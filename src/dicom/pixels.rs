@@ -35,7 +35,7 @@ pub struct Samples {
 }
 
 impl Layout {
-    fn of(object: &Object, path: &Path) -> Result<Self, DicomError> {
+    fn read(object: &Object, path: &Path) -> Result<Self, DicomError> {
         let bits = |tag| object.unsigned(tag);
         let allocated = bits(tags::BITS_ALLOCATED)
             .ok_or_else(|| DicomError::Missing { path: path.to_owned(), attribute: "BitsAllocated" })?;
@@ -75,13 +75,13 @@ pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Sam
             format!("{per_pixel} samples per pixel: this is a colour picture, not an image of density");
         return Err(DicomError::Unsupported { path: path.to_owned(), what });
     }
-    let layout = Layout::of(header, path)?;
+    let layout = Layout::read(header, path)?;
     let broken = |reason| DicomError::Broken { path: path.to_owned(), reason };
     let mut source = source::open(path)?;
     let wanted = (expected as u64).saturating_mul(SAMPLE_BYTES);
     check_unpacked(source.bytes.file, wanted)
         .map_err(|source| DicomError::OverBudget { path: path.to_owned(), source })?;
-    let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.of(path))?;
+    let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.in_file(path))?;
     let Some(pixels) = walked.pixels else {
         return Err(DicomError::Missing { path: path.to_owned(), attribute: "PixelData" });
     };
@@ -89,14 +89,17 @@ pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Sam
         Some(length) => {
             let bytes = (expected as u64).saturating_mul(u64::from(layout.allocated / 8));
             let mut value = Vec::new();
-            source.bytes.copy(u64::from(length).min(bytes), &mut value).map_err(|fault| fault.of(path))?;
+            source
+                .bytes
+                .copy(u64::from(length).min(bytes), &mut value)
+                .map_err(|fault| fault.in_file(path))?;
             if source.encoding == Encoding::ExplicitBig {
                 little_endian(&mut value, layout.allocated, pixels.words);
             }
             unpack(&value, layout.allocated)
         }
         None => {
-            let frames = fragments(&mut source.bytes).map_err(|fault| fault.of(path))?;
+            let frames = fragments(&mut source.bytes).map_err(|fault| fault.in_file(path))?;
             decompress(header, path, &source.syntax, frames, expected)?
         }
     };
@@ -114,11 +117,11 @@ pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Sam
 pub fn pixel_element(header: &Object, path: &Path) -> Result<(Option<InMemElement>, String), DicomError> {
     let plain = uids::IMPLICIT_VR_LITTLE_ENDIAN.to_owned();
     let mut source = source::open(path)?;
-    let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.of(path))?;
+    let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.in_file(path))?;
     let Some(pixels) = walked.pixels else { return Ok((None, plain)) };
     let Some(length) = pixels.length else {
         let Fragments { offsets, fragments } =
-            fragments(&mut source.bytes).map_err(|fault| fault.of(path))?;
+            fragments(&mut source.bytes).map_err(|fault| fault.in_file(path))?;
         let value = Value::PixelSequence(PixelFragmentSequence::new(offsets, fragments));
         return Ok((Some(DataElement::new(tags::PIXEL_DATA, VR::OB, value)), source.syntax));
     };
@@ -126,14 +129,14 @@ pub fn pixel_element(header: &Object, path: &Path) -> Result<(Option<InMemElemen
     check_unpacked(source.bytes.file, length)
         .map_err(|source| DicomError::OverBudget { path: path.to_owned(), source })?;
     let mut value = Vec::new();
-    if !source.bytes.copy(length, &mut value).map_err(|fault| fault.of(path))? {
+    if !source.bytes.copy(length, &mut value).map_err(|fault| fault.in_file(path))? {
         return Err(DicomError::Broken {
             path: path.to_owned(),
             reason: "its pixels are cut short".to_owned(),
         });
     }
     if source.encoding == Encoding::ExplicitBig {
-        little_endian(&mut value, Layout::of(header, path)?.allocated, pixels.words);
+        little_endian(&mut value, Layout::read(header, path)?.allocated, pixels.words);
     }
     Ok((Some(DataElement::new(tags::PIXEL_DATA, VR::OW, PrimitiveValue::from(value))), plain))
 }
@@ -157,10 +160,10 @@ fn decompress(
 ) -> Result<Vec<u32>, DicomError> {
     let missing = |attribute| DicomError::Missing { path: path.to_owned(), attribute };
     let [columns, rows] = catalogue::size_of(header).ok_or_else(|| missing("Rows and Columns"))?;
-    let layout = Layout::of(header, path)?;
+    let layout = Layout::read(header, path)?;
     let frame = Frame { columns, rows, bytes: layout.allocated as usize / 8 };
-    let decoder =
-        Decoder::of(syntax).map_err(|what| DicomError::Unsupported { path: path.to_owned(), what })?;
+    let decoder = Decoder::for_syntax(syntax)
+        .map_err(|what| DicomError::Unsupported { path: path.to_owned(), what })?;
     let wanted = expected / frame.pixels().max(1);
     let total = header.whole(tags::NUMBER_OF_FRAMES).and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
     let streams = streams(pixels, total.max(1))
@@ -217,7 +220,7 @@ enum Decoder {
 
 impl Decoder {
     /// The decoder of a transfer syntax; for an unsupported one its name and the remedy.
-    fn of(syntax: &str) -> Result<Self, String> {
+    fn for_syntax(syntax: &str) -> Result<Self, String> {
         let name = match syntax {
             uids::ENCAPSULATED_UNCOMPRESSED_EXPLICIT_VR_LITTLE_ENDIAN => return Ok(Self::AsItIs),
             uids::RLE_LOSSLESS => return Ok(Self::Rle),

@@ -89,7 +89,7 @@ pub enum NoSlice {
 
 impl NoSlice {
     /// By ImageType.
-    pub fn of(item: &Item) -> Option<Self> {
+    pub fn read(item: &Item) -> Option<Self> {
         let kind = item.text(tags::IMAGE_TYPE)?.to_ascii_uppercase();
         let values: Vec<&str> = kind.split('\\').map(str::trim).collect();
         if values.get(2) == Some(&"LOCALIZER") {

@@ -33,7 +33,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub fn of(self, path: &Path) -> DicomError {
+    pub fn in_file(self, path: &Path) -> DicomError {
         let path = path.to_owned();
         match self {
             Self::Io(source) => DicomError::Io { path, source },
@@ -71,7 +71,7 @@ pub struct Bytes {
 
 impl Bytes {
     /// Bytes in memory, such as an answer from the network.
-    pub fn of(all: Vec<u8>) -> Self {
+    pub fn in_memory(all: Vec<u8>) -> Self {
         let file = all.len() as u64;
         Self { reader: Box::new(Cursor::new(all)), left: Some(file), position: 0, file }
     }
@@ -163,7 +163,8 @@ pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
         bytes,
         oddities: Vec::new(),
     };
-    let source = if meta { source.past_meta() } else { source.bare() }.map_err(|fault| fault.of(path))?;
+    let source =
+        if meta { source.past_meta() } else { source.bare() }.map_err(|fault| fault.in_file(path))?;
     if !source.syntax.is_empty() && !source.syntax.starts_with(STANDARD) {
         let what = format!(
             "its transfer syntax {} is none of the standard; export it as Explicit VR Little Endian",

@@ -58,7 +58,7 @@ pub fn transferable(path: &Path) -> Result<Transferable, DicomError> {
 fn read(path: &Path) -> Result<Option<Transferable>, DicomError> {
     let Opened { mut source, item, pixels, .. } = open_parts(path)?;
     if let Some(pixels) = pixels {
-        pass_pixels(&mut source.bytes, pixels).map_err(|fault| fault.of(path))?;
+        pass_pixels(&mut source.bytes, pixels).map_err(|fault| fault.in_file(path))?;
     }
     let uid = |tag, of_meta: &str, attribute| {
         let uid = item.text(tag).unwrap_or_else(|| of_meta.to_owned());
@@ -169,7 +169,7 @@ impl Identifier {
     /// # Errors
     /// Lengths that do not fit, more memory than its size allows, the words of the parser.
     pub fn read(bytes: Vec<u8>) -> Result<Self, String> {
-        let walked = walk(&mut Bytes::of(bytes), Encoding::Implicit).map_err(|fault| match fault {
+        let walked = walk(&mut Bytes::in_memory(bytes), Encoding::Implicit).map_err(|fault| match fault {
             Fault::Io(error) => error.to_string(),
             Fault::Broken(reason) => reason,
             Fault::Budget(over) => over.to_string(),

@@ -268,7 +268,7 @@ impl Walk<'_> {
     /// The set of the texts that follow in the data set or item.
     fn character_set(&mut self, length: u32) -> Result<(), Fault> {
         let value = self.value(tags::SPECIFIC_CHARACTER_SET, length)?;
-        let (charset, unknown) = CharacterSet::of(&value);
+        let (charset, unknown) = CharacterSet::parse(&value);
         match self.levels.last_mut() {
             Some(level) => level.charset = charset,
             None => self.charset = charset,

@@ -54,11 +54,11 @@ impl Digest {
 
     /// Adds many values, part by part on all threads.
     pub fn add_values(&mut self, values: &[f32]) {
-        let parts: Vec<u64> = values.par_chunks(1 << 15).map(Self::of).collect();
+        let parts: Vec<u64> = values.par_chunks(1 << 15).map(Self::hash).collect();
         parts.into_iter().for_each(|part| self.add(part));
     }
 
-    fn of(values: &[f32]) -> u64 {
+    fn hash(values: &[f32]) -> u64 {
         let mut hash = Self::default();
         values.iter().for_each(|v| hash.add(u64::from(v.to_bits())));
         hash.0
@@ -78,7 +78,7 @@ fn content(volume: &Volume<f32>, cache: &Cache) -> u64 {
 
 fn hashed(volume: &Volume<f32>) -> u64 {
     let [nx, ny, _] = volume.grid().size();
-    let planes: Vec<u64> = volume.data().par_chunks(nx * ny).map(Digest::of).collect();
+    let planes: Vec<u64> = volume.data().par_chunks(nx * ny).map(Digest::hash).collect();
     let mut hash = Digest::default();
     planes.into_iter().for_each(|plane| hash.add(plane));
     hash.0

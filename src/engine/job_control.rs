@@ -55,7 +55,7 @@ impl JobControl {
     }
 
     /// Control of a job that shares a cache with others.
-    pub fn of(cache: &Arc<Cache>) -> Self {
+    pub fn sharing(cache: &Arc<Cache>) -> Self {
         Self { cache: Arc::clone(cache), ..Self::default() }
     }
 

@@ -61,7 +61,7 @@ impl Inputs {
 impl OutputPath {
     /// # Errors
     /// A folder, or a file in a missing folder.
-    pub fn of(path: &Path) -> Result<Self, Obstacle> {
+    pub fn new(path: &Path) -> Result<Self, Obstacle> {
         let Some(name) = path.file_name().filter(|_| !path.is_dir()) else { return Err(Obstacle::Folder) };
         let folder = folder_of(path);
         if !folder.is_dir() {

@@ -155,7 +155,7 @@ impl Keeper {
                 // Two windows may reach this point: the first to move the file gets it.
                 if fs::rename(&path, &own).is_ok() {
                     KeptDoses::of_unsaved(&path).move_beside(&own);
-                    left.push(Recoverable::of(own));
+                    left.push(Recoverable::new(own));
                 }
             }
         }
@@ -165,7 +165,7 @@ impl Keeper {
 }
 
 impl Recoverable {
-    fn of(path: PathBuf) -> Self {
+    fn new(path: PathBuf) -> Self {
         let written = fs::metadata(&path).and_then(|m| m.modified()).ok();
         let case = session::read(&path).map(|session| session.case).map_err(|e| e.to_string());
         Self { path, written, case }

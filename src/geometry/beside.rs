@@ -39,10 +39,10 @@ pub fn matter_beside(
     let tell = || progress((done.fetch_add(1, Ordering::Relaxed) + 1) as f32 / (2 * nz) as f32);
     let body_on = |k: usize| {
         let coverage: Vec<f32> = (0..nx * ny).map(|n| body.coverage_at(n % nx, n / nx, k)).collect();
-        BitPlane::of(&coverage, [nx, ny], |&coverage| coverage >= 0.5)
+        BitPlane::from_values(&coverage, [nx, ny], |&coverage| coverage >= 0.5)
     };
     let matter_on = |k: usize, body: &BitPlane| {
-        let mut matter = BitPlane::of(hu.plane(k), [nx, ny], |&hu| hu > threshold).without(body);
+        let mut matter = BitPlane::from_values(hu.plane(k), [nx, ny], |&hu| hu > threshold).without(body);
         runs::fill_holes(&mut matter);
         matter.without(body)
     };

@@ -18,7 +18,7 @@ impl BitPlane {
     }
 
     /// The pixels whose value, `[y][x]`, `holds`.
-    pub fn of<T>(values: &[T], size: [usize; 2], holds: impl Fn(&T) -> bool) -> Self {
+    pub fn from_values<T>(values: &[T], size: [usize; 2], holds: impl Fn(&T) -> bool) -> Self {
         let mut plane = Self::unset(size);
         let stride = plane.stride().max(1);
         let rows = plane.words.chunks_exact_mut(stride);

@@ -67,7 +67,7 @@ pub fn body_contours(hu: &Volume<f32>, threshold: f32, progress: Progress<'_>) -
     let tell = || progress((done.fetch_add(1, Ordering::Relaxed) + 1) as f32 / (3 * nz) as f32);
     let reach = hu.grid().spacing_xy_mm().map(|d| (OPENING_MM / d).round() as usize);
     let read = (0..nz).into_par_iter().map(|k| {
-        let matter = |above: f32| BitPlane::of(hu.plane(k), [nx, ny], |&hu| hu > above);
+        let matter = |above: f32| BitPlane::from_values(hu.plane(k), [nx, ny], |&hu| hu > above);
         let dense = matter(threshold);
         let opened = dense.clone().opened(reach);
         tell().then(|| ((dense, matter(LIGHT_HU)), opened))

@@ -113,7 +113,7 @@ pub fn field_rings(field: &[f32], size: [usize; 2]) -> Vec<Ring> {
         let within = (0..2).all(|a| p[a] >= 0 && (p[a] as usize) < size[a]);
         within.then(|| f64::from(field[p[1] as usize * size[0] + p[0] as usize]))
     };
-    let lines = outline::trace(&BitPlane::of(field, size, |&v| v < 0.0));
+    let lines = outline::trace(&BitPlane::from_values(field, size, |&v| v < 0.0));
     let point = |c: &outline::Crossing| {
         let t = match (value(c.inside), value(c.outside)) {
             // A crossing on a pixel's centre would touch the next ring there.

@@ -57,7 +57,7 @@ struct MaskPlane {
 }
 
 impl MaskPlane {
-    fn of(window: Window, fractions: &[f32]) -> Self {
+    fn new(window: Window, fractions: &[f32]) -> Self {
         let coverage: Vec<u8> = fractions.iter().map(|fraction| (fraction * 255.0).round() as u8).collect();
         let sum = coverage.iter().map(|&c| u64::from(c)).sum();
         let covered = coverage.iter().filter(|c| **c > 0).count();
@@ -200,9 +200,9 @@ impl Mask {
                 let slab = slab.map(|p| [p[0] / dx + 0.5, p[1] / dy + 0.5]);
                 raster::add_coverage(&slab.polygons, window, share as f32, &mut pixels);
             }
-            Arc::new(MaskPlane::of(window, &pixels))
+            Arc::new(MaskPlane::new(window, &pixels))
         })?;
-        Ok(Self { outside_cm3, ..Self::of(grid, offset, size, planes) })
+        Ok(Self { outside_cm3, ..Self::from_planes(grid, offset, size, planes) })
     }
 
     /// Parallel contours across the grid's planes (the grid's frame, mm): rasterised on their own planes, then sampled
@@ -234,9 +234,9 @@ impl Mask {
                     }
                 }
             }
-            Arc::new(MaskPlane::of(window, &pixels))
+            Arc::new(MaskPlane::new(window, &pixels))
         })?;
-        let inside = Self::of(grid, offset, size, planes);
+        let inside = Self::from_planes(grid, offset, size, planes);
         let outside_cm3 = if is_within(&edges, low, high) {
             0.0
         } else {
@@ -349,7 +349,12 @@ impl Mask {
         self.outside_cm3
     }
 
-    fn of(parent: &Arc<Grid>, offset: [usize; 3], size: [usize; 3], planes: Vec<Arc<MaskPlane>>) -> Self {
+    fn from_planes(
+        parent: &Arc<Grid>,
+        offset: [usize; 3],
+        size: [usize; 3],
+        planes: Vec<Arc<MaskPlane>>,
+    ) -> Self {
         let cm3 = |(plane, k): (&Arc<MaskPlane>, usize)| plane.sum as f64 / 255.0 * parent.voxel_cm3(k);
         let volume_cm3 = planes.iter().zip(offset[2]..).map(cm3).sum();
         let covered = planes.iter().map(|plane| plane.covered).sum();

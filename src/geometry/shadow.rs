@@ -98,7 +98,7 @@ mod tests {
         let grid = Grid::axis_aligned(DVec3::splat(-60.0), DVec3::splat(1.0), [121; 3]).unwrap();
         let contours = sphere_contours(&grid, DVec3::ZERO, 40.0);
         let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
-        let hull = Hull::of(&contours, Some(&grid)).unwrap();
+        let hull = Hull::new(&contours, Some(&grid)).unwrap();
         for (gantry, collimator, couch, sad_mm) in [
             (0.0, 0.0, 0.0, 1000.0),
             (37.0, 20.0, 0.0, 1000.0),
@@ -124,7 +124,7 @@ mod tests {
         let rings: Vec<Vec<DVec3>> =
             (-10..=10).flat_map(|z| [circle(30.0, f64::from(z)), circle(15.0, f64::from(z))]).collect();
         let rings: Vec<&[DVec3]> = rings.iter().map(Vec::as_slice).collect();
-        let hull = Hull::of(&rings, Some(&grid)).unwrap();
+        let hull = Hull::new(&rings, Some(&grid)).unwrap();
         let far = 1e6;
         let along = area_mm2(&hull.shadow(&frame(90.0, 0.0, 90.0, far), SQUARE));
         let want = PI * (30.0f64.powi(2) - 15.0f64.powi(2));

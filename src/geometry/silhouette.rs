@@ -41,7 +41,7 @@ impl Hull {
     ///
     /// # Errors
     /// [`MaskError`]: no contours, points that are no numbers, contours that are not parallel.
-    pub fn of(contours: &[&[DVec3]], grid: Option<&Grid>) -> Result<Self, MaskError> {
+    pub fn new(contours: &[&[DVec3]], grid: Option<&Grid>) -> Result<Self, MaskError> {
         if let Some(n) = contours.iter().position(|c| c.iter().any(|p| !p.is_finite())) {
             return Err(MaskError::NotFinite(n));
         }
@@ -217,7 +217,7 @@ mod tests {
 
     fn hull(contours: &[Vec<DVec3>]) -> Hull {
         let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
-        Hull::of(&contours, Some(&grid())).expect("a hull")
+        Hull::new(&contours, Some(&grid())).expect("a hull")
     }
 
     fn frame(gantry: f64, collimator: f64, couch: f64) -> BeamFrame {
@@ -320,9 +320,9 @@ mod tests {
 
     #[test]
     fn what_makes_no_hull_says_why() {
-        assert_eq!(Hull::of(&[], None).unwrap_err(), MaskError::NoContours);
+        assert_eq!(Hull::new(&[], None).unwrap_err(), MaskError::NoContours);
         let bad = [DVec3::ZERO, DVec3::X, DVec3::NAN];
-        assert_eq!(Hull::of(&[&bad], None).unwrap_err(), MaskError::NotFinite(0));
+        assert_eq!(Hull::new(&[&bad], None).unwrap_err(), MaskError::NotFinite(0));
         let behind = hull(&sphere_contours(&grid(), DVec3::ZERO, 25.0));
         let near = BeamFrame::new(PatientPosition::Hfs, 0.0, 0.0, 0.0, DVec3::new(0.0, 1000.0, 0.0), 1000.0);
         assert!(behind.seen(&near).is_cut);

@@ -52,7 +52,7 @@ impl Stack {
     ///
     /// # Errors
     /// [`StackError`].
-    pub fn of(grid: &Grid, contours: &[&[DVec3]]) -> Result<Self, StackError> {
+    pub fn new(grid: &Grid, contours: &[&[DVec3]]) -> Result<Self, StackError> {
         if let Some(n) = contours.iter().position(|c| c.iter().any(|p| !p.is_finite())) {
             return Err(StackError::NotFinite(n));
         }

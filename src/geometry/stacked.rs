@@ -48,7 +48,7 @@ impl Classes {
         self.kept.iter().map(|plane| BitPlane::unset(plane.size())).collect()
     }
 
-    fn of(&self, [x, y, z]: [usize; 3]) -> Class {
+    fn class_at(&self, [x, y, z]: [usize; 3]) -> Class {
         let is = |planes: &[BitPlane]| planes[z].at(x, y);
         match () {
             () if is(&self.kept) => Class::Kept,
@@ -111,7 +111,7 @@ impl Classes {
                 let mut found = Vec::new();
                 let (mut air_mm, mut sheet_mm) = (0.0, 0.0);
                 for (voxel, step_mm) in way {
-                    let class = self.of(voxel);
+                    let class = self.class_at(voxel);
                     air_mm = if class == Class::Air { air_mm + step_mm } else { 0.0 };
                     sheet_mm = if class == Class::Sheet { sheet_mm + step_mm } else { 0.0 };
                     if class == Class::Kept || air_mm > MOST_AIR_MM || sheet_mm > MOST_SHEET_MM {
@@ -136,7 +136,7 @@ impl Classes {
             let found = self.follow(axis, true, |first, way| {
                 let (mut air_mm, mut length_mm, mut matter_mm) = (0.0, 0.0, 0.0);
                 for (count, (voxel, step_mm)) in way.enumerate() {
-                    let class = self.of(voxel);
+                    let class = self.class_at(voxel);
                     if class == Class::Kept {
                         let spans = matter_mm > 0.5 * length_mm;
                         return if spans { vec![Span { first, axis, count }] } else { Vec::new() };
@@ -180,7 +180,7 @@ mod tests {
         let planes = |letter: char| -> Vec<BitPlane> {
             letters
                 .chunks(size[0] * size[1])
-                .map(|plane| BitPlane::of(plane, [size[0], size[1]], |&c| c == letter))
+                .map(|plane| BitPlane::from_values(plane, [size[0], size[1]], |&c| c == letter))
                 .collect()
         };
         let steps_mm = size.map(|n| vec![2.0; n]);

@@ -41,7 +41,7 @@ enum Facing {
 
 impl Facing {
     /// A view through `at_mm` with this normal (patient LPS).
-    fn of(grid: &Grid, normal: DVec3, at_mm: DVec3) -> Result<Self, StrokeError> {
+    fn new(grid: &Grid, normal: DVec3, at_mm: DVec3) -> Result<Self, StrokeError> {
         let voxel = grid.voxel_at(at_mm).ok_or(StrokeError::Outside)?;
         let along = (0..3).find(|a| grid.axes()[*a].dot(normal).abs() > 0.999_99);
         match along.ok_or(StrokeError::Oblique)? {
@@ -64,7 +64,7 @@ pub fn disc_stroke(
     radius_mm: f64,
 ) -> Result<Vec<Section>, StrokeError> {
     // A stroke that leaves the CT ends at its edge.
-    let facing = Facing::of(grid, normal, to_mm).or_else(|_| Facing::of(grid, normal, from_mm))?;
+    let facing = Facing::new(grid, normal, to_mm).or_else(|_| Facing::new(grid, normal, from_mm))?;
     let ends = [from_mm, to_mm].map(|p| grid.local_from_patient(p));
     Ok(match facing {
         Facing::Plane(plane) => {
@@ -121,7 +121,7 @@ pub fn sphere_stroke(
 /// [`StrokeError`].
 pub fn outline_sections(grid: &Grid, normal: DVec3, outline: &[DVec3]) -> Result<Vec<Section>, StrokeError> {
     let inside = outline.iter().find(|p| grid.contains(**p)).ok_or(StrokeError::Outside)?;
-    let facing = Facing::of(grid, normal, *inside)?;
+    let facing = Facing::new(grid, normal, *inside)?;
     let local = outline.iter().map(|p| grid.local_from_patient(*p));
     Ok(match facing {
         Facing::Plane(plane) => {

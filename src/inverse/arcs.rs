@@ -75,7 +75,7 @@ impl Sectors {
     ///
     /// # Errors
     /// [`OptimiseError::Machine`].
-    pub fn of(plan: &Plan, target_mm: &[DVec3]) -> Result<Option<Self>, OptimiseError> {
+    pub fn new(plan: &Plan, target_mm: &[DVec3]) -> Result<Option<Self>, OptimiseError> {
         if !plan.beams.iter().any(is_arc) {
             return Ok(None);
         }
@@ -209,7 +209,7 @@ mod tests {
         let mut plan = Plan::new("P", "generic-6mv");
         plan.beams = vec![Beam::fixed("G40", 7, 40.0, DVec3::ZERO, jaws, 100.0)];
         let target = [DVec3::new(40.0, 0.0, 0.0)];
-        assert!(Sectors::of(&plan, &target).unwrap().is_none());
+        assert!(Sectors::new(&plan, &target).unwrap().is_none());
         let arcs = with_arcs(&plan, 2);
         let turns: Vec<GantryArc> = arcs.beams.iter().map(|beam| arc_of(beam).expect("an arc")).collect();
         assert!(turns.iter().all(|arc| (arc.span_deg() - 358.0).abs() < 1e-9));
@@ -217,7 +217,7 @@ mod tests {
         assert!(arcs.beams.iter().all(|beam| beam.fault().is_none()));
         plan.beams.extend(arcs.beams);
         plan.beams.iter_mut().zip(1..).for_each(|(beam, number)| beam.number = number);
-        let sectors = Sectors::of(&plan, &target).unwrap().expect("arcs");
+        let sectors = Sectors::new(&plan, &target).unwrap().expect("arcs");
         assert_eq!((sectors.middles.beams.len(), sectors.fields.beams.len()), (1 + 2 * 18, 1 + 2 * 54));
         for middle in &sectors.middles.beams {
             let field = sectors.fields.beams.iter().find(|field| field.number == middle.number);

@@ -50,7 +50,7 @@ impl Beamlets {
     ///
     /// # Errors
     /// [`BeamletError`].
-    pub fn of(
+    pub fn new(
         beam: &Beam,
         machine: &Machine,
         position: PatientPosition,
@@ -142,7 +142,8 @@ impl Beamlets {
     /// there is none.
     pub fn upper(&self, of: &Beam) -> Vec<f64> {
         let limits = self.beam.fluence.as_ref().map(|map| of.limits_on(map)).unwrap_or_default();
-        let bound = |at: &usize| FluenceLimit::of(*at, &limits).map_or(f64::INFINITY, |mu| mu / UNIT_MU);
+        let bound =
+            |at: &usize| FluenceLimit::of_beamlet(*at, &limits).map_or(f64::INFINITY, |mu| mu / UNIT_MU);
         self.active.iter().map(bound).collect()
     }
 

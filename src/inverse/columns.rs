@@ -42,7 +42,7 @@ impl BeamColumns {
     ///
     /// # Errors
     /// [`ColumnError`].
-    pub fn of(
+    pub fn compute(
         fields: &[(DoseRequest, &Beamlets)],
         rows: &Rows,
         fractions: u32,

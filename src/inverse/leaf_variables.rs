@@ -112,7 +112,7 @@ pub fn angles_deg(fields: &[Field], own: &[usize]) -> Vec<f64> {
 }
 
 impl Cells {
-    fn of(beamlets: &super::beamlets::Beamlets, leaves: &Leaves, first: usize) -> Option<Self> {
+    fn new(beamlets: &super::beamlets::Beamlets, leaves: &Leaves, first: usize) -> Option<Self> {
         let map = beamlets.beam.fluence.as_ref()?;
         let mut own = vec![None; map.values.len()];
         (0..).zip(&beamlets.active).for_each(|(n, at)| own[*at] = Some(n));
@@ -140,10 +140,10 @@ impl Cells {
 
 impl LeafVariables {
     /// Variables of all beams of a plan that have leaves and fields. `fields_of` gives the places of a beam's fields.
-    pub fn of(plan: &Plan, fields: &[Field], fields_of: &dyn Fn(&Beam) -> Vec<usize>) -> Self {
+    pub fn new(plan: &Plan, fields: &[Field], fields_of: &dyn Fn(&Beam) -> Vec<usize>) -> Self {
         let mut first = 0;
         let cells = |(machine, beamlets): &Field| {
-            let cells = machine.leaves.as_ref().and_then(|leaves| Cells::of(beamlets, leaves, first));
+            let cells = machine.leaves.as_ref().and_then(|leaves| Cells::new(beamlets, leaves, first));
             first += beamlets.active.len();
             cells.expect("fields have maps and machines leaves")
         };
@@ -446,7 +446,7 @@ mod tests {
             Beam::fixed("b", 1, 0.0, DVec3::ZERO, Jaws { x: [-20.0, 20.0], y: [-10.0, 10.0] }, 60.0);
         let target: Vec<DVec3> =
             (-20..=20).map(|n| DVec3::new(f64::from(n), 0.0, f64::from(n % 9))).collect();
-        let beamlets = Beamlets::of(&beam, &machine, PatientPosition::Hfs, &target, 5.0).unwrap();
+        let beamlets = Beamlets::new(&beam, &machine, PatientPosition::Hfs, &target, 5.0).unwrap();
         let count = beamlets.active.len();
         let rows = 50;
         let gy: Vec<f32> = (0..rows * count).map(|n| ((n * 37 % 101) as f32) / 300.0).collect();
@@ -476,7 +476,7 @@ mod tests {
         let (mut plan, fields, ..) = one_beam();
         plan.beams[0].mu = 0.0;
         plan.beams[0].control_points.iter_mut().for_each(|point| point.leaves_mm.truncate(2));
-        let leaves = LeafVariables::of(&plan, &fields, &|_| vec![0]);
+        let leaves = LeafVariables::new(&plan, &fields, &|_| vec![0]);
         assert!(leaves.beams.is_empty() && leaves.values(&plan).is_empty());
     }
 
@@ -487,7 +487,7 @@ mod tests {
         let objective =
             Objective { structure: "S".to_owned(), aim: Aim::Deviation, gy: 2.0, weight: 1.0, asked: None };
         let problem = Problem::new(&columns, &rows, &[objective], &[], 0.0, 1.0);
-        let leaves = LeafVariables::of(&plan, &fields, &|_| vec![0]);
+        let leaves = LeafVariables::new(&plan, &fields, &|_| vec![0]);
         let values = leaves.values(&plan);
         let back = leaves.values(&leaves.plan_of(&values, &plan));
         assert!(back.iter().zip(&values).all(|(a, b)| (a - b).abs() < 1e-3), "{back:?}");

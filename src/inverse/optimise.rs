@@ -86,7 +86,7 @@ pub fn optimise(
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Optimised, OptimiseError> {
     let sectors =
-        inputs.technique.map(|_| Sectors::of(inputs.plan, &inputs.target_mm())).transpose()?.flatten();
+        inputs.technique.map(|_| Sectors::new(inputs.plan, &inputs.target_mm())).transpose()?.flatten();
     let of_maps = inputs.with_plan(sectors.as_ref().map_or(inputs.plan, |sectors| &sectors.middles));
     let mut optimiser = Optimiser::new(&of_maps, objectives, reference_gy, None)?;
     let mut watch = |progress: Progress, _: &dyn Fn() -> Option<Snapshot>| {

@@ -142,7 +142,7 @@ impl Optimiser {
         reference_gy: f64,
         before: Option<&Self>,
     ) -> Result<Self, OptimiseError> {
-        let setup = Setup::of(inputs, before.map(|before| &before.setup))?;
+        let setup = Setup::new(inputs, before.map(|before| &before.setup))?;
         let made: Vec<_> = setup.fields.iter().map(|field| before?.columns_for(&setup, field)).collect();
         let mut optimiser = Self {
             neighbours: setup.neighbours(),
@@ -307,7 +307,7 @@ impl Optimiser {
             (self.setup.request(machine, &beamlets.beam, Quality::Fast), beamlets)
         };
         let requests: Vec<_> = next.iter().map(request).collect();
-        let columns = BeamColumns::of(&requests, rows, plan.fractions, device, control)?;
+        let columns = BeamColumns::compute(&requests, rows, plan.fractions, device, control)?;
         next.iter().zip(columns).for_each(|(n, columns)| self.made[*n] = Some(Arc::new(columns)));
         Ok(!next.is_empty())
     }

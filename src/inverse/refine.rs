@@ -28,22 +28,22 @@ pub struct Extent {
 
 /// All that is worth its time on a device: the first passes gain the most, and on the CPU each takes seconds, of an arc half a minute.
 impl Extent {
-    fn of(device: &Compute, [on_card, elsewhere]: [usize; 2], from_fields: bool) -> Self {
+    fn new(device: &Compute, [on_card, elsewhere]: [usize; 2], from_fields: bool) -> Self {
         Self { passes: if matches!(device, Compute::Cuda(_)) { on_card } else { elsewhere }, from_fields }
     }
 
     pub fn whole(device: &Compute) -> Self {
-        Self::of(device, [20, 6], false)
+        Self::new(device, [20, 6], false)
     }
 
     /// Arcs from the angles of their fields.
     pub fn from_fields(device: &Compute) -> Self {
-        Self::of(device, [11, 3], true)
+        Self::new(device, [11, 3], true)
     }
 
     /// Arcs as they turn, after the most has been done from the angles of their fields.
     pub fn last(device: &Compute) -> Self {
-        Self::of(device, [2, 1], false)
+        Self::new(device, [2, 1], false)
     }
 }
 
@@ -93,7 +93,7 @@ pub fn begun(
     tell: &mut dyn FnMut(Progress),
 ) -> Result<(Plan, f64), OptimiseError> {
     let Optimiser { setup, columns, objectives, reference_gy, .. } = optimiser;
-    let leaves = LeafVariables::of(plan, &setup.fields, fields_of);
+    let leaves = LeafVariables::new(plan, &setup.fields, fields_of);
     let problem = Problem::new(columns, &setup.rows, objectives, &[], 0.0, *reference_gy);
     let (next, objective) = moved(&leaves, plan, &problem, REACH_MM, control, tell)?;
     Ok((if breaks_a_limit(&leaves, &next) { plan.clone() } else { next }, objective))
@@ -136,7 +136,7 @@ pub fn refine(
     tell: &mut dyn FnMut(Progress),
 ) -> Result<RefinedLeaves, OptimiseError> {
     let (setup, reference_gy) = (&optimiser.setup, optimiser.reference_gy);
-    let leaves = LeafVariables::of(plan, &setup.fields, fields_of);
+    let leaves = LeafVariables::new(plan, &setup.fields, fields_of);
     let mut objectives = optimiser.objectives.clone();
     let look = |plan: Plan, objectives: &[Objective]| -> Result<Looked, OptimiseError> {
         let delivered = if extent.from_fields { from_fields(&plan, setup, fields_of) } else { plan.clone() };

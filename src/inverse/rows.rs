@@ -55,7 +55,7 @@ impl Rows {
     ///
     /// # Errors
     /// [`RowsError`] for a target or structure without any voxel; shells of distances may have none.
-    pub fn of(
+    pub fn sample(
         grid: &Arc<Grid>,
         structures: &[Sampled],
         distance_mm: &(dyn Fn(usize) -> f32 + Sync),

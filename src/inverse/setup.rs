@@ -114,7 +114,7 @@ impl Setup {
     ///
     /// # Errors
     /// [`OptimiseError`] but for columns.
-    pub fn of(inputs: &Inputs<'_>, before: Option<&Self>) -> Result<Self, OptimiseError> {
+    pub fn new(inputs: &Inputs<'_>, before: Option<&Self>) -> Result<Self, OptimiseError> {
         let image = inputs.patient.mass_density_g_cm3.grid();
         let grid = Arc::new(dose_grid(image, inputs.corners_mm, inputs.grid_mm)?);
         let judged = match inputs.judged {
@@ -373,7 +373,7 @@ fn rows(
         let at = coarse.voxel_at(grid.centre_of_mm(voxel));
         at.map_or(f32::INFINITY, |[i, j, k]| distance_mm[coarse.index(i, j, k)])
     };
-    Ok(Rows::of(grid, &sampled, &of_voxel)?)
+    Ok(Rows::sample(grid, &sampled, &of_voxel)?)
 }
 
 fn targets(regions: &[Region]) -> impl Iterator<Item = &Region> {
@@ -394,7 +394,7 @@ fn fields(inputs: &Inputs<'_>, target_mm: &[DVec3]) -> Result<Vec<Field>, Optimi
         .into_par_iter()
         .map(|beam| {
             let machine = Machine::resolve(plan.machine_of(beam))?;
-            let beamlets = Beamlets::of(beam, &machine, plan.position, target_mm, inputs.beamlet_mm)?;
+            let beamlets = Beamlets::new(beam, &machine, plan.position, target_mm, inputs.beamlet_mm)?;
             Ok((machine, beamlets))
         })
         .collect::<Result<_, OptimiseError>>()?;

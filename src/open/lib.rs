@@ -392,7 +392,7 @@ fn replace_folder(old: &Path, new: Temporary) -> io::Result<()> {
 /// [`OpenError::Demo`], [`OpenError::DemoWrite`].
 pub fn write_demo(name: &str, folder: &Path, progress: Progress) -> Result<usize, OpenError> {
     let case = demo::build(name)?;
-    let belonging = Belonging::of(&case);
+    let belonging = Belonging::new(&case);
     let mut files = 0;
     if let Some(ct) = &case.ct {
         files += dicom::write_ct(folder, ct, &belonging, progress)?.len();

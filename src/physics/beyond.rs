@@ -30,7 +30,7 @@ pub struct BeyondTable {
 
 impl BeyondTable {
     /// Counts the voxels of which [`super::Patient::with`] takes at least half from the CT's tissue.
-    pub fn of(ct: &Ct, table: &HuTable, body: Option<&Mask>, given: &[Given<'_>]) -> Self {
+    pub fn count(ct: &Ct, table: &HuTable, body: Option<&Mask>, given: &[Given<'_>]) -> Self {
         let grid = ct.hu.grid();
         let [nx, ny, nz] = grid.size();
         let [first, last] = table.ends_hu().map(|hu| hu as f32);
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn voxels_beyond_the_ends_are_counted_by_their_own_planes() {
         let (ct, table) = (ct(), HuTable::shipped_default());
-        let all = BeyondTable::of(&ct, &table, None, &[]);
+        let all = BeyondTable::count(&ct, &table, None, &[]);
         // The planes are 1, 1.5, 2.5 and 3 mm thick: 8 mm of two columns of 4 mm2.
         let above = all.above.expect("8000 HU and more");
         assert_eq!((above.voxels, above.farthest_hu), (8, 9003.0));
@@ -110,11 +110,11 @@ mod tests {
         let [hu, rest @ ..] = table.points() else { panic!("points") };
         assert!(hu[0] < -1000.0);
         let water = HuTable::new("short".to_owned(), rest[1..].to_vec(), table.materials().to_vec()).unwrap();
-        let below = BeyondTable::of(&ct, &water, None, &[]).below.expect("it begins at -90 HU");
+        let below = BeyondTable::count(&ct, &water, None, &[]).below.expect("it begins at -90 HU");
         assert_eq!((below.voxels, below.farthest_hu), (4, -3000.0));
         // A body that holds one of the columns.
         let body = mask(&ct, [-1.0, 3.0]);
-        let inside = BeyondTable::of(&ct, &table, Some(&body), &[]).above.expect("one column");
+        let inside = BeyondTable::count(&ct, &table, Some(&body), &[]).above.expect("one column");
         assert_eq!((inside.voxels, inside.farthest_hu), (4, 8000.0));
     }
 
@@ -124,8 +124,8 @@ mod tests {
         let both = mask(&ct, [1.0, 5.0]);
         let metal = Tissue { mass_density_g_cm3: 4.5, relative_electron_density: 3.7, ..table.at(0.0) };
         let given = Given { mask: &both, tissue: Some(metal), is_beside_patient: false };
-        assert_eq!(BeyondTable::of(&ct, &table, None, &[given]), BeyondTable::default());
+        assert_eq!(BeyondTable::count(&ct, &table, None, &[given]), BeyondTable::default());
         let as_scanned = Given { tissue: None, ..given };
-        assert_eq!(BeyondTable::of(&ct, &table, None, &[as_scanned]).above.map(|a| a.voxels), Some(8));
+        assert_eq!(BeyondTable::count(&ct, &table, None, &[as_scanned]).above.map(|a| a.voxels), Some(8));
     }
 }

@@ -115,7 +115,7 @@ enum Shape<'a> {
 
 impl<'a> Shape<'a> {
     /// A map stands in place of the leaves, where a beam has both.
-    fn of(beam: &'a Beam) -> Option<Self> {
+    fn new(beam: &'a Beam) -> Option<Self> {
         let map = beam.fluence.as_ref().map(Self::Map);
         map.or_else(|| beam.mlc.as_ref().map(Self::Leaves))
     }
@@ -156,7 +156,7 @@ impl Fluence {
         }
         let optics = Optics::new(machine);
         let [scale, electron_scale] = optics.scales(machine);
-        let through_leaves = match Shape::of(beam) {
+        let through_leaves = match Shape::new(beam) {
             None => None,
             Some(shape) => {
                 let Some(leaves) = &machine.leaves else {

@@ -68,7 +68,7 @@ pub(super) struct Mixture {
 
 impl Mixture {
     /// Structures in a voxel; of two in one place the later one of the list counts.
-    pub(super) fn of(given: &[Given<'_>], [i, j, k]: [usize; 3], in_body: bool) -> Self {
+    pub(super) fn in_voxel(given: &[Given<'_>], [i, j, k]: [usize; 3], in_body: bool) -> Self {
         let mut mixture = Self { mass: 0.0, electrons: 0.0, material: (0.0, Material::Air), left: 1.0 };
         for part in given.iter().rev().filter(|g| in_body || g.is_beside_patient) {
             if let Some(tissue) = &part.tissue {

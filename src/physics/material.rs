@@ -113,7 +113,7 @@ impl Attenuation {
 
     /// One value an energy, for a material class as the volumes hold it (`Material as u8`); water for a class that
     /// does not exist.
-    pub fn of(&self, class: u8) -> &[f64] {
+    pub fn of_class(&self, class: u8) -> &[f64] {
         let m = if usize::from(class) < Material::ALL.len() { class } else { Material::Water as u8 };
         let start = usize::from(m) * self.energies;
         &self.mu_over_rho_cm2_g[start..start + self.energies]
@@ -237,9 +237,9 @@ mod tests {
         for m in Material::ALL {
             assert_eq!(Material::from_name(m.name()), Some(m));
             for (i, &e) in energies.iter().enumerate() {
-                assert_eq!(a.of(m as u8)[i], m.mu_over_rho_cm2_g(e));
+                assert_eq!(a.of_class(m as u8)[i], m.mu_over_rho_cm2_g(e));
             }
         }
-        assert_eq!(a.of(200), a.of(Material::Water as u8));
+        assert_eq!(a.of_class(200), a.of_class(Material::Water as u8));
     }
 }

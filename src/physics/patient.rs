@@ -110,7 +110,7 @@ impl<'a> Filling<'a> {
         let covered = |mask: &Mask| mask.coverage_at(at[0], at[1], at[2]);
         let of_body = self.body.map_or(1.0, covered);
         let in_body = of_body >= 0.5;
-        let mixture = Mixture::of(&self.given, at, in_body);
+        let mixture = Mixture::in_voxel(&self.given, at, in_body);
         let whole = in_body || self.as_scanned.iter().any(|m| covered(m) >= 0.5);
         let of_ct = match mixture.is_empty() {
             _ if whole => 1.0,

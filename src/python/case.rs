@@ -46,7 +46,7 @@ pub fn open_case(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyCase> {
     let word = match case.to_str() {
-        Some(text) => text.parse::<CaseWord>().map_err(|error| Kind::File.of(&error))?,
+        Some(text) => text.parse::<CaseWord>().map_err(|error| Kind::File.caused_by(&error))?,
         None => CaseWord::of_path(case),
     };
     let index = |name: &str, n: Option<usize>| match n {
@@ -69,7 +69,7 @@ pub fn open_case(
             control.report(done);
             !control.is_cancelled()
         };
-        open(&word, OpenOptions { choice, position }, &go_on).map_err(|error| Kind::File.of(&error))
+        open(&word, OpenOptions { choice, position }, &go_on).map_err(|error| Kind::File.caused_by(&error))
     })?;
     if let (Some(declared), Some(ct)) = (position, &case.ct)
         && declared != ct.position
@@ -122,7 +122,7 @@ impl PyCase {
     /// Doses of the files, as they were read.
     #[getter]
     fn doses(&self) -> Vec<PyDose> {
-        self.0.doses.iter().map(PyDose::of).collect()
+        self.0.doses.iter().map(PyDose::from_dose).collect()
     }
 
     /// Remarks on the files as a whole and on the CT series, a sentence each.

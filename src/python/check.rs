@@ -39,7 +39,7 @@ pub fn check<'py>(
         (false, Some(_)) => return Err(argument("uncertainty belongs to engine='mccs'")),
     };
     let read = tolerances.as_deref().map_or(Ok(Tolerances::default()), Tolerances::read);
-    let mut tolerances = read.map_err(|error| Kind::File.of(&error))?;
+    let mut tolerances = read.map_err(|error| Kind::File.caused_by(&error))?;
     if let Some(gamma) = gamma {
         for number in gamma {
             words::within("gamma", number, [0.1, 10.0])?;
@@ -50,7 +50,7 @@ pub fn check<'py>(
     let mut models = CheckMachines::new(&machines, state_folder()).map_err(argument)?;
     let settings = Settings { device: words::device(device)?, ..Settings::default() };
     let checks = run(py, progress.as_ref(), |control, steps| {
-        let files = CheckFiles::read(&folder).map_err(|error| Kind::File.of(&error))?;
+        let files = CheckFiles::read(&folder).map_err(|error| Kind::File.caused_by(&error))?;
         if let Some(why) = files.unchecked().first() {
             return Err(Kind::File.exception(format!("{}: {why}", folder.display())));
         }

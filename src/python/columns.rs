@@ -1,6 +1,6 @@
 //! Columns of beamlets in the memory of a card.
 
-use super::dlpack::{DataType, Place, Shown, wanted};
+use super::dlpack::{DataType, DlDevice, Shown, wanted};
 use engine::influence::CardColumns;
 use numpy::{PyArray1, ToPyArray as _};
 use pyo3::prelude::*;
@@ -29,7 +29,7 @@ impl PyCardColumns {
 
     /// DLPack's word for CUDA, and the number of the card.
     fn __dlpack_device__(&self) -> (i32, i32) {
-        Place::card(self.0.steps.ordinal()).words()
+        DlDevice::card(self.0.steps.ordinal()).words()
     }
 
     /// The columns as a capsule of DLPack. All work on them has ended, so that any stream may read them. Raises BufferError where a
@@ -43,7 +43,7 @@ impl PyCardColumns {
         let columns = &self.0;
         let shown = Shown {
             address: columns.steps.address(),
-            place: Place::card(columns.steps.ordinal()),
+            place: DlDevice::card(columns.steps.ordinal()),
             data_type: DataType::INT16,
             shape: columns.shape().to_vec(),
             owner: Box::new(Arc::clone(columns)),

@@ -16,12 +16,12 @@ const NOT_TAKEN: &CStr = c"dltensor";
 /// DLDevice: a kind, and a number.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct DlDevice {
     kind: i32,
     number: i32,
 }
 
-impl Place {
+impl DlDevice {
     pub const HOST: Self = Self { kind: CPU, number: 0 };
 
     pub fn card(ordinal: usize) -> Self {
@@ -52,7 +52,7 @@ impl DataType {
 #[repr(C)]
 struct Tensor {
     data: *mut c_void,
-    place: Place,
+    place: DlDevice,
     axes: i32,
     data_type: DataType,
     shape: *mut i64,
@@ -98,7 +98,7 @@ unsafe extern "C" fn end_capsule(capsule: *mut pyo3::ffi::PyObject) {
 /// Values row by row in memory that `owner` keeps; they are to be read only.
 pub struct Shown {
     pub address: u64,
-    pub place: Place,
+    pub place: DlDevice,
     pub data_type: DataType,
     pub shape: Vec<usize>,
     pub owner: Box<dyn Any + Send + Sync>,
@@ -108,14 +108,14 @@ pub struct Shown {
 ///
 /// # Errors
 /// `BufferError`: a copy is asked for, which the consumer makes itself.
-pub fn wanted(options: Option<&Bound<'_, PyDict>>) -> PyResult<Option<Place>> {
+pub fn wanted(options: Option<&Bound<'_, PyDict>>) -> PyResult<Option<DlDevice>> {
     let Some(options) = options else { return Ok(None) };
     let given = |name: &str| Ok::<_, PyErr>(options.get_item(name)?.filter(|value| !value.is_none()));
     if given("copy")?.map(|copy| copy.is_truthy()).transpose()? == Some(true) {
         return Err(PyBufferError::new_err("its memory is handed out as it is: copy what is made of it"));
     }
     let place = given("dl_device")?.map(|device| device.extract::<(i32, i32)>()).transpose()?;
-    Ok(place.map(|(kind, number)| Place { kind, number }))
+    Ok(place.map(|(kind, number)| DlDevice { kind, number }))
 }
 
 impl Shown {
@@ -124,7 +124,7 @@ impl Shown {
     /// # Errors
     /// `BufferError` where they lie elsewhere than `wanted`.
     #[expect(unsafe_code, reason = "a capsule holds an address")]
-    pub fn capsule<'py>(self, py: Python<'py>, wanted: Option<Place>) -> PyResult<Bound<'py, PyAny>> {
+    pub fn capsule<'py>(self, py: Python<'py>, wanted: Option<DlDevice>) -> PyResult<Bound<'py, PyAny>> {
         let Self { address, place, data_type, shape, owner } = self;
         if let Some(wanted) = wanted.filter(|wanted| *wanted != place) {
             let (here, there) = (place.words(), wanted.words());

@@ -1,7 +1,7 @@
 //! A dose with its grid, its status and where it came from.
 
 use super::arrays::{shown, volume_of};
-use super::dlpack::{DataType, Place, Shown, wanted};
+use super::dlpack::{DataType, DlDevice, Shown, wanted};
 use super::errors::{Kind, argument, guarded};
 use super::grid::PyGrid;
 use super::json::dictionary;
@@ -40,7 +40,7 @@ pub struct PyDose {
 
 impl PyDose {
     /// A dose of a file or a case, as it was read.
-    pub fn of(dose: &Arc<Dose>) -> Self {
+    pub fn from_dose(dose: &Arc<Dose>) -> Self {
         Self { dose: Arc::clone(dose), file: None, remarks: Vec::new(), computed: None, on_card: None }
     }
 
@@ -96,7 +96,9 @@ fn accepted(file: &mut DoseFile, checked: Result<(), NotOfCase>, any_patient: bo
 #[pyfunction(name = "read_dose")]
 #[pyo3(signature = (path, /))]
 pub fn read(py: Python<'_>, path: PathBuf) -> PyResult<PyDose> {
-    guarded(|| py.detach(|| read_dose(&path).map_err(|error| Kind::File.of(&error))).map(PyDose::of_file))
+    guarded(|| {
+        py.detach(|| read_dose(&path).map_err(|error| Kind::File.caused_by(&error))).map(PyDose::of_file)
+    })
 }
 
 #[pymethods]
@@ -110,7 +112,7 @@ impl PyDose {
         frame_of_reference_uid: &str,
     ) -> PyResult<Self> {
         let gy = guarded(|| volume_of(gy, Arc::clone(&grid.0), "the dose"))?;
-        Ok(Self::of(&Arc::new(Dose {
+        Ok(Self::from_dose(&Arc::new(Dose {
             gy,
             status: DoseStatus::Imported,
             label: label.to_owned(),
@@ -154,7 +156,7 @@ impl PyDose {
         let [nx, ny, nz] = self.dose.gy.grid().size();
         let (data_type, shape) = (DataType::FLOAT32, vec![nz, ny, nx]);
         let shown = match &self.on_card {
-            Some(dose) if wanted != Some(Place::HOST) => Shown {
+            Some(dose) if wanted != Some(DlDevice::HOST) => Shown {
                 address: dose.gy.address(),
                 place: self.place(),
                 data_type,
@@ -163,7 +165,7 @@ impl PyDose {
             },
             _ => Shown {
                 address: self.dose.gy.data().as_ptr() as u64,
-                place: Place::HOST,
+                place: DlDevice::HOST,
                 data_type,
                 shape,
                 owner: Box::new(Arc::clone(&self.dose.gy)),
@@ -277,7 +279,7 @@ impl PyDose {
         };
         let dose = &self.dose;
         let write = || write_dose_volume(&path, Quantity::Dose, &dose.gy, dose, &case);
-        guarded(|| py.detach(|| write().map_err(|e| Kind::File.of(&e))))
+        guarded(|| py.detach(|| write().map_err(|e| Kind::File.caused_by(&e))))
     }
 
     fn __repr__(&self) -> String {
@@ -299,8 +301,8 @@ impl PyDose {
 
 impl PyDose {
     /// Place of the dose for DLPack.
-    fn place(&self) -> Place {
-        self.on_card.as_ref().map_or(Place::HOST, |dose| Place::card(dose.gy.ordinal()))
+    fn place(&self) -> DlDevice {
+        self.on_card.as_ref().map_or(DlDevice::HOST, |dose| DlDevice::card(dose.gy.ordinal()))
     }
 
     /// A case that states what the file of the dose states, for the header of another file.

@@ -46,7 +46,7 @@ impl Kind {
     }
 
     /// The exception of an error, its sources joined where its own sentence does not quote them.
-    pub fn of(self, error: &(dyn Error + 'static)) -> PyErr {
+    pub fn caused_by(self, error: &(dyn Error + 'static)) -> PyErr {
         let mut words = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {

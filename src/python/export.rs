@@ -55,7 +55,7 @@ impl Options {
         let ct = case.ct.as_ref().ok_or_else(|| argument(format!("{} has no CT", case.source)))?;
         let read = |path: &PathBuf| {
             let (mut image, _) =
-                read_xray(path, &Placement::default(), ct).map_err(|error| Kind::File.of(&error))?;
+                read_xray(path, &Placement::default(), ct).map_err(|error| Kind::File.caused_by(&error))?;
             if self.any_patient {
                 image.accepted_patient = Some(image.patient.id.clone());
             }
@@ -116,7 +116,7 @@ pub fn export(
         [("plan", DosesToExport::Plan), ("beams", DosesToExport::Beams), ("both", DosesToExport::Both)];
     let doses = match &options.dose {
         Some(word) => words::one_of("dose", word, &which)?,
-        None => DosesToExport::of(engine),
+        None => DosesToExport::all_of(engine),
     };
     let bits = match options.bits {
         16 => DoseBits::Sixteen,
@@ -134,7 +134,7 @@ pub fn export(
         case.source.parse::<CaseWord>().unwrap_or_else(|_| CaseWord::of_path(PathBuf::from(&case.source)));
     paths_of(&word).into_iter().for_each(|path| inputs.add("the CASE", path));
     options.xrays.iter().for_each(|path| inputs.add("an X-ray", path.clone()));
-    let file = |error: &(dyn std::error::Error + 'static)| Kind::File.of(error);
+    let file = |error: &(dyn std::error::Error + 'static)| Kind::File.caused_by(error);
     let folder =
         NewFolder::prepare(&out, &inputs, options.overwrite, "overwrite=True").map_err(|e| file(&e))?;
     let options = ExportOptions { parts, bits, anonymise, imaging: None };
@@ -142,7 +142,7 @@ pub fn export(
     let exported = run(py, progress.as_ref(), |control, steps| {
         let how = ExportHow { doses, settings: &settings, engines: &engines, xrays: xrays.as_ref() };
         export_case(folder.path(), &case, &options, how, control, &|words| steps.tell(words))
-            .map_err(|error| Kind::Computation.of(&error))
+            .map_err(|error| Kind::Computation.caused_by(&error))
     })?;
     let target = folder.finish().map_err(|error| file(&error))?;
     Ok((target, exported.files.iter().map(|file| file.name.clone()).collect(), exported.remarks))

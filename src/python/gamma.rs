@@ -116,7 +116,7 @@ pub fn gamma(
         region,
         subset: how.subset.map(|count| Subset { count: count as usize, seed: how.seed }),
         surface: if how.trilinear { Surface::Trilinear } else { Surface::Simplices },
-        ..GammaOfPair::of(
+        ..GammaOfPair::new(
             dose_of(&reference, 0),
             dose_of(&evaluated, 1),
             criteria,

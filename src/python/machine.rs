@@ -93,9 +93,9 @@ pub fn fit<'py>(
     let settings = FitSettings { last: sampling(quality)?, ..FitSettings::default() };
     let job = FitJob { start, files, fixed, settings };
     let fitted = run(py, progress.as_ref(), |control, steps| {
-        let device = choice.resolve().map_err(|error| Kind::Computation.of(&error))?;
+        let device = choice.resolve().map_err(|error| Kind::Computation.caused_by(&error))?;
         let tell = |words: &str| steps.tell(words);
-        job.run(&context(&device, control, &tell)).map_err(|error| Kind::Computation.of(&error))
+        job.run(&context(&device, control, &tell)).map_err(|error| Kind::Computation.caused_by(&error))
     })?;
     let text = fitted.text(&out);
     replace_file(&out, |file| file.write_all(text.as_bytes()))
@@ -123,10 +123,10 @@ pub fn check<'py>(
     let (files, choice) = (files_of(pdd, profiles, output_factors)?, words::device(device)?);
     let sampling = sampling(quality)?;
     let (report, read) = run(py, progress.as_ref(), |control, steps| {
-        let device = choice.resolve().map_err(|error| Kind::Computation.of(&error))?;
+        let device = choice.resolve().map_err(|error| Kind::Computation.caused_by(&error))?;
         let tell = |words: &str| steps.tell(words);
         compare_files(machine, &files, &sampling, &context(&device, control, &tell))
-            .map_err(|error| Kind::Computation.of(&error))
+            .map_err(|error| Kind::Computation.caused_by(&error))
     })?;
     dictionary(py, &figures(&report, &read.remarks))
 }
@@ -136,5 +136,5 @@ pub fn check<'py>(
 #[pyo3(signature = (machine, /))]
 pub fn machine_text(machine: &str) -> PyResult<String> {
     let read = || Machine::resolve(machine).map(|machine| machine.to_text(&|_| Vec::new()));
-    guarded(|| read().map_err(|error| Kind::File.of(&error)))
+    guarded(|| read().map_err(|error| Kind::File.caused_by(&error)))
 }

@@ -73,7 +73,7 @@ impl Asked {
         };
         if technique.is_some() {
             let computed = plan.beams.iter().filter(|beam| analysis::is_computed(beam));
-            check_machines(&plan, computed).map_err(|error| Kind::Computation.of(&error))?;
+            check_machines(&plan, computed).map_err(|error| Kind::Computation.caused_by(&error))?;
         }
         Ok((technique, plan))
     }

@@ -54,9 +54,9 @@ pub fn path(
     let device = words::device(device)?;
     let frame = BeamFrame::new(ct.position, gantry, 0.0, couch, isocentre_mm, sad);
     let map = run(py, progress.as_ref(), |control, _| {
-        let device = device.resolve().map_err(|error| Kind::Computation.of(&error))?;
+        let device = device.resolve().map_err(|error| Kind::Computation.caused_by(&error))?;
         depths((&ct, &case.0.source), &table, (&frame, isocentre_mm), &device, control)
-            .map_err(|error| Kind::Computation.of(&error))
+            .map_err(|error| Kind::Computation.caused_by(&error))
     })?;
     Ok(PyDepth { map, source_mm: frame.source_mm })
 }

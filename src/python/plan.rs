@@ -28,7 +28,7 @@ impl PyPlan {
     fn read(path: PathBuf, case: Option<&PyCase>) -> PyResult<Self> {
         let position =
             case.and_then(|case| case.0.ct.as_ref()).map_or(PatientPosition::default(), |ct| ct.position);
-        let read = || plan_toml::read(&path, position).map_err(|error| Kind::File.of(&error));
+        let read = || plan_toml::read(&path, position).map_err(|error| Kind::File.caused_by(&error));
         guarded(read).map(|plan| Self(Arc::new(plan)))
     }
 
@@ -82,7 +82,7 @@ impl PyPlan {
     #[pyo3(signature = (path, *, overwrite = false))]
     fn save(&self, path: PathBuf, overwrite: bool) -> PyResult<()> {
         check_new(&path, overwrite)?;
-        guarded(|| plan_toml::write(&path, &self.0).map_err(|error| Kind::File.of(&error)))
+        guarded(|| plan_toml::write(&path, &self.0).map_err(|error| Kind::File.caused_by(&error)))
     }
 
     fn __repr__(&self) -> String {

@@ -39,7 +39,7 @@ pub struct PyRadiograph {
 /// Place of source and pixels, in the words of the command line.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Place {
+pub struct ImagingPlace {
     gantry: f64,
     couch: f64,
     isocentre: Option<[f64; 3]>,
@@ -51,7 +51,7 @@ pub struct Place {
     shift: [f64; 2],
 }
 
-impl Place {
+impl ImagingPlace {
     fn setup(&self, position: geometry::PatientPosition, usual_mm: DVec3) -> PyResult<ImagingSetup> {
         let most = geometry::Projection::MOST_PIXELS;
         if self.size.iter().any(|n| !(1..=most).contains(n)) {
@@ -134,7 +134,7 @@ impl How {
 
     fn remarks(&self, ct: &Ct, table: &HuTable) -> Vec<String> {
         match self.curve.as_str() {
-            "tissue" => hu_remarks(&BeyondTable::of(ct, table, None, &[]), table, "of the CT"),
+            "tissue" => hu_remarks(&BeyondTable::count(ct, table, None, &[]), table, "of the CT"),
             _ => Vec::new(),
         }
     }
@@ -146,7 +146,7 @@ impl How {
 pub fn compute(
     py: Python<'_>,
     case: &PyCase,
-    place: Place,
+    place: ImagingPlace,
     how: How,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyRadiograph> {
@@ -160,7 +160,7 @@ pub fn compute(
     let device = words::device(&how.device)?;
     let water = f64::from(curve.at(0.0));
     let (values, receipt, gradient) = run(py, progress.as_ref(), |control, _| {
-        let device = device.resolve_for_cuda().map_err(|error| Kind::Computation.of(&error))?;
+        let device = device.resolve_for_cuda().map_err(|error| Kind::Computation.caused_by(&error))?;
         let query = AttenuationOf { ct: Arc::clone(&ct), curve };
         let attenuation: Arc<Volume<f32>> =
             Graph::default().full(&query, control).map_err(|why| failure(&why))?;
@@ -169,7 +169,7 @@ pub fn compute(
             let at = (&pose, setup.isocentre_mm);
             let made = drr_with_gradient(&level, &projection, at, &device, control);
             let GradientAnswer { drr, receipt } =
-                made.map_err(|cancelled| Kind::Computation.of(&cancelled))?;
+                made.map_err(|cancelled| Kind::Computation.caused_by(&cancelled))?;
             return Ok((drr.integrals, receipt, Some(Arc::new(drr.gradient.concat()))));
         }
         let request = DrrRequest {
@@ -180,7 +180,7 @@ pub fn compute(
             integrator,
             pixels: Pixels::All,
         };
-        let answer = drr(&request, &device, control).map_err(|error| Kind::Computation.of(&error))?;
+        let answer = drr(&request, &device, control).map_err(|error| Kind::Computation.caused_by(&error))?;
         let source = &case.0.source;
         if let Some(why) = answer.receipt.warnings.iter().find(|w| w.contains("nothing is seen")) {
             return Err(Kind::Computation.exception(format!("{source}: {why}")));
@@ -209,7 +209,7 @@ pub fn compute(
 #[pyfunction(name = "_radiograph")]
 pub fn radiograph(
     values: &Bound<'_, PyAny>,
-    place: Place,
+    place: ImagingPlace,
     position: &str,
     bone_is_bright: bool,
     label: &str,
@@ -218,7 +218,7 @@ pub fn radiograph(
         values.extract().map_err(|_| argument("an X-ray is an array of real numbers [row, column]"))
     })?;
     let view = values.as_array();
-    let place = Place { size: [view.ncols(), view.nrows()], ..place };
+    let place = ImagingPlace { size: [view.ncols(), view.nrows()], ..place };
     let position = position.parse().map_err(|why| argument(format!("position is '{position}': {why}")))?;
     let setup = place.setup(position, DVec3::ZERO)?;
     let projection = setup.projection().map_err(argument)?;
@@ -282,9 +282,9 @@ impl PyRadiograph {
             return Err(argument(format!("'{}': a radiograph is saved as .dcm", path.display())));
         }
         check_new(&path, overwrite)?;
-        let belonging = Belonging::of(&case.map(|case| case.0.clone()).unwrap_or_default());
+        let belonging = Belonging::new(&case.map(|case| case.0.clone()).unwrap_or_default());
         let write = || write_radiograph(&path, &self.image, &belonging);
-        guarded(|| py.detach(|| write().map_err(|error| Kind::File.of(&error))))
+        guarded(|| py.detach(|| write().map_err(|error| Kind::File.caused_by(&error))))
     }
 
     /// The receipt of a DRR; None for an array.

@@ -100,7 +100,7 @@ pub fn search(
             XRay::Image(image) => image.image,
             XRay::File(path) => {
                 let placed = xray_of_case(&path, &how.given(n)?, (&case.0, &ct), how.any_patient);
-                let (image, said) = placed.map_err(|error| Kind::File.of(&error))?;
+                let (image, said) = placed.map_err(|error| Kind::File.caused_by(&error))?;
                 remarks.extend(said);
                 Arc::new(image)
             }
@@ -136,9 +136,9 @@ pub fn search(
     };
     let found = run(py, progress.as_ref(), |control, _| {
         let attenuation = Graph::default().full(&query, control).map_err(|why| failure(&why))?;
-        let device = device.resolve_for_cuda().map_err(|error| Kind::Computation.of(&error))?;
+        let device = device.resolve_for_cuda().map_err(|error| Kind::Computation.caused_by(&error))?;
         register(&request(attenuation)?, &device, control, &|_| ())
-            .map_err(|error| Kind::Computation.of(&error))
+            .map_err(|error| Kind::Computation.caused_by(&error))
     })?;
     if !found.standing().is_match() {
         return Err(Kind::NoMatch.exception(format!("this is no match: {}", found.doubts.join("; "))));

@@ -79,7 +79,7 @@ impl PyStructure {
                 let size = grid.0.len();
                 Some(MaskOf::on(&Volume::new(Arc::clone(&grid.0), vec![0.0; size]), structure))
             }
-            None => MaskOf::of(&self.case, structure),
+            None => MaskOf::new(&self.case, structure),
         };
         let query = query.ok_or_else(|| {
             argument(format!(

@@ -98,7 +98,7 @@ pub struct Run {
 }
 
 impl Run {
-    fn of(found: &Found, start_mm: f64, end_mm: f64, depth_off_mm: f64) -> Self {
+    fn new(found: &Found, start_mm: f64, end_mm: f64, depth_off_mm: f64) -> Self {
         let images = || found.evidence.images.iter();
         Self {
             start_mm,
@@ -247,7 +247,7 @@ impl Bench {
             let found = register(&request, device, control, &|_| ())?;
             let depth_off_mm = beam.dot(found.pose.translation_mm - pose.translation_mm).abs();
             let [start_mm, end_mm] = [&start, &found.pose].map(|at| self.error_mm(at, pose));
-            let run = Run::of(&found, start_mm, end_mm, depth_off_mm);
+            let run = Run::new(&found, start_mm, end_mm, depth_off_mm);
             report(&run);
             runs.push(run);
         }

@@ -28,7 +28,7 @@ pub fn spatial_registration(
     ct: &Ct,
     case: &Case,
 ) -> Registration {
-    let source_frame_uid = Belonging::of(case).frame_of_reference_uid;
+    let source_frame_uid = Belonging::new(case).frame_of_reference_uid;
     let own = &image.frame_of_reference_uid;
     let registered_frame_uid = if own.is_empty() || *own == source_frame_uid {
         derived_uid(&format!("room of {} for {}", image.label, ct.series_uid))

@@ -77,7 +77,7 @@ impl Document {
 
     /// Text from `x` on, its base line at `y`.
     pub fn text(&mut self, x: f32, y: f32, what: &str, how: Type) {
-        let set = Set::of(what);
+        let set = Set::new(what);
         if let Set::Glyphs(glyphs) = &set {
             self.glyphs.extend(glyphs.iter().copied());
         }
@@ -207,7 +207,7 @@ enum Set {
 }
 
 impl Set {
-    fn of(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         if let Some(bytes) = text.chars().map(win_ansi).collect::<Option<Vec<_>>>() {
             return Self::WinAnsi(bytes.concat());
         }
@@ -259,7 +259,7 @@ pub fn width(text: &str, how: Type) -> f32 {
         b' '..=b'~' => HELVETICA[usize::from(byte - b' ')],
         _ => 556,
     };
-    let thousandths = match Set::of(text) {
+    let thousandths = match Set::new(text) {
         // Bold runs some 6 % wider.
         Set::WinAnsi(bytes) => {
             let sum: u32 = bytes.into_iter().map(|b| u32::from(of(b))).sum();
@@ -290,9 +290,9 @@ mod tests {
 
     #[test]
     fn text_is_written_in_the_encoding_of_the_font() {
-        let Set::WinAnsi(bytes) = Set::of("γ ≤ 1 cm³ é −2 → 3") else { panic!("Helvetica has it") };
+        let Set::WinAnsi(bytes) = Set::new("γ ≤ 1 cm³ é −2 → 3") else { panic!("Helvetica has it") };
         assert_eq!(bytes, b"gamma <= 1 cm\xb3 \xe9 -2 -> 3");
-        let letters = |text| match Set::of(text) {
+        let letters = |text| match Set::new(text) {
             Set::Glyphs(glyphs) => glyphs.into_iter().map(|(_, letter)| letter).collect::<String>(),
             Set::WinAnsi(_) => panic!("Helvetica does not have it"),
         };

@@ -68,7 +68,7 @@ pub struct RoomOrder {
 }
 
 impl RoomOrder {
-    pub fn of(surfaces: &[&RoomSurface], size_mm: impl Fn(&RoomSurface) -> f64) -> Self {
+    pub fn new(surfaces: &[&RoomSurface], size_mm: impl Fn(&RoomSurface) -> f64) -> Self {
         let (opaque, mut clear): (Vec<usize>, Vec<usize>) =
             (0..surfaces.len()).partition(|n| surfaces[*n].colour[3] >= 1.0);
         clear.sort_by(|a, b| size_mm(surfaces[*b]).total_cmp(&size_mm(surfaces[*a])));
@@ -90,7 +90,7 @@ pub fn draw(look: &RoomLook) -> Image {
     let surfaces: Vec<&RoomSurface> =
         look.surfaces.iter().filter(|s| !s.surface.triangles.is_empty()).collect();
     let size_mm = |s: &RoomSurface| s.surface.bounds_mm().map_or(0.0, |[low, high]| low.distance(high));
-    let order = RoomOrder::of(&surfaces, size_mm);
+    let order = RoomOrder::new(&surfaces, size_mm);
     order.opaque.iter().for_each(|n| canvas.surface(surfaces[*n], Sides::Both));
     order.clear.iter().for_each(|n| canvas.surface(surfaces[*n], Sides::Far));
     for lines in &look.lines {

@@ -52,7 +52,7 @@ pub struct BeamResult {
 }
 
 impl BeamResult {
-    fn of(name: &str, dose: Dose, machine: Option<MachineContents>) -> Self {
+    fn new(name: &str, dose: Dose, machine: Option<MachineContents>) -> Self {
         let dose = Dose { label: name.to_owned(), ..dose };
         Self { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose), machine }
     }
@@ -60,7 +60,7 @@ impl BeamResult {
 
 impl DoseOfBeam {
     /// The query of a beam of the plan; `known` is the previous request.
-    pub fn of(
+    pub fn new(
         densities: &Densities,
         plan: &Arc<Plan>,
         beam: &Beam,
@@ -68,7 +68,7 @@ impl DoseOfBeam {
         known: Option<&Self>,
     ) -> Self {
         let densities = densities.for_beam(beam);
-        let inputs = BeamInputs::of(&densities.inputs, plan, beam, settings);
+        let inputs = BeamInputs::new(&densities.inputs, plan, beam, settings);
         let inputs = Shared::new(inputs, known.map(|known| &known.inputs));
         let unchanged = known.filter(|known| known.inputs == inputs);
         Self {
@@ -151,7 +151,7 @@ impl Query for DoseOfBeam {
             return Err(Failure::Here(format!("Not computed: {why}.")));
         }
         if let Some((dose, machine)) = inputs.doses_of_opened().and_then(|opened| opened.dose_of(self)) {
-            return Ok(BeamResult::of(name, dose, Some(machine)));
+            return Ok(BeamResult::new(name, dose, Some(machine)));
         }
         let ready = inputs.get(densities)?;
         let how = own.settings.computation();
@@ -168,7 +168,7 @@ impl Query for DoseOfBeam {
         let dose = dose_of_beam(&ready, &beam, &own.machine, how, inputs.control());
         inputs.control().check()?;
         let dose = dose.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
-        Ok(BeamResult::of(name, dose, before.filter(|before| contents().as_ref() == Some(before))))
+        Ok(BeamResult::new(name, dose, before.filter(|before| contents().as_ref() == Some(before))))
     }
 }
 

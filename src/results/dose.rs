@@ -42,7 +42,7 @@ pub struct NormalisedTo {
 }
 
 impl NormalisedTo {
-    fn of(case: &Case, plan: &Plan, wanted: &Normalisation) -> Self {
+    fn new(case: &Case, plan: &Plan, wanted: &Normalisation) -> Self {
         let structure = case.structures.normalised_to(wanted).and_then(Result::ok);
         let print = structure.map(|s| s.contours.id());
         // Names do not count: a renamed structure is the same structure.
@@ -57,7 +57,7 @@ impl NormalisedTo {
 impl DoseInputs {
     /// The inputs of the sum of these beam doses, with the current caveats of the plan.
     pub fn computed(case: &Case, plan: &Plan, only: Option<u32>, source: Source) -> Self {
-        let normalisation = plan.normalisation.as_ref().map(|n| NormalisedTo::of(case, plan, n));
+        let normalisation = plan.normalisation.as_ref().map(|n| NormalisedTo::new(case, plan, n));
         Self::Computed { only, source, left_out: beams_left_out(plan), normalisation }
     }
 }

@@ -107,6 +107,6 @@ impl Query for IsodosesOf {
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Arc<Isodoses>, Failure> {
         let summed = inputs.get(&*self.0)?;
-        Ok(Arc::new(Isodoses::of(&summed.dose.gy, inputs.control())?))
+        Ok(Arc::new(Isodoses::count(&summed.dose.gy, inputs.control())?))
     }
 }

@@ -45,7 +45,7 @@ pub struct ExportHow<'a> {
 
 impl DosesToExport {
     /// All that an engine gives.
-    pub fn of(engine: Engine) -> Self {
+    pub fn all_of(engine: Engine) -> Self {
         if engine == Engine::Cccs { Self::Both } else { Self::Plan }
     }
 }

@@ -51,7 +51,7 @@ pub struct GammaAnswer {
 
 impl GammaOfPair {
     /// All points in space above 10 % of the near-maximum.
-    pub fn of(
+    pub fn new(
         reference: Shared<DoseOfPlan>,
         evaluated: Shared<DoseOfPlan>,
         criteria: Vec<Criterion>,

@@ -86,7 +86,7 @@ pub(super) fn imaging(
     };
     if with_drrs && xrays.curve.kind == CurveKind::Tissue {
         let table = &settings.hu_table;
-        remarks.extend(hu_remarks(&BeyondTable::of(ct, table, None, &[]), table, "of the CT"));
+        remarks.extend(hu_remarks(&BeyondTable::count(ct, table, None, &[]), table, "of the CT"));
     }
     let drrs = if with_drrs { drrs_of(ct, xrays, settings, control)? } else { Vec::new() };
     let files = xrays.images.iter().filter(|image| !is_picture(&image.path)).map(|image| image.path.clone());

@@ -63,7 +63,7 @@ pub struct PatientInputs {
 }
 
 impl PatientInputs {
-    pub fn of(case: &Case, settings: &Settings) -> Option<Self> {
+    pub fn new(case: &Case, settings: &Settings) -> Option<Self> {
         let ct = case.ct.as_ref()?.hu.id();
         Some(Self::with(ct, &case.structures, &settings.hu_table, settings.body))
     }
@@ -108,7 +108,7 @@ pub struct BeamInputs {
 }
 
 impl BeamInputs {
-    pub fn of(patient: &PatientInputs, plan: &Plan, beam: &Beam, settings: &Settings) -> Self {
+    pub fn new(patient: &PatientInputs, plan: &Plan, beam: &Beam, settings: &Settings) -> Self {
         let machine = plan.machine_of(beam).to_owned();
         // The patient is without the boluses that are taken off.
         let beam = Beam {

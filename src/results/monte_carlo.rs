@@ -98,7 +98,7 @@ pub struct RunInputs {
 }
 
 impl RunInputs {
-    pub fn of(patient: &PatientInputs, plan: &Plan, settings: &Settings, how: MonteCarlo) -> Self {
+    pub fn new(patient: &PatientInputs, plan: &Plan, settings: &Settings, how: MonteCarlo) -> Self {
         let bare = |beam: &Beam| {
             let machine = Some(plan.machine_of(beam).to_owned());
             Beam { name: String::new(), machine, fluence_limits: Vec::new(), cut_from: None, ..beam.clone() }

@@ -17,8 +17,8 @@ pub struct Densities {
 
 impl Densities {
     /// The query of the current case; `None` without a CT.
-    pub fn of(case: &Case, settings: &Settings) -> Option<Self> {
-        let inputs = PatientInputs::of(case, settings)?;
+    pub fn new(case: &Case, settings: &Settings) -> Option<Self> {
+        let inputs = PatientInputs::new(case, settings)?;
         Some(Self { inputs, ct: case.ct.clone()?, structures: Arc::clone(&case.structures) })
     }
 
@@ -96,7 +96,7 @@ impl MaskOf {
     }
 
     /// `None` where there are no images, or the structure has no contours.
-    pub fn of(case: &Case, structure: &Structure) -> Option<Self> {
+    pub fn new(case: &Case, structure: &Structure) -> Option<Self> {
         let (grid, images) = patient_grid(case)?;
         (!structure.contours.is_empty()).then(|| Self {
             structure: structure.clone(),

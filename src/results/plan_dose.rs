@@ -177,7 +177,7 @@ fn needs_of(case: &Case, plan: &Plan, wanted: &Normalisation) -> Result<Needs, S
     let gy = wanted.wanted_gy(plan.prescription_gy).map_err(|e| e.to_string())?;
     let Some(structure) = case.structures.normalised_to(wanted) else { return Ok(Needs { gy, mask: None }) };
     let structure = structure.map_err(|e| e.to_string())?;
-    let mask = MaskOf::of(case, structure).ok_or_else(|| format!("{} has no contours", structure.name))?;
+    let mask = MaskOf::new(case, structure).ok_or_else(|| format!("{} has no contours", structure.name))?;
     Ok(Needs { gy, mask: Some(mask) })
 }
 

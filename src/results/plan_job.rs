@@ -16,7 +16,7 @@ use analysis::{
 use case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Severity, Structure, StructureSet};
 use dicom::plan_as_written;
 use engine::cccs::{CardDose, DoseTo, Quality};
-use engine::mccs::{Part, PartTally};
+use engine::mccs::{PartTally, RunPart};
 use engine::{Compute, DeviceChoice, JobControl};
 use physics::HuTable;
 use std::sync::Arc;
@@ -140,14 +140,14 @@ pub fn compute_plan_on_card(
 ///
 /// # Errors
 /// As [`compute_plan`].
-pub fn compute_part(job: &PlanJob, part: Part, control: &JobControl) -> Result<Arc<PartTally>, Failure> {
+pub fn compute_part(job: &PlanJob, part: RunPart, control: &JobControl) -> Result<Arc<PartTally>, Failure> {
     let (settings, case) = (job.settings()?, job.case());
     let Engine::Mccs(how) = job.engine else {
         return Err(Failure::here("only Monte Carlo has histories"));
     };
-    let run = Densities::of(&case, &settings)
+    let run = Densities::new(&case, &settings)
         .and_then(|densities| {
-            RunOfPlan::of(&densities, &case.plans[0], &settings, Some(how), (1, &Arc::default()), None)
+            RunOfPlan::new(&densities, &case.plans[0], &settings, Some(how), (1, &Arc::default()), None)
         })
         .ok_or_else(|| Failure::Here(no_beams(&job.plan)))?;
     Graph::default().full(&PartOfRun { run, part }, control)
@@ -226,20 +226,20 @@ fn compute_with(
         return Err(Failure::here(why));
     }
     let asked = GraphAccess { graph, control };
-    let densities = Densities::of(case, settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
+    let densities = Densities::new(case, settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
     let ready = asked.answer(&densities)?;
     let mut remarks = [ready.remarks(), ready.hu_remarks()].concat();
     remarks.extend(given_words(&case.structures, Some(&plan)));
     let warnings = plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
     remarks.extend(warnings.map(|r| r.message.clone()));
     remarks.extend(why_left_out(&plan).into_iter().map(|why| format!("left out: {why}")));
-    let of = |beam| DoseOfBeam::of(&densities, &plan, beam, settings, None);
+    let of = |beam| DoseOfBeam::new(&densities, &plan, beam, settings, None);
     let beams: Vec<DoseOfBeam> = { computed.iter() }.map(|beam| of(beam)).collect();
     let (run, mut made) = match engine {
         Engine::Cccs => (None, asked.beams(&plan, &beams, settings.device, tell)?),
         Engine::Mccs(how) => {
             let keep = Arc::default();
-            let run = RunOfPlan::of(&densities, &plan, settings, Some(how), (1, &keep), None);
+            let run = RunOfPlan::new(&densities, &plan, settings, Some(how), (1, &keep), None);
             let run = run.ok_or_else(|| Failure::Here(no_beams(&plan)))?.of_parts(parts.cloned());
             let made = asked.run(&run, tell)?;
             (Some((run, None)), made)
@@ -379,7 +379,7 @@ impl GraphAccess<'_> {
     fn dvhs(&self, case: &Case, dose: &Shared<DoseOfPlan>) -> Result<Vec<(Structure, Arc<Dvh>)>, Failure> {
         let mut all = Vec::new();
         for structure in &case.structures.structures {
-            let Some(mask) = MaskOf::of(case, structure) else { continue };
+            let Some(mask) = MaskOf::new(case, structure) else { continue };
             match self.answer(&DvhOf::new(mask, dose.clone(), None)) {
                 Ok(answer) => all.push((structure.clone(), answer.dvh)),
                 Err(stopped @ Failure::Cancelled(_)) => return Err(stopped),

@@ -10,7 +10,7 @@ use analysis::{
     mccs_of_plan, part_of_plan,
 };
 use case::{Beam, Dose, DoseStatus, Plan, Receipt};
-use engine::mccs::{MccsDose, Next, Part, PartTally};
+use engine::mccs::{MccsDose, Next, PartTally, RunPart};
 use geometry::Volume;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,7 +44,7 @@ pub struct RunResult {
 impl RunOfPlan {
     /// `None` where the plan is computed by the other engine, or has no beam to compute. `number` and `keep`
     /// belong to a run that would begin now; `known` is the previous request.
-    pub fn of(
+    pub fn new(
         densities: &Densities,
         plan: &Arc<Plan>,
         settings: &Settings,
@@ -56,7 +56,7 @@ impl RunOfPlan {
         let met = |beam: &Beam| densities.for_beam(beam);
         let densities = computed().next().map_or_else(|| densities.clone(), met);
         let boluses_differ = computed().any(|beam| met(beam) != densities);
-        let inputs = RunInputs::of(&densities.inputs, plan, settings, how?);
+        let inputs = RunInputs::new(&densities.inputs, plan, settings, how?);
         let inputs = Shared::new(inputs, known.map(|known| &known.inputs));
         let number = known.filter(|known| known.inputs == inputs).map_or(number, |known| known.number);
         (!inputs.beams.is_empty()).then(|| Self {
@@ -184,7 +184,7 @@ impl Query for RunOfPlan {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartOfRun {
     pub run: RunOfPlan,
-    pub part: Part,
+    pub part: RunPart,
 }
 
 impl Query for PartOfRun {

@@ -26,7 +26,7 @@ pub struct JobTarget {
 }
 
 impl JobTarget {
-    pub fn of<Q: Query>(at: ResultKey, grade: Grade) -> Self {
+    pub fn new<Q: Query>(at: ResultKey, grade: Grade) -> Self {
         let listed = Q::LISTED && grade == Grade::Full;
         Self { kind: TypeId::of::<Q>(), at, grade, priority: Q::PRIORITY, listed }
     }
@@ -107,7 +107,7 @@ impl<Q: Query> AnyNode for Node<Q> {
     }
 
     fn place(&self, at: ResultKey, grade: Grade) -> JobTarget {
-        JobTarget::of::<Q>(at, grade)
+        JobTarget::new::<Q>(at, grade)
     }
 
     fn grades(&self) -> &'static [Grade] {
@@ -227,7 +227,7 @@ impl Results {
         let gone: Vec<ResultKey> = self.each::<Q>().map(|(at, _)| at).filter(|at| !keep(*at)).collect();
         for at in gone {
             self.nodes.remove(&(TypeId::of::<Q>(), at));
-            self.left.extend([Grade::Preview, Grade::Full].map(|grade| JobTarget::of::<Q>(at, grade)));
+            self.left.extend([Grade::Preview, Grade::Full].map(|grade| JobTarget::new::<Q>(at, grade)));
         }
     }
 

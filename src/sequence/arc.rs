@@ -10,7 +10,7 @@ use crate::cut::{limits, machine_of, within_limits};
 use crate::field::{Field, jaws_about, of_pair};
 use crate::flatten::{flattened, rises};
 use crate::limits::turning_reach_mm;
-use crate::parts::Part;
+use crate::parts::MapPart;
 use case::{Bank, Beam, ControlPoint, GantryArc, Jaws, Mlc, Plan, bounds, turn_deg};
 use physics::Machine;
 use std::ops::Range;
@@ -173,7 +173,7 @@ fn slide(
     start: ArcStart,
 ) -> (Vec<Vec<Bank>>, f64) {
     // Sectors are delivered whole: an arc turns on meanwhile.
-    let part = &Part::whole(field.map.columns);
+    let part = &MapPart::whole(field.map.columns);
     let mut nodes = field.nodes_mm(part);
     let mut rows = flattened(&field.asked(), start.flattened);
     if start.mirrored {

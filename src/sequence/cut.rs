@@ -122,14 +122,14 @@ impl SequencedPlan {
     ///
     /// # Errors
     /// [`SequenceError`] of a fluence that cannot be computed.
-    pub fn of(maps: &Plan, leaves: Plan) -> Result<Self, SequenceError> {
+    pub fn new(maps: &Plan, leaves: Plan) -> Result<Self, SequenceError> {
         let mut beams = Vec::new();
         for beam in &leaves.beams {
             // Sectors of an arc have numbers of their own.
             let own = maps.beams.iter().find(|own| own.number == beam.number);
             let Some((own, map)) = own.and_then(|own| Some((own, own.fluence.as_ref()?))) else { continue };
             let machine = machine_of(maps, own)?;
-            let [got, want] = [beam, own].map(|beam| Delivered::of(beam, map, &machine));
+            let [got, want] = [beam, own].map(|beam| Delivered::new(beam, map, &machine));
             let difference = got?.less(&want?, map);
             beams.push(Sequenced { beam: beam.clone(), difference });
         }
@@ -185,7 +185,7 @@ pub fn sequence_beam(
     technique: Technique,
 ) -> Result<Sequenced, SequenceError> {
     let field = Field::new(beam, machine)?;
-    let want = Delivered::of(beam, field.map, machine)?;
+    let want = Delivered::new(beam, field.map, machine)?;
     let (map, limits) = (field.map, field.delivery);
     let mut found = cut(&field, &want, technique)?;
     // Leaves that are delivered from one place of the carriage take fewer monitor units.
@@ -243,7 +243,7 @@ fn refined(
     let mut asked = without_leakage(field, &flattened(&field.asked(), FLATTENED));
     for _ in 0..PASSES {
         let Some(beam) = cut(&asked) else { break };
-        let got = Delivered::of(&beam, field.map, field.machine)?;
+        let got = Delivered::new(&beam, field.map, field.machine)?;
         let by_beamlet = got.by_beamlet(field.map);
         let rms = FluenceDifference::between(&by_beamlet, &want).rms_percent;
         if best.as_ref().is_none_or(|best| rms < LEAST_GAIN * best.rms) {
@@ -261,7 +261,7 @@ fn fewer_steps(field: &Field<'_>, mut found: Refined) -> Result<Refined, Fluence
     let finest = found.got.on_raster(field.map);
     for steps in FEWER_STEPS {
         let beam = sliding_window(field, &found.asked, steps);
-        let got = Delivered::of(&beam, field.map, field.machine)?;
+        let got = Delivered::new(&beam, field.map, field.machine)?;
         let off = FluenceDifference::between(&got.on_raster(field.map), &finest);
         if off.worst_percent.abs() > SAME_FLUENCE_PERCENT {
             break;

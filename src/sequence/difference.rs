@@ -28,7 +28,7 @@ pub struct Delivered {
 }
 
 impl Delivered {
-    pub fn of(beam: &Beam, map: &FluenceMap, machine: &Machine) -> Result<Self, FluenceError> {
+    pub fn new(beam: &Beam, map: &FluenceMap, machine: &Machine) -> Result<Self, FluenceError> {
         let exposures = exposures(beam, 360.0);
         let Some(exposure) = exposures.first() else {
             return Err(FluenceError::Nothing { beam: beam.name.clone() });

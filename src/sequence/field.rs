@@ -2,7 +2,7 @@
 
 use crate::SequenceError;
 use crate::cut::limits;
-use crate::parts::Part;
+use crate::parts::MapPart;
 use crate::sweep::{Sweep, beside};
 use case::{Bank, Beam, ControlPoint, CutFrom, FluenceMap, Jaws, Mlc};
 use physics::{Delivery, Machine};
@@ -61,7 +61,7 @@ pub struct Field<'a> {
     pub map: &'a FluenceMap,
     pub delivery: Delivery,
     /// Parts that are delivered one after the other: the whole map, unless it is [`Self::split`].
-    pub parts: Vec<Part>,
+    pub parts: Vec<MapPart>,
     /// Part of the primary that a leaf lets through.
     pub transmission: f64,
     leaf_sides_mm: &'a [f64],
@@ -94,7 +94,7 @@ impl<'a> Field<'a> {
             machine,
             map,
             delivery,
-            parts: vec![Part::whole(map.columns)],
+            parts: vec![MapPart::whole(map.columns)],
             transmission: leaves.transmission,
             leaf_sides_mm: sides,
             first_pair,
@@ -105,7 +105,7 @@ impl<'a> Field<'a> {
     /// The same map in parts that the carriage holds; `None` where it holds the whole, or none.
     pub fn split(self) -> Option<Self> {
         let most_mm = self.delivery.max_span_mm - 2.0 * (BEYOND_MM + self.gap_mm());
-        let parts = Part::all_of(self.map.columns, self.map.step_mm, most_mm)?;
+        let parts = MapPart::all_of(self.map.columns, self.map.step_mm, most_mm)?;
         (parts.len() > 1).then_some(Self { parts, ..self })
     }
 
@@ -126,7 +126,7 @@ impl<'a> Field<'a> {
     }
 
     /// Nodes of the sweep beside a part and at the sides of its columns; closed leaves stand in the outermost cells.
-    pub fn nodes_mm(&self, part: &Part) -> Vec<f64> {
+    pub fn nodes_mm(&self, part: &MapPart) -> Vec<f64> {
         let side = |n: usize| self.map.first_mm + n as f64 * self.map.step_mm;
         let [low, high] = [part.columns.start, part.columns.end].map(side);
         let closed = BEYOND_MM + self.gap_mm();
@@ -136,7 +136,7 @@ impl<'a> Field<'a> {
     }
 
     /// Fluence of the cells between the nodes for that of a row's columns in a part, and for that of the outermost cells.
-    pub fn cells(&self, part: &Part, row: &[f64], outermost: f64) -> Vec<f64> {
+    pub fn cells(&self, part: &MapPart, row: &[f64], outermost: f64) -> Vec<f64> {
         // Where the map goes on, what lies beside the part is another's.
         let end = |side: usize, column: usize| if part.ends_at_jaws[side] { row[column] } else { outermost };
         let [first, last] = [end(0, 0), end(1, row.len() - 1)];
@@ -144,7 +144,7 @@ impl<'a> Field<'a> {
     }
 
     /// Sweeps of the rows' cells from node to node, side by side, and behind their neighbours where the machine asks for that.
-    pub fn sweep(&self, part: &Part, nodes_mm: Vec<f64>, speed_mm_mu: f64, cells: &[Vec<f64>]) -> Sweep {
+    pub fn sweep(&self, part: &MapPart, nodes_mm: Vec<f64>, speed_mm_mu: f64, cells: &[Vec<f64>]) -> Sweep {
         let mut sweep = Sweep::new(nodes_mm, speed_mm_mu, cells);
         // Closed leaves leak between their tips: they wait under the jaws.
         match part.ends_at_jaws {
@@ -161,7 +161,7 @@ impl<'a> Field<'a> {
     /// Sweeps with the beam on for the fluences of the rows' columns: tips at their least distance let through what they do.
     pub fn sweep_with_beam(
         &self,
-        part: &Part,
+        part: &MapPart,
         nodes_mm: Vec<f64>,
         speed_mm_mu: f64,
         fluences: &[Vec<f64>],

@@ -48,7 +48,7 @@ pub fn open_cm2(beam: &Beam, leaves_mm: &[Bank], jaws: Jaws) -> f64 {
 
 impl DeliveryFigures {
     /// Figures of a beam whose leaves deliver it. Between control points leaves stand half way.
-    pub fn of(beam: &Beam, limits: &Delivery) -> Self {
+    pub fn new(beam: &Beam, limits: &Delivery) -> Self {
         let steps = || beam.control_points.windows(2).filter(|p| p[1].meterset_weight > p[0].meterset_weight);
         let half_way = |p: &[ControlPoint]| p[0].on_the_way_to(&p[1], 0.5);
         // The widest that each pair opens over the beam: the area that others are held against.
@@ -90,9 +90,9 @@ impl DeliveryFigures {
         if beam.mlc.is_none() || beam.fluence.is_some() {
             return None;
         }
-        let [only] = &*beam.control_points else { return Some(Self::of(beam, &limits)) };
+        let [only] = &*beam.control_points else { return Some(Self::new(beam, &limits)) };
         let start = ControlPoint { meterset_weight: 0.0, ..only.clone() };
-        Some(Self::of(&Beam { control_points: vec![start, only.clone()], ..beam.clone() }, &limits))
+        Some(Self::new(&Beam { control_points: vec![start, only.clone()], ..beam.clone() }, &limits))
     }
 
     /// Figures of all beams of a plan that are switched on; `None` where leaves or limits of a machine are missing.
@@ -164,13 +164,13 @@ mod tests {
     #[test]
     fn complexity_is_as_defined() {
         let open: &[Bank] = &[[-20.0, 20.0], [-20.0, 20.0], [-20.0, 20.0], [-20.0, 20.0], [-25.0, 5.0]];
-        let one = DeliveryFigures::of(&beam(&[(1.0, open)]), &limits());
+        let one = DeliveryFigures::new(&beam(&[(1.0, open)]), &limits());
         assert!((one.complexity - 1.0).abs() < 1e-12 && (one.mean_gap_mm - 40.0).abs() < 1e-12);
         assert!((one.smallest_cm2 - 16.0).abs() < 1e-12 && one.apertures == 1);
         assert!((one.beam_on_s - 10.0).abs() < 1e-9, "100 MU at 600 MU/min: {}", one.beam_on_s);
         // Tips -20, -10, -20 and -20 of one bank: (10 - 10 + 10 - 10 + 10 - 0) / (3 * 10) = 1/3; the other bank in line.
         let bent: &[Bank] = &[[-20.0, 20.0], [-10.0, 20.0], [-20.0, 20.0], [-20.0, 20.0], [-25.0, 5.0]];
-        let two = DeliveryFigures::of(&beam(&[(0.5, open), (0.5, bent)]), &limits());
+        let two = DeliveryFigures::new(&beam(&[(0.5, open), (0.5, bent)]), &limits());
         let want = 0.5 + 0.5 * (1.0 / 3.0) * (150.0 / 160.0);
         assert!((two.complexity - want).abs() < 1e-12, "{} for {want}", two.complexity);
         assert!(
@@ -186,7 +186,7 @@ mod tests {
         let mut moving = beam(&[(1.0, open)]);
         moving.mu = 10.0;
         moving.control_points[1].leaves_mm = vec![[20.0, 30.0]];
-        let figures = DeliveryFigures::of(&moving, &limits());
+        let figures = DeliveryFigures::new(&moving, &limits());
         assert!((figures.beam_on_s - 2.0).abs() < 1e-9, "50 mm at 25 mm/s: {}", figures.beam_on_s);
     }
 }

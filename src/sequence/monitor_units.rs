@@ -18,7 +18,7 @@ pub struct PlanDelivery {
 
 impl PlanDelivery {
     /// `None` where a beam has no leaves, or its machine no limits of delivery. `factor`: of the normalisation on all monitor units.
-    pub fn of(plan: &Plan, factor: f64) -> Option<Self> {
+    pub fn new(plan: &Plan, factor: f64) -> Option<Self> {
         let mut delivered = plan.clone();
         delivered.beams.iter_mut().for_each(|beam| beam.mu *= factor);
         Some(Self {

@@ -8,7 +8,7 @@ const FEATHER_MM: f64 = 20.0;
 
 /// Columns of a map that are delivered from one place of the carriage.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct MapPart {
     pub columns: Range<usize>,
     /// Share of the fluence of each of its columns.
     shares: Vec<f64>,
@@ -16,7 +16,7 @@ pub struct Part {
     pub ends_at_jaws: [bool; 2],
 }
 
-impl Part {
+impl MapPart {
     pub fn whole(columns: usize) -> Self {
         Self { columns: 0..columns, shares: vec![1.0; columns], ends_at_jaws: [true; 2] }
     }
@@ -49,7 +49,7 @@ impl Part {
     }
 
     /// Its share of fluences, `[row][column]`.
-    pub fn of(&self, rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    pub fn share_of(&self, rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let own = |row: &Vec<f64>| {
             row[self.columns.clone()].iter().zip(&self.shares).map(|(mu, share)| mu * share).collect()
         };
@@ -66,16 +66,16 @@ mod tests {
         for (columns, most_mm, count) in
             [(28, 140.0, 1), (29, 140.0, 2), (40, 140.0, 2), (60, 140.0, 3), (80, 60.0, 10)]
         {
-            let parts = Part::all_of(columns, 5.0, most_mm).expect("parts");
+            let parts = MapPart::all_of(columns, 5.0, most_mm).expect("parts");
             assert_eq!(parts.len(), count, "{columns} columns");
             let mut sum = vec![0.0; columns];
             for part in &parts {
                 assert!(part.columns.len() as f64 * 5.0 <= most_mm, "{part:?}");
-                let ones = part.of(&[vec![1.0; columns]]);
+                let ones = part.share_of(&[vec![1.0; columns]]);
                 part.columns.clone().zip(&ones[0]).for_each(|(column, share)| sum[column] += share);
             }
             assert!(sum.iter().all(|sum| (sum - 1.0).abs() < 1e-12), "{columns}: {sum:?}");
         }
-        assert_eq!(Part::all_of(40, 5.0, 35.0), None);
+        assert_eq!(MapPart::all_of(40, 5.0, 35.0), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Sliding window: leaves sweep the field once while the beam is on.
 
 use crate::field::Field;
-use crate::parts::Part;
+use crate::parts::MapPart;
 use crate::sweep::Sweep;
 use case::Beam;
 
@@ -29,8 +29,8 @@ pub fn sliding_window(field: &Field<'_>, fluences: &[Vec<f64>], steps: usize) ->
 }
 
 fn sweeps(field: &Field<'_>, fluences: &[Vec<f64>]) -> Vec<Sweep> {
-    let sweep = |part: &Part| {
-        field.sweep_with_beam(part, field.nodes_mm(part), field.speed_mm_mu(), &part.of(fluences))
+    let sweep = |part: &MapPart| {
+        field.sweep_with_beam(part, field.nodes_mm(part), field.speed_mm_mu(), &part.share_of(fluences))
     };
     field.parts.iter().map(sweep).collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::field::Field;
 use crate::figures::open_cm2;
-use crate::parts::Part;
+use crate::parts::MapPart;
 use case::Beam;
 
 /// Segments of less are dropped: their output is uncertain (as planning systems have them; chosen).
@@ -25,7 +25,7 @@ pub fn step_and_shoot(field: &Field<'_>, fluences: &[Vec<f64>]) -> Option<Beam> 
             field.cells(part, &row.iter().map(|mu| (mu / unit).round()).collect::<Vec<_>>(), 0.0)
         };
         let nodes = field.nodes_mm(part);
-        let rows: Vec<Vec<f64>> = part.of(fluences).iter().map(cells).collect();
+        let rows: Vec<Vec<f64>> = part.share_of(fluences).iter().map(cells).collect();
         let sweep = field.sweep(part, nodes.clone(), f64::INFINITY, &rows);
         for n in 0..sweep.mu().round() as usize {
             let aside = closed_aside(field, part, sweep.at(n as f64 + 0.5), &nodes);
@@ -53,7 +53,12 @@ pub fn step_and_shoot(field: &Field<'_>, fluences: &[Vec<f64>]) -> Option<Beam> 
 
 /// Closed pairs stand under the nearer jaw, where leaves may pass one another: tips that meet in the field leak. Others keep their place,
 /// and none is farther from the open ones than the carriage holds.
-fn closed_aside(field: &Field<'_>, part: &Part, mut tips: Vec<[f64; 2]>, nodes_mm: &[f64]) -> Vec<[f64; 2]> {
+fn closed_aside(
+    field: &Field<'_>,
+    part: &MapPart,
+    mut tips: Vec<[f64; 2]>,
+    nodes_mm: &[f64],
+) -> Vec<[f64; 2]> {
     let (low, high, gap) = (nodes_mm[0], nodes_mm[nodes_mm.len() - 1], field.gap_mm());
     let is_closed = |[trail, lead]: &[f64; 2]| trail >= lead;
     // Trailing tips of closed pairs, so that either bank keeps within its span.

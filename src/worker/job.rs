@@ -95,7 +95,7 @@ impl<T> Task<T> {
         name: impl Into<String>,
         work: impl FnOnce(&JobControl) -> Result<T, E> + Send + 'static,
     ) -> Self {
-        Self::of(name, Step::once(work))
+        Self::from_step(name, Step::once(work))
     }
 
     /// As [`Task::new`], for long work that a quick job may preempt and that is then restarted: a dragged
@@ -105,7 +105,7 @@ impl<T> Task<T> {
         work: impl Fn(&JobControl) -> Result<T, E> + Send + Sync + 'static,
     ) -> Self {
         let work = move |control: &JobControl| work(control).map_err(|error| format!("{error:#}"));
-        Self::of(name, Step::Again(Arc::new(work)))
+        Self::from_step(name, Step::Again(Arc::new(work)))
     }
 
     /// As [`Task::new`], for an answer that improves: partial answers of `work` arrive as
@@ -117,10 +117,10 @@ impl<T> Task<T> {
         let work = |control: &JobControl, partial: &mut dyn FnMut(T)| {
             work(control, partial).map_err(|error| format!("{error:#}"))
         };
-        Self::of(name, Step::Refining(Box::new(work)))
+        Self::from_step(name, Step::Refining(Box::new(work)))
     }
 
-    fn of(name: impl Into<String>, step: Step<T>) -> Self {
+    fn from_step(name: impl Into<String>, step: Step<T>) -> Self {
         Self {
             name: name.into().into(),
             lane: Lane::Host,

@@ -302,7 +302,8 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
     fn run_of(&self, state: &mut State<S, T>, lane: usize, entry: Entry<S, T>) -> Run<S, T> {
         let Entry { job_ref, step, started } = entry;
         let (outbox, whose) = (self.outbox.clone(), job_ref.clone());
-        let control = JobControl::of(&self.cache).with_listener(move |done| outbox.progress(&whose, done));
+        let control =
+            JobControl::sharing(&self.cache).with_listener(move |done| outbox.progress(&whose, done));
         state.running.push(Running {
             lane,
             job_ref: job_ref.clone(),

@@ -438,7 +438,7 @@ proptest! {
         let held = beamsight::dicom::structures_as_written(&set);
         let folder = fresh("structures");
         let path = folder.join("RS.dcm");
-        let belonging = Belonging::of(&Case::default());
+        let belonging = Belonging::new(&Case::default());
         write_structures(&path, &held, None, &belonging).unwrap();
         let read = read_structures(&path).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
@@ -471,7 +471,7 @@ proptest! {
         let path = folder.join("RP.dcm");
         let case = demo::build("water").unwrap();
         let doses = [BeamDose { beam: 1, point_mm: DVec3::X, gy: 1.0 }];
-        write_plan(&path, &held, &doses, &Belonging::of(&case)).unwrap();
+        write_plan(&path, &held, &doses, &Belonging::new(&case)).unwrap();
         let read = read_plan(&path, None).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         prop_assert_eq!((read.fractions, read.prescription_gy), (held.fractions, held.prescription_gy));
@@ -500,7 +500,7 @@ proptest! {
         };
         let folder = fresh("doses");
         let path = folder.join("RD.dcm");
-        let belonging = Belonging { plan_uid: Some(new_uid()), ..Belonging::of(&Case::default()) };
+        let belonging = Belonging { plan_uid: Some(new_uid()), ..Belonging::new(&Case::default()) };
         let (bits, steps) = if sixteen { (DoseBits::Sixteen, 65_535.0) } else { (DoseBits::ThirtyTwo, 4_294_967_295.0) };
         write_dose(&path, &dose, &belonging, bits).unwrap();
         let (read, _) = read_dose(&path).unwrap();

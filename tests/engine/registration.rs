@@ -246,7 +246,7 @@ fn the_built_in_chest_is_found_from_random_starts() {
 fn a_registration_object_comes_back_and_maps_landmarks() {
     let case = demo::build("tg119").expect("built in");
     let ct = case.ct.clone().expect("it has a CT");
-    let belonging = Belonging::of(&case);
+    let belonging = Belonging::new(&case);
     let centre = DVec3::new(10.0, -20.0, 30.0);
     let pose = Pose::new([12.5, -3.25, 7.0], [5.0, -10.0, 15.0]);
     let registration = Registration {

@@ -17,7 +17,7 @@ impl Dice {
         (self.0 % count.max(1) as u64) as usize
     }
 
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }
 }
@@ -38,9 +38,9 @@ pub fn bytes(mut file: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
                 file.splice(at..at, again);
             }
             5 => {
-                let number = dice.of(&[0, 1, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, u32::MAX]);
+                let number = dice.pick(&[0, 1, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, u32::MAX]);
                 let turned = if dice.below(2) == 0 { number.to_le_bytes() } else { number.to_be_bytes() };
-                let width = dice.of(&[2, 4]).min(file.len() - at);
+                let width = dice.pick(&[2, 4]).min(file.len() - at);
                 file[at..at + width].copy_from_slice(&turned[..width]);
             }
             6 => file[at] ^= 1 << dice.below(8),
@@ -97,7 +97,7 @@ pub fn text(file: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
                 let other = file[other].to_vec();
                 file.splice(word, other);
             }
-            _ => drop(file.splice(word, dice.of(&WORDS).bytes())),
+            _ => drop(file.splice(word, dice.pick(&WORDS).bytes())),
         }
     }
     file
@@ -142,9 +142,11 @@ fn change(all: &mut Vec<Element>, dice: &mut Dice) {
         3 => {
             let vrs: [&[u8; 2]; 12] =
                 [b"UN", b"OB", b"OW", b"DS", b"IS", b"SQ", b"US", b"FD", b"LO", b"AT", b"UI", b"??"];
-            all[at].vr = *dice.of(&vrs);
+            all[at].vr = *dice.pick(&vrs);
         }
-        4 => all[at].claims = Some(dice.of(&[0, 1, 2, 0xfffe, 0xffff, 0x7fff_fffe, u32::MAX - 1, u32::MAX])),
+        4 => {
+            all[at].claims = Some(dice.pick(&[0, 1, 2, 0xfffe, 0xffff, 0x7fff_fffe, u32::MAX - 1, u32::MAX]))
+        }
         5 => {
             let deep = 1 + dice.below(40);
             for _ in 0..deep {
@@ -155,7 +157,7 @@ fn change(all: &mut Vec<Element>, dice: &mut Dice) {
         }
         6 => {
             let other = all[dice.below(all.len())].tag;
-            all[at].tag = dice.of(&[other, 0x7fe0_0010, 0xfffe_e00d, 0x0009_0010, 0]);
+            all[at].tag = dice.pick(&[other, 0x7fe0_0010, 0xfffe_e00d, 0x0009_0010, 0]);
         }
         _ => value(&mut all[at].body, dice),
     }
@@ -164,16 +166,17 @@ fn change(all: &mut Vec<Element>, dice: &mut Dice) {
 fn value(body: &mut Body, dice: &mut Dice) {
     match body {
         Body::Value(value) => match dice.below(4) {
-            0 => *value = dice.of(&WORDS).as_bytes().to_vec(),
+            0 => *value = dice.pick(&WORDS).as_bytes().to_vec(),
             1 => {
                 // One of several values.
                 let mut words: Vec<Vec<u8>> = value.split(|b| *b == b'\\').map(<[u8]>::to_vec).collect();
                 let at = dice.below(words.len());
-                words[at] = dice.of(&WORDS).as_bytes().to_vec();
+                words[at] = dice.pick(&WORDS).as_bytes().to_vec();
                 *value = words.join(&b'\\');
             }
             2 => {
-                *value = dice.of(&[0u32, 1, 255, 65_535, u32::MAX]).to_le_bytes()[..dice.of(&[2, 4])].to_vec()
+                *value =
+                    dice.pick(&[0u32, 1, 255, 65_535, u32::MAX]).to_le_bytes()[..dice.pick(&[2, 4])].to_vec()
             }
             _ => *value = bytes(std::mem::take(value), dice),
         },

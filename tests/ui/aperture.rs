@@ -379,7 +379,7 @@ fn an_aperture_that_no_longer_fits_says_so_is_refitted_and_follows() {
         let ptv = set.iter().find(|s| s.kind == StructureKind::Ptv).expect("the PTV");
         (ptv.number, ptv.clone())
     };
-    let shape = w.state().state.shapes.of(&structure).expect("a shape");
+    let shape = w.state().state.shapes.shape_of(&structure).expect("a shape");
     let beamsight::app::state::roi::Shape::Sphere { centre_mm, .. } = shape else { panic!("a sphere") };
     let smaller = beamsight::app::state::roi::Shape::Sphere { centre_mm, radius_mm: 12.0 };
     w.state_mut().command(Command::Reshape { structure: number, shape: smaller, gesture: None });

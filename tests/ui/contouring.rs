@@ -21,7 +21,7 @@ fn with_gtv(name: &str) -> Window {
     w.get_by_label("Sphere").click();
     w.run_steps(3);
     let app = w.state_mut();
-    let shape = app.state.shapes.of(named(app, "Sphere")).expect("a shape");
+    let shape = app.state.shapes.shape_of(named(app, "Sphere")).expect("a shape");
     let beamsight::app::state::roi::Shape::Sphere { centre_mm, .. } = shape else { panic!("a sphere") };
     let number = named(app, "Sphere").number;
     let shape = beamsight::app::state::roi::Shape::Sphere { centre_mm, radius_mm: 10.0 };

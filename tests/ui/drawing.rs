@@ -322,7 +322,7 @@ fn a_sphere_that_is_drawn_on_is_a_sphere_no_more() {
     let sphere = |w: &Window| {
         let case = w.state().state.case();
         let own = case.structures.by_number(3).expect("the sphere");
-        w.state().state.shapes.of(own)
+        w.state().state.shapes.shape_of(own)
     };
     assert!(matches!(sphere(&w), Some(Shape::Sphere { .. })));
     w.key_press(Key::P);

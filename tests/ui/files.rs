@@ -41,7 +41,7 @@ fn series(folder: &Path, description: &str, planes_mm: &[f64], hu: f32) {
     case.patient.name = "Test^Series".to_owned();
     case.patient.id = "T1".to_owned();
     std::fs::create_dir_all(folder).expect("a folder");
-    write_ct(folder, &ct, &Belonging::of(&case), &|_| true).expect("a series");
+    write_ct(folder, &ct, &Belonging::new(&case), &|_| true).expect("a series");
 }
 
 fn fresh(name: &str) -> std::path::PathBuf {
@@ -184,7 +184,7 @@ fn a_session_saved_from_the_window_opens_as_it_was_left() {
     assert_eq!(found.results.engines, [(0, engine)].into());
     // The sphere can still be dragged.
     let sphere = found.case().structures.structures.iter().find(|s| s.number == 2).expect("the sphere");
-    assert!(matches!(found.shapes.of(sphere), Some(Shape::Sphere { radius_mm: 20.0, .. })));
+    assert!(matches!(found.shapes.shape_of(sphere), Some(Shape::Sphere { radius_mm: 20.0, .. })));
 }
 
 #[test]

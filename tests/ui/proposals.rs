@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 struct Dialogs(Arc<Mutex<(Vec<Ask>, Option<PathBuf>)>>);
 
 impl Dialogs {
-    fn of(w: &mut Window) -> Self {
+    fn new(w: &mut Window) -> Self {
         let own = Self::default();
         let dialogs = own.clone();
         w.state_mut().set_dialog(Arc::new(move |ask| {
@@ -69,7 +69,7 @@ fn a_file_is_named_by_patient_plan_and_day_and_its_kind_keeps_its_folder() {
     let is_day = |day: &str| day.len() == 10 && day.split('-').map(str::len).eq([4, 2, 2]);
     let mut w = window(options());
     until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
-    let dialogs = Dialogs::of(&mut w);
+    let dialogs = Dialogs::new(&mut w);
     for (action, ending) in [
         (FileAction::SavePlan, ".toml"),
         (FileAction::SaveSession, ".json"),
@@ -102,7 +102,7 @@ fn a_file_is_named_by_patient_plan_and_day_and_its_kind_keeps_its_folder() {
 
     let mut w = window(options());
     until(&mut w, "case", |app| app.state.is_loaded());
-    let dialogs = Dialogs::of(&mut w);
+    let dialogs = Dialogs::new(&mut w);
     assert_eq!(dialogs.asked(&mut w, FileAction::SavePlan, None).folder, Some(plans), "in the next run");
     w.state_mut().on_exit();
     drop(w);
@@ -113,7 +113,7 @@ fn a_file_is_named_by_patient_plan_and_day_and_its_kind_keeps_its_folder() {
     layout.save(&state).expect("saved");
     let mut w = window(options());
     until(&mut w, "case", |app| app.state.is_loaded());
-    let dialogs = Dialogs::of(&mut w);
+    let dialogs = Dialogs::new(&mut w);
     let ask = dialogs.asked(&mut w, FileAction::SavePlan, None);
     assert!(is_outside(&ask), "{ask:?}");
 }

@@ -333,7 +333,7 @@ fn another_patient_is_asked_about_and_a_detector_in_the_patient_is_said() {
     let case = Some("demo:water".to_owned());
     let mut w = window(Options { case, workspace: Workspace::Register, ..Options::default() });
     until(&mut w, "case", |app| app.state.is_loaded());
-    let own = Belonging::of(w.state().state.case());
+    let own = Belonging::new(w.state().state.case());
     let mut other = own.clone();
     other.patient.id = "SOMEBODY ELSE".to_owned();
     let mut open = |name: &str, sid_mm: f64, belonging: &Belonging| {
@@ -371,7 +371,7 @@ fn an_x_ray_of_another_patient_is_shown_once_answered_for() {
     let case = Some("demo:water".to_owned());
     let mut w = window(Options { case, workspace: Workspace::Register, ..Options::default() });
     until(&mut w, "case", |app| app.state.is_loaded());
-    let mut other = Belonging::of(w.state().state.case());
+    let mut other = Belonging::new(w.state().state.case());
     other.patient.id = "SOMEBODY ELSE".to_owned();
     let path = folder.join("other.dcm");
     rt_image(&path, 1500.0, &other);

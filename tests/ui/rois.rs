@@ -30,7 +30,7 @@ fn structure(app: &App) -> &Structure {
 }
 
 fn shape(w: &Window) -> Shape {
-    w.state().state.shapes.of(structure(w.state())).expect("still a shape")
+    w.state().state.shapes.shape_of(structure(w.state())).expect("still a shape")
 }
 
 fn drag(w: &mut Window, from: Pos2, by: Vec2) {

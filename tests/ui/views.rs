@@ -270,7 +270,7 @@ fn outlines_of_a_sphere_have_its_radius_in_every_view() {
     let ct = volume(grid, |_| -1000.0);
     let (set, mask) = sphere_set(ct.grid(), DVec3::ZERO, 40.0);
     let beam = Beam::fixed("B", 1, 30.0, DVec3::ZERO, Jaws::symmetric(300.0, 300.0), 1.0);
-    let beam = BeamLayer::of(0, &beam, PatientPosition::Hfs, 1000.0, false).expect("a beam");
+    let beam = BeamLayer::new(0, &beam, PatientPosition::Hfs, 1000.0, false).expect("a beam");
     // The tangent cone of a sphere round the isocentre, at the isocentre plane: r / sqrt(1 - (r / SAD)^2).
     let seen_mm = 40.0 / (1.0 - 0.04_f64.powi(2)).sqrt();
     for (kind, radius_mm) in [
@@ -362,7 +362,7 @@ fn a_redrawn_structure_is_drawn_from_the_texture_it_has() {
 fn the_gantry_follows_its_handle_and_rest_costs_nothing() {
     let ct = volume(uneven(0.0), |p| p.x);
     let beam = Beam::fixed("AP", 1, 0.0, DVec3::ZERO, Jaws::symmetric(40.0, 40.0), 1.0);
-    let beam = BeamLayer::of(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam");
+    let beam = BeamLayer::new(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam");
     let mut h = harness(ViewKind::Axial, Vec2::new(362.0, 300.0), |gpu| Scene {
         ct: Some(ct),
         beams: vec![beam],
@@ -447,7 +447,7 @@ fn golden_views() {
         trouble: None,
     };
     let beam = Beam::fixed("AP", 1, 20.0, DVec3::ZERO, Jaws::symmetric(60.0, 70.0), 1.0);
-    let beam = BeamLayer::of(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam");
+    let beam = BeamLayer::new(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam");
     let mut results = SnapshotResults::new();
     for (kind, name) in [(ViewKind::Axial, "view_axial"), (ViewKind::Bev, "view_bev")] {
         let mut h = harness(kind, Vec2::new(360.0, 270.0), |gpu| Scene {

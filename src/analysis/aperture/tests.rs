@@ -21,7 +21,7 @@ fn hull(centre: DVec3, radius: f64) -> Hull {
     let grid = Grid::axis_aligned(DVec3::splat(-100.0), DVec3::ONE, [200; 3]).unwrap();
     let contours = sphere_contours(&grid, centre, radius);
     let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
-    Hull::of(&contours, Some(&grid)).unwrap()
+    Hull::new(&contours, Some(&grid)).unwrap()
 }
 
 fn beam(gantry: f64, collimator: f64, couch: f64) -> Beam {

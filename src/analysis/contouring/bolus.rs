@@ -31,7 +31,7 @@ pub struct EntranceField {
 
 impl EntranceField {
     /// `None` for a beam without control points or with closed jaws. `middle_mm` is the body's.
-    pub fn of(beam: &Beam, position: PatientPosition, sad_mm: f64, middle_mm: DVec3) -> Option<Self> {
+    pub fn new(beam: &Beam, position: PatientPosition, sad_mm: f64, middle_mm: DVec3) -> Option<Self> {
         let start = beam.start().filter(|start| start.jaws.is_open())?;
         let frame = beam.frame_at(start, position, sad_mm);
         let [x, y, up] = frame.axes;

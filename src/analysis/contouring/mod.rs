@@ -301,7 +301,7 @@ impl<'a> OperationContext<'a> {
     ) -> Result<(&'s Structure, Stack), ContouringError> {
         let structure = set.by_number(number).ok_or(ContouringError::Gone)?;
         let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
-        let stack = Stack::of(self.grid, &contours).map_err(|e| self.refused(&structure.name, e))?;
+        let stack = Stack::new(self.grid, &contours).map_err(|e| self.refused(&structure.name, e))?;
         if stack.is_empty() {
             return Err(ContouringError::NoContours(structure.name.clone()));
         }
@@ -312,7 +312,7 @@ impl<'a> OperationContext<'a> {
     fn restacked(&self, planes: &[Plane]) -> Result<Stack, ContouringError> {
         let contours = self.contours(planes);
         let points: Vec<&[DVec3]> = contours.iter().map(|c| c.points_mm.as_slice()).collect();
-        Stack::of(self.grid, &points).map_err(|e| self.refused("the result", e))
+        Stack::new(self.grid, &points).map_err(|e| self.refused("the result", e))
     }
 
     fn with_margin(&self, stack: &Stack, grow: bool, mm: [f64; 6]) -> Result<Vec<Plane>, ContouringError> {

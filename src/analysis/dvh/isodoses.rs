@@ -37,7 +37,7 @@ impl Isodoses {
     ///
     /// # Errors
     /// [`Cancelled`].
-    pub fn of(dose_gy: &Volume<f32>, control: &JobControl) -> Result<Self, Cancelled> {
+    pub fn count(dose_gy: &Volume<f32>, control: &JobControl) -> Result<Self, Cancelled> {
         control.check()?;
         let made = Self { histogram: histogram(dose_gy) };
         control.check()?;

@@ -40,7 +40,7 @@ impl Dvh {
     ) -> Result<(Self, Option<DvhPlanes>), DvhError> {
         let source = MaskedDose::new(mask, dose_gy, Sampling::Full);
         if !source.reads_voxels_once() {
-            return Ok((Self::of(&source, control)?, None));
+            return Ok((Self::count(&source, control)?, None));
         }
         let former = former.filter(|f| f.dose == dose_gy.id() && f.mask.grid() == mask.grid());
         let first = mask.offset()[2];

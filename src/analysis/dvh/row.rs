@@ -46,7 +46,7 @@ impl Columns {
     }
 
     /// The columns of samples inside the dose grid.
-    pub fn of(&self, within: Range<usize>) -> &[(u32, f32)] {
+    pub fn inside(&self, within: Range<usize>) -> &[(u32, f32)] {
         &self.cells[within.start - self.within.start..within.end - self.within.start]
     }
 }

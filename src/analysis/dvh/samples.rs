@@ -304,7 +304,7 @@ impl<'a> MaskedDose<'a> {
             return;
         };
         let within = columns.within(samples);
-        let cells = columns.of(within.clone());
+        let cells = columns.inside(within.clone());
         let ([(first, _), ..], [.., (last, _)]) = (cells, cells) else { return };
         // The neighbours beyond the ends tell the gradient there.
         let used =

@@ -352,7 +352,7 @@ fn isodoses_are_those_of_samples_read_one_by_one() {
     let mut gy: Vec<f32> = (0..grid.len()).map(|n| 1.0 + (n * 7919 % 101) as f32 / 10.0).collect();
     gy[100] = f32::NAN;
     let dose = Volume::new(Arc::clone(&grid), gy);
-    let isodoses = Isodoses::of(&dose, &JobControl::new()).unwrap();
+    let isodoses = Isodoses::count(&dose, &JobControl::new()).unwrap();
     let least = 0.25 * dose.greatest_below(f32::INFINITY);
     let edges = grid.edges_mm(2);
     let mut samples: Vec<(f32, f64)> = Vec::new();

@@ -114,7 +114,7 @@ impl Prepared {
         };
         let regions = position_mm.iter().map(|at| region(*at)).collect();
         let slope = slopes(&position_mm, &measured);
-        let coverage = Coverage::of(curve, &window, maximum_mm, sad_mm);
+        let coverage = Coverage::new(curve, &window, maximum_mm, sad_mm);
         Self { label: curve.label(), position_mm, measured, regions, slope, window, coverage }
     }
 

@@ -64,7 +64,7 @@ pub struct Coverage {
 
 impl Coverage {
     /// `window`: the points that the curve is normalised at.
-    pub fn of(curve: &MeasuredCurve, window: &[usize], maximum_mm: f64, sad_mm: f64) -> Self {
+    pub fn new(curve: &MeasuredCurve, window: &[usize], maximum_mm: f64, sad_mm: f64) -> Self {
         let places = || curve.points.iter().map(|p| p[0]);
         let free = curve.points.len() - window.len();
         match curve.scan {
@@ -202,7 +202,7 @@ mod tests {
         let judged = points.len();
         let window = (0..points.len()).filter(|n| points[*n][0].abs() <= 5.0).collect::<Vec<_>>();
         let curve = MeasuredCurve { scan, field_mm: [100.0; 2], ssd_mm: 900.0, points };
-        Coverage::of(&curve, &window, 15.0, 1000.0).tests_nothing(judged)
+        Coverage::new(&curve, &window, 15.0, 1000.0).tests_nothing(judged)
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn in_a_ramp(images: usize, length: usize) -> Dvh {
     let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
     let mask = Mask::from_contours(&images, &contours, &|_| true).unwrap();
     let (gy, control) = (Volume::new(grid, data), JobControl::new());
-    let isodoses = Arc::new(Isodoses::of(&gy, &control).unwrap());
+    let isodoses = Arc::new(Isodoses::count(&gy, &control).unwrap());
     Dvh::new(&mask, &gy, &control).unwrap().with_isodoses(isodoses)
 }
 

@@ -170,7 +170,7 @@ pub const FAR: Criterion = Criterion { dose_percent: 20.0, dta_mm: 4.0, local: f
 
 impl GammaAgreement {
     /// Counts of the first map; how many of the points are high, and what fails by far, by the second one.
-    pub fn of(
+    pub fn new(
         reference: &Volume<f32>,
         maps: &[GammaMap],
         normalisation_gy: f64,

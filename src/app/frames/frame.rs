@@ -24,7 +24,7 @@ pub struct Frames {
 pub fn frame_times(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Vec<Frames>, OffscreenError> {
     let mut window = window(case, choice, grid_mm, None)?;
     let mut drag = |handle: Handle| -> Result<Vec<f64>, OffscreenError> {
-        let path = Path::of(handle, &mut window)?;
+        let path = Path::find(handle, &mut window)?;
         timed(&mut window, Event::PointerMoved(path.at(0)), Modifiers::NONE);
         timed(&mut window, press(path.at(0), true), Modifiers::NONE);
         let moved = |n| Event::PointerMoved(path.at(n));

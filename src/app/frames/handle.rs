@@ -54,7 +54,7 @@ pub(super) enum Path {
 
 impl Path {
     /// Shows a handle, where that needs a selection, and finds it on the screen.
-    pub fn of(handle: Handle, window: &mut Window) -> Result<Self, OffscreenError> {
+    pub fn find(handle: Handle, window: &mut Window) -> Result<Self, OffscreenError> {
         let state = &mut window.app.state;
         let beam = state.plan().and_then(|plan| plan.beams.first()).ok_or_else(|| missing("a beam"))?.clone();
         state.selection = Selection::Beam(beam.number);

@@ -58,7 +58,7 @@ struct Player {
 
 impl Player {
     fn drag(&mut self, handle: Handle, places: usize, on_the_move: Duration) -> Result<Live, OffscreenError> {
-        let path = Path::of(handle, &mut self.window)?;
+        let path = Path::find(handle, &mut self.window)?;
         settle(&mut self.window)?;
         let steps = self.window.app.state.history.done();
         self.window.frame(vec![Event::PointerMoved(path.at(0))]);

@@ -87,7 +87,7 @@ impl User {
         let state = &mut self.window.app.state;
         let before = state.origin.as_ref().map(|origin| origin.number);
         // No question about unsaved work: there is nobody to answer.
-        state.saved = Some(Work::of(state));
+        state.saved = Some(Work::new(state));
         self.act(Command::Open(case.to_owned()))?;
         settle(&mut self.window)?;
         let state = &self.window.app.state;

@@ -50,7 +50,7 @@ pub fn plan(state: &State) -> Result<PlanReport, String> {
             .map(|dose| DoseFacts::new(dose, max_gy, uncertainty_percent)),
         reservation: reservation(results.shown_failure(), dose.map(|dose| &**dose), results.dvh_status()),
         beams: plan.beams.iter().filter_map(|beam| BeamFacts::new(plan, beam, factor)).collect(),
-        delivery: PlanDelivery::of(plan, factor.unwrap_or(1.0)),
+        delivery: PlanDelivery::new(plan, factor.unwrap_or(1.0)),
         fields: fields(state, plan),
         outlines: outlines(state),
         other_volumes: other_volumes(state),

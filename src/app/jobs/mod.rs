@@ -16,7 +16,7 @@ use results::Delivery;
 use std::path::PathBuf;
 
 /// The window's worker.
-pub type Worker = worker::Worker<Slot, Answer>;
+pub type Worker = worker::Worker<Slot, JobAnswer>;
 
 /// The state, with the worker that computes its missing results.
 pub struct Requests<'a> {
@@ -38,7 +38,7 @@ pub struct Remembered {
 pub type Completion = Box<dyn FnOnce(&mut Requests<'_>) + Send>;
 
 /// The answer of a worker's job to the window.
-pub enum Answer {
+pub enum JobAnswer {
     /// A result of the current case.
     Result(Delivery),
     /// An answer with its completion.
@@ -65,7 +65,7 @@ pub enum WindowAnswer {
     Recoverable(Vec<Recoverable>),
 }
 
-impl Answer {
+impl JobAnswer {
     /// An answer that is complete when `completion` has run.
     pub fn then(completion: impl FnOnce(&mut Requests<'_>) + Send + 'static) -> Self {
         Self::Then(Box::new(completion))

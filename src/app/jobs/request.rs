@@ -1,7 +1,7 @@
 //! Requests to the worker for results that are displayed and not yet computed.
 
 use super::texture::TextureOf;
-use super::{Answer, Requests};
+use super::{JobAnswer, Requests};
 use crate::feature::register::state::Search;
 use crate::state::results::{DISPLAYED, MAPS};
 use crate::state::slot::Slot;
@@ -23,7 +23,7 @@ impl Requests<'_> {
     }
 
     fn request_results(&mut self, moving: bool) {
-        let demand = Demand::of(self.state, moving);
+        let demand = Demand::new(self.state, moving);
         let (results, worker) = (&mut self.state.results.nodes, self.worker);
         for place in results.removed() {
             worker.cancel(Slot::Result(place));
@@ -53,7 +53,7 @@ impl Requests<'_> {
             }
             let is_quick = demand.is_quick_in_full(priority, target);
             let Some(task) = results.job(target, is_quick) else { continue };
-            let task = task.map(Answer::Result);
+            let task = task.map(JobAnswer::Result);
             worker.submit(Slot::Result(target), if are_under_way { task.behind() } else { task });
             self.state.results.runs += u64::from(target.is::<RunOfPlan>());
         }
@@ -86,7 +86,7 @@ struct Demand {
 }
 
 impl Demand {
-    fn of(state: &State, moving: bool) -> Self {
+    fn new(state: &State, moving: bool) -> Self {
         let has_run = state.results.is_monte_carlo();
         Self {
             registers: state.workspace == Workspace::Register,

@@ -17,8 +17,11 @@ pub fn colour_button(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) -> Response {
     let (rect, mut response) = ui.allocate_exact_size(BUTTON, Sense::click());
     response.widget_info(|| WidgetInfo::labeled(Role::ColorWell, true, name));
     let [r, g, b] = *rgb;
-    let edge =
-        if response.hovered() || response.has_focus() { theme::of(ui).text } else { theme::of(ui).line };
+    let edge = if response.hovered() || response.has_focus() {
+        theme::palette(ui).text
+    } else {
+        theme::palette(ui).line
+    };
     ui.painter().rect(rect, 3.0, Color32::from_rgb(r, g, b), Stroke::new(1.0, edge), StrokeKind::Inside);
     let before = *rgb;
     egui::Popup::menu(&response).close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside).show(|ui| {

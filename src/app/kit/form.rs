@@ -37,8 +37,8 @@ pub fn remarks(ui: &mut Ui, id: &str, remarks: &[case::Remark]) {
     order.sort_by_key(|r| std::cmp::Reverse(r.severity));
     for (index, remark) in order.into_iter().enumerate() {
         let (colour, word) = match remark.severity {
-            Severity::Warning => (theme::of(ui).warning, "Warning"),
-            Severity::Note => (theme::of(ui).weak, "Note"),
+            Severity::Warning => (theme::palette(ui).warning, "Warning"),
+            Severity::Note => (theme::palette(ui).weak, "Note"),
         };
         ui.horizontal_top(|ui| {
             ui.colored_label(colour, egui::RichText::new(word).small().strong());

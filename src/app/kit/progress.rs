@@ -22,7 +22,7 @@ pub fn progress(ui: &mut Ui, done: Option<f32>, size: egui::Vec2, text: &str) ->
     if done.is_none() {
         ui.ctx().request_repaint_after(STEP);
     }
-    let palette = theme::of(ui);
+    let palette = theme::palette(ui);
     let (rounding, painter) = (3.0, ui.painter().with_clip_rect(rect.intersect(ui.clip_rect())));
     painter.rect_filled(rect, rounding, palette.field);
     painter.rect_filled(filled(rect, done, time), rounding, palette.selected);

@@ -97,7 +97,7 @@ const LIGHT: Palette = Palette {
 pub const IMAGE: Palette = DARK;
 
 /// The colours for a panel, by its style.
-pub fn of(ui: &Ui) -> &'static Palette {
+pub fn palette(ui: &Ui) -> &'static Palette {
     of_visuals(ui.visuals())
 }
 
@@ -137,7 +137,7 @@ pub fn plate<R>(ui: &mut Ui, add: impl FnOnce(&mut Ui) -> R) -> R {
 pub fn swatch(ui: &Ui, rect: Rect, rgb: Rgb) {
     ui.painter().rect_filled(rect, 2.0, colour(rgb));
     if !ui.visuals().dark_mode {
-        let stroke = Stroke::new(1.0, of(ui).outlines[1]);
+        let stroke = Stroke::new(1.0, palette(ui).outlines[1]);
         ui.painter().rect_stroke(rect, 2.0, stroke, StrokeKind::Inside);
     }
 }
@@ -254,12 +254,12 @@ fn visuals(mut v: Visuals, p: &Palette) -> Visuals {
 
 /// A side panel's frame.
 pub fn panel_frame(ui: &Ui) -> Frame {
-    Frame::new().fill(of(ui).panel).inner_margin(Margin::symmetric(8, 6))
+    Frame::new().fill(palette(ui).panel).inner_margin(Margin::symmetric(8, 6))
 }
 
 /// A bar's frame (toolbar, status line).
 pub fn bar_frame(ui: &Ui) -> Frame {
-    Frame::new().fill(of(ui).panel).inner_margin(Margin::symmetric(8, 4))
+    Frame::new().fill(palette(ui).panel).inner_margin(Margin::symmetric(8, 4))
 }
 
 /// A colour of the case as a screen colour.
@@ -365,9 +365,9 @@ mod tests {
             choose(&ctx, choice);
             let mut seen = Vec::new();
             let mut output = ctx.run_ui(egui::RawInput::default(), |ui| {
-                seen = vec![*of(ui)];
+                seen = vec![*palette(ui)];
                 dark_style(ui);
-                seen.push(*of(ui));
+                seen.push(*palette(ui));
             });
             // Nothing is drawn: egui wants that said.
             output.textures_delta.clear();

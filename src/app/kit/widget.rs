@@ -22,9 +22,9 @@ const ANGLE_WIDTH: f32 = 76.0;
 pub fn section(ui: &mut Ui, title: &str) {
     ui.add_space(6.0);
     ui.horizontal(|ui| {
-        ui.label(egui::RichText::new(title).strong().size(12.0).color(theme::of(ui).weak));
+        ui.label(egui::RichText::new(title).strong().size(12.0).color(theme::palette(ui).weak));
         let rect = ui.available_rect_before_wrap();
-        ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(1.0, theme::of(ui).line));
+        ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(1.0, theme::palette(ui).line));
     });
     ui.add_space(1.0);
 }
@@ -78,7 +78,7 @@ pub fn whole(ui: &mut Ui, text: impl Into<RichText>) -> Response {
         true => (Align2::LEFT_CENTER, rect.left_center()),
         false => (Align2::RIGHT_CENTER, rect.right_center()),
     };
-    ui.painter().text(at, align, "…", TextStyle::Body.resolve(ui.style()), theme::of(ui).weak);
+    ui.painter().text(at, align, "…", TextStyle::Body.resolve(ui.style()), theme::palette(ui).weak);
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text.text()));
     response
 }
@@ -144,7 +144,7 @@ impl Number<'_> {
         let said = Cell::new(None);
         let range = if self.is_periodic { -360.0..=360.0 } else { self.range.clone() };
         let is_periodic = self.is_periodic;
-        let colours = theme::of(ui);
+        let colours = theme::palette(ui);
         let within = |text: &str| {
             let text = text.trim().trim_end_matches('°').trim_end().replace('\u{2212}', "-");
             let value: f64 = text.parse().ok()?;
@@ -259,12 +259,12 @@ impl Row<'_> {
         }
         let fill = match (self.selected, response.hovered()) {
             (true, _) => ui.visuals().selection.bg_fill,
-            (false, true) => theme::of(ui).raised,
+            (false, true) => theme::palette(ui).raised,
             (false, false) => Color32::TRANSPARENT,
         };
         ui.painter().rect_filled(rect, 3.0, fill);
         if response.has_focus() {
-            let stroke = egui::Stroke::new(1.0, theme::of(ui).accent);
+            let stroke = egui::Stroke::new(1.0, theme::palette(ui).accent);
             ui.painter().rect_stroke(rect, 3.0, stroke, egui::StrokeKind::Inside);
         }
         let left = rect.left() + 4.0 + self.indent;
@@ -277,11 +277,11 @@ impl Row<'_> {
             });
         }
         let small = TextStyle::Small.resolve(ui.style());
-        let strong = if self.selected { theme::of(ui).selected_weak } else { theme::of(ui).weak };
+        let strong = if self.selected { theme::palette(ui).selected_weak } else { theme::palette(ui).weak };
         let right = pos2(rect.right() - 5.0, rect.center().y);
         let taken = ui.painter().text(right, Align2::RIGHT_CENTER, self.detail, small, strong);
         let from = left + lead_width + if lead_width > 0.0 { 4.0 } else { 0.0 };
-        let colour = if self.weak { theme::of(ui).weak } else { theme::of(ui).text };
+        let colour = if self.weak { theme::palette(ui).weak } else { theme::palette(ui).text };
         let clipped = elided(ui, self.name, taken.left() - 6.0 - from, colour);
         let at = pos2(from, rect.center().y - 0.5 * clipped.size().y);
         ui.painter().galley(at, clipped, colour);
@@ -301,7 +301,7 @@ fn elided(ui: &Ui, text: &str, width: f32, colour: Color32) -> std::sync::Arc<eg
 pub fn status_with_caveats(ui: &mut Ui, status: DoseStatus, caveats: &[String]) -> Response {
     let response = status_chip(ui, status);
     if !caveats.is_empty() {
-        let text = egui::RichText::new(caveats.join(", ")).small().color(theme::of(ui).warning);
+        let text = egui::RichText::new(caveats.join(", ")).small().color(theme::palette(ui).warning);
         ui.add(egui::Label::new(text).truncate()).on_hover_text(caveats.join("\n"));
     }
     response
@@ -319,15 +319,15 @@ pub fn stated(
     let words = format!("{before}{words}");
     let mut job = egui::text::LayoutJob::default();
     let font = TextStyle::Body.resolve(ui.style());
-    let colour = if number.is_provisional() { theme::of(ui).weak } else { theme::of(ui).text };
+    let colour = if number.is_provisional() { theme::palette(ui).weak } else { theme::palette(ui).text };
     job.append(&words, 0.0, TextFormat::simple(font.clone(), colour));
-    job.append(&rest, 0.0, TextFormat::simple(font, theme::of(ui).status(number.status)));
+    job.append(&rest, 0.0, TextFormat::simple(font, theme::palette(ui).status(number.status)));
     ui.label(job)
 }
 
 /// A word in a frame of its colour: the status of a dose.
 pub fn status_chip(ui: &mut Ui, status: DoseStatus) -> Response {
-    let colour = theme::of(ui).status(status);
+    let colour = theme::palette(ui).status(status);
     let font = FontId::proportional(11.0);
     let galley = ui.painter().layout_no_wrap(status.word().to_uppercase(), font, colour);
     let size = galley.size() + vec2(10.0, 4.0);
@@ -335,7 +335,7 @@ pub fn status_chip(ui: &mut Ui, status: DoseStatus) -> Response {
     ui.painter().rect(
         rect,
         3.0,
-        theme::of(ui).chip(colour),
+        theme::palette(ui).chip(colour),
         egui::Stroke::new(1.0, colour.gamma_multiply(0.7)),
         egui::StrokeKind::Inside,
     );

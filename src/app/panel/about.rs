@@ -60,7 +60,7 @@ fn program(ui: &mut egui::Ui, facts: &Facts, commands: &mut Commands) {
     ui.heading(format!("Beamsight {}", env!("CARGO_PKG_VERSION")));
     ui.label("A radiotherapy viewer in which the dose follows the gantry.");
     ui.add_space(6.0);
-    ui.colored_label(theme::of(ui).warning, egui::RichText::new("Not for clinical use").strong());
+    ui.colored_label(theme::palette(ui).warning, egui::RichText::new("Not for clinical use").strong());
     ui.label(
             "For research and teaching. It is not a medical device: no decision on the treatment of a patient may \
              rest on what it shows.",

@@ -66,9 +66,9 @@ pub fn inline(ui: &Ui, text: &str) -> LayoutJob {
     let mut job = LayoutJob::default();
     for (n, part) in text.split('`').enumerate() {
         let (font_id, color) = if n % 2 == 1 {
-            (FontId::monospace(12.0), theme::of(ui).accent)
+            (FontId::monospace(12.0), theme::palette(ui).accent)
         } else {
-            (FontId::proportional(13.0), theme::of(ui).text)
+            (FontId::proportional(13.0), theme::palette(ui).text)
         };
         job.append(part, 0.0, TextFormat { font_id, color, ..Default::default() });
     }

@@ -35,7 +35,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         title.push_str(&format!(", {failed} failed"));
     }
     let open = is_open(ui);
-    let colour = if failed > 0 { theme::of(ui).error } else { theme::of(ui).weak };
+    let colour = if failed > 0 { theme::palette(ui).error } else { theme::palette(ui).weak };
     let title = egui::RichText::new(title + ")").strong().size(12.0).color(colour);
     let toggle = ui.add(egui::Button::selectable(open, title));
     let hint = if open { "Hides the finished jobs" } else { "Lists the finished jobs with their receipts" };
@@ -62,7 +62,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     }
                     let title = format!("{name}   {}", format_ms(receipt.total_ms()));
                     let warned = !receipt.warnings.is_empty();
-                    let colour = if warned { theme::of(ui).warning } else { theme::of(ui).text };
+                    let colour = if warned { theme::palette(ui).warning } else { theme::palette(ui).text };
                     let response =
                         egui::CollapsingHeader::new(egui::RichText::new(title).small().color(colour))
                             .id_salt(("receipt", index))
@@ -73,7 +73,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 }
                 JobEnd::Failed(why) => {
                     let text = egui::RichText::new(format!("{} failed: {why}", job.name)).small();
-                    ui.add(egui::Label::new(text.color(theme::of(ui).error)).wrap());
+                    ui.add(egui::Label::new(text.color(theme::palette(ui).error)).wrap());
                 }
             }
         }
@@ -128,7 +128,7 @@ fn run_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
 }
 
 fn receipt_ui(ui: &mut Ui, receipt: &Receipt) {
-    let weak = theme::of(ui).weak;
+    let weak = theme::palette(ui).weak;
     let small = |text: String| egui::RichText::new(text).small().color(weak);
     ui.label(small(format!("On {}", receipt.device)));
     for (phase, ms) in &receipt.phases_ms {
@@ -143,7 +143,9 @@ fn receipt_ui(ui: &mut Ui, receipt: &Receipt) {
         ui.label(small(format!("Inputs {}", receipt.digest.get(..16).unwrap_or(&receipt.digest))));
     }
     for warning in &receipt.warnings {
-        ui.add(egui::Label::new(egui::RichText::new(warning).small().color(theme::of(ui).warning)).wrap());
+        ui.add(
+            egui::Label::new(egui::RichText::new(warning).small().color(theme::palette(ui).warning)).wrap(),
+        );
     }
 }
 

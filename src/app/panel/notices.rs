@@ -81,17 +81,17 @@ fn corner(workspace: Workspace) -> Align2 {
 /// The colour of a kind of notice.
 pub fn colour(ui: &Ui, kind: NoticeKind) -> Color32 {
     match kind {
-        NoticeKind::Success => theme::of(ui).good,
-        NoticeKind::Info => theme::of(ui).accent,
-        NoticeKind::Warning => theme::of(ui).warning,
-        NoticeKind::Error => theme::of(ui).error,
+        NoticeKind::Success => theme::palette(ui).good,
+        NoticeKind::Info => theme::palette(ui).accent,
+        NoticeKind::Warning => theme::palette(ui).warning,
+        NoticeKind::Error => theme::palette(ui).error,
     }
 }
 
 fn one(ui: &mut Ui, notice: &Notice, commands: &mut Commands) {
     let colour = colour(ui, notice.kind);
     let frame = Frame::new()
-        .fill(theme::of(ui).tint(colour))
+        .fill(theme::palette(ui).tint(colour))
         .stroke(egui::Stroke::new(1.0, colour.gamma_multiply(0.6)));
     frame.corner_radius(4).inner_margin(Margin::symmetric(8, 5)).show(ui, |ui| {
         ui.set_width(ui.available_width());
@@ -115,7 +115,8 @@ fn one(ui: &mut Ui, notice: &Notice, commands: &mut Commands) {
 
 /// The line below several notices, which need not all be in sight.
 fn foot(ui: &mut Ui, shown: usize, crowded_out: usize, commands: &mut Commands) {
-    let frame = Frame::new().fill(theme::of(ui).panel).corner_radius(4).inner_margin(Margin::symmetric(8, 2));
+    let frame =
+        Frame::new().fill(theme::palette(ui).panel).corner_radius(4).inner_margin(Margin::symmetric(8, 2));
     frame.show(ui, |ui| {
         ui.set_width(ui.available_width());
         ui.horizontal(|ui| {

@@ -54,7 +54,7 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
             }
             theme_menu(ui, state, commands);
             super::log::menu(ui, state, commands);
-            ui.colored_label(theme::of(ui).warning, egui::RichText::new("Not for clinical use").small());
+            ui.colored_label(theme::palette(ui).warning, egui::RichText::new("Not for clinical use").small());
             // Identity is never cut short for want of room: it has a line of its own then.
             let font = egui::TextStyle::Body.resolve(ui.style());
             let galley = ui.painter().layout_no_wrap(shown.text().to_owned(), font, Color32::PLACEHOLDER);

@@ -61,7 +61,8 @@ fn images(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if warnings > 0 {
         let plural = if warnings == 1 { "" } else { "s" };
         let text = format!("{warnings} warning{plural} about this series");
-        let link = ui.add(egui::Link::new(egui::RichText::new(text).small().color(theme::of(ui).warning)));
+        let link =
+            ui.add(egui::Link::new(egui::RichText::new(text).small().color(theme::palette(ui).warning)));
         select(&link, Selection::Ct, commands);
     }
 }
@@ -71,7 +72,7 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.add_space(4.0);
     ui.horizontal(|ui| {
         let title = format!("Structures ({})", set.len());
-        ui.label(egui::RichText::new(title).strong().size(12.0).color(theme::of(ui).weak));
+        ui.label(egui::RichText::new(title).strong().size(12.0).color(theme::palette(ui).weak));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             new_structure_menu(ui, state, commands);
             if !set.is_empty() {
@@ -184,12 +185,12 @@ fn doses(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 ui.add_space(1.0);
                 let (rect, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
                 if displayed {
-                    ui.painter().circle_filled(rect.center(), 3.5, theme::of(ui).accent);
+                    ui.painter().circle_filled(rect.center(), 3.5, theme::palette(ui).accent);
                 } else {
                     ui.painter().circle_stroke(
                         rect.center(),
                         3.0,
-                        egui::Stroke::new(1.0, theme::of(ui).weak),
+                        egui::Stroke::new(1.0, theme::palette(ui).weak),
                     );
                 }
             },

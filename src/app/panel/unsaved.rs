@@ -59,14 +59,14 @@ pub fn recoverable(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let frame = egui::Frame::new()
-        .fill(theme::of(ui).raised)
-        .stroke(egui::Stroke::new(1.0, theme::of(ui).warning))
+        .fill(theme::palette(ui).raised)
+        .stroke(egui::Stroke::new(1.0, theme::palette(ui).warning))
         .corner_radius(4)
         .inner_margin(egui::Margin::symmetric(8, 6))
         .outer_margin(egui::Margin { bottom: 4, ..egui::Margin::ZERO });
     frame.show(ui, |ui| {
         ui.horizontal(|ui| {
-            ui.colored_label(theme::of(ui).warning, RichText::new("Unsaved work").strong());
+            ui.colored_label(theme::palette(ui).warning, RichText::new("Unsaved work").strong());
             ui.label("of a window that ended before it was saved.");
             if ui.small_button("Later").on_hover_text("It is offered again at the next start").clicked() {
                 commands.push(Command::DismissRecoverable);
@@ -96,7 +96,7 @@ fn line(ui: &mut Ui, left: &Recoverable, commands: &mut Commands) {
                 let width = ui.available_width() - 80.0;
                 let text = format!("Cannot be read, {age}: {why}");
                 ui.allocate_ui(egui::vec2(width, 18.0), |ui| {
-                    ui.add(egui::Label::new(RichText::new(text).color(theme::of(ui).error)).wrap());
+                    ui.add(egui::Label::new(RichText::new(text).color(theme::palette(ui).error)).wrap());
                 });
             }
         }

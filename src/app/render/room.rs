@@ -168,7 +168,7 @@ impl RoomPipeline {
             let mut pass = begin(&mut encoder, target, look.background);
             let uniforms = (!blocks.is_empty()).then(|| self.blocks.upload(device, &blocks));
             if let Some(uniforms) = &uniforms {
-                let order = RoomOrder::of(&surfaces, |s| self.size_mm(s));
+                let order = RoomOrder::new(&surfaces, |s| self.size_mm(s));
                 let draw = |pass: &mut wgpu::RenderPass<'_>, n: usize| {
                     let Some(placed) = self.placed(surfaces[n]) else { return };
                     pass.set_bind_group(0, uniforms, &[self.blocks.offset(n)]);

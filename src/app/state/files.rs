@@ -221,7 +221,7 @@ impl Target {
 
     /// Whether the file may be written at once; if not, the user must confirm its replacement.
     pub fn is_free(&self, inputs: &Inputs) -> Result<bool, String> {
-        let place = OutputPath::of(&self.path).and_then(|place| {
+        let place = OutputPath::new(&self.path).and_then(|place| {
             place.check_against(inputs)?;
             place.check_replaceable()?;
             Ok(place)

@@ -55,7 +55,7 @@ pub struct Record {
 }
 
 impl Record {
-    pub fn of(state: &State) -> Self {
+    pub fn new(state: &State) -> Self {
         let settings = &state.results.settings;
         let set = &state.case().structures.structures;
         Self {
@@ -63,7 +63,7 @@ impl Record {
             plan: state.plan,
             crosshair_mm: Some(state.crosshair_mm),
             hidden: state.hidden.iter().copied().collect(),
-            shapes: set.iter().filter_map(|s| Some((s.number, state.shapes.of(s)?))).collect(),
+            shapes: set.iter().filter_map(|s| Some((s.number, state.shapes.shape_of(s)?))).collect(),
             quality: Some(settings.quality),
             dose_to: Some(settings.dose_to),
             grid_mm: Some(settings.grid_mm),
@@ -71,7 +71,7 @@ impl Record {
             engines: state.results.engines.iter().map(|(plan, choice)| (*plan, *choice)).collect(),
             hu_table: Some(settings.hu_table.to_toml()),
             compare: Some(state.compare.clone()),
-            register: Some(RegisterRecord::of(&state.register)),
+            register: Some(RegisterRecord::new(&state.register)),
             measures: state.measures.items.clone(),
             technique: Some(state.leaves.technique_name().to_owned()),
             without_body: body_of(&state.case().structures).is_none(),
@@ -79,10 +79,10 @@ impl Record {
         }
     }
 
-    /// As [`Self::of`], with the session file that the work was last saved in.
+    /// As [`Self::new`], with the session file that the work was last saved in.
     pub fn of_unsaved(state: &State) -> Self {
         let session = state.origin.as_ref().and_then(|o| o.session.as_ref()?.to_str());
-        Self { session_file: session.map(str::to_owned), ..Self::of(state) }
+        Self { session_file: session.map(str::to_owned), ..Self::new(state) }
     }
 
     /// The displayed plan, as far as a case has it.

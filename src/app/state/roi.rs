@@ -69,7 +69,7 @@ pub struct Shapes {
 
 impl Shapes {
     /// The shape that a structure was made from, if its contours are unchanged.
-    pub fn of(&self, structure: &Structure) -> Option<Shape> {
+    pub fn shape_of(&self, structure: &Structure) -> Option<Shape> {
         self.by_contours.get(&structure.contours.id()).copied()
     }
 
@@ -175,11 +175,11 @@ mod tests {
         s.contours = shape.contours(&grid);
         let mut shapes = Shapes::default();
         shapes.remember(&s, shape);
-        assert_eq!(shapes.of(&s), Some(shape));
+        assert_eq!(shapes.shape_of(&s), Some(shape));
         let mut moved = s.contours.to_vec();
         std::sync::Arc::make_mut(&mut moved[3]).points_mm[5].x += 0.5;
         s.contours = moved.into();
-        assert_eq!(shapes.of(&s), None);
+        assert_eq!(shapes.shape_of(&s), None);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct Work {
 }
 
 impl Work {
-    pub fn of(state: &State) -> Self {
+    pub fn new(state: &State) -> Self {
         let case = state.case();
         Self {
             plans: case.plans.clone(),
@@ -32,7 +32,7 @@ impl Work {
 
     /// With the maps of an optimisation that has not ended.
     pub fn to_keep(state: &State) -> Self {
-        Self { plans: state.case_with_published().plans, ..Self::of(state) }
+        Self { plans: state.case_with_published().plans, ..Self::new(state) }
     }
 }
 
@@ -51,7 +51,7 @@ impl PartialEq for Work {
 impl State {
     /// Whether there is work that no session file holds: compares it with the work last opened or saved.
     pub fn is_unsaved(&self) -> bool {
-        self.is_loaded() && self.saved.as_ref().is_none_or(|saved| *saved != Work::of(self))
+        self.is_loaded() && self.saved.as_ref().is_none_or(|saved| *saved != Work::new(self))
     }
 }
 

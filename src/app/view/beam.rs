@@ -207,7 +207,7 @@ mod tests {
                 for gantry in [0.0, 37.0, 90.0, 200.0, 359.0] {
                     let iso = DVec3::new(10.0, -20.0, 30.0);
                     let beam = Beam::fixed("B", 1, gantry, iso, Jaws::symmetric(100.0, 100.0), 1.0);
-                    let mut layer = BeamLayer::of(0, &beam, position, 1000.0, true).unwrap();
+                    let mut layer = BeamLayer::new(0, &beam, position, 1000.0, true).unwrap();
                     layer.couch_deg = couch;
                     let got = gantry_towards(&layer, layer.frame().source_mm);
                     assert_eq!(got, gantry, "{position} couch {couch}");

@@ -34,7 +34,7 @@ pub(crate) struct BevPlane {
 }
 
 impl BevPlane {
-    fn of(state: &ViewState, beam: &BeamLayer, rect: Rect) -> Self {
+    fn new(state: &ViewState, beam: &BeamLayer, rect: Rect) -> Self {
         let centre = state.centre_mm.unwrap_or(DVec3::ZERO);
         let Jaws { x, y } = beam.jaws;
         let reach = [x[0], x[1], y[0], y[1]].into_iter().map(f64::abs).fold(0.0, f64::max);
@@ -79,7 +79,7 @@ pub(crate) fn show(
     };
     let frame = beam.frame();
     respond(ui, response, state, scene, beam, &frame, events);
-    let plane = BevPlane::of(state, beam, response.rect);
+    let plane = BevPlane::new(state, beam, response.rect);
     background(ui, &painter, response, &plane, scene, &frame);
     if let Some(map) = &beam.fluence {
         super::fluence::draw(&painter, &plane, map);
@@ -126,7 +126,7 @@ fn respond(
     frame: &BeamFrame,
     events: &mut Vec<ViewEvent>,
 ) {
-    let plane = BevPlane::of(state, beam, response.rect);
+    let plane = BevPlane::new(state, beam, response.rect);
     if let Some(at) = response.hover_pos() {
         let [x, y] = plane.device_mm(at);
         events.push(ViewEvent::Hover(frame.patient_from_device(DVec3::new(x, y, 0.0))));

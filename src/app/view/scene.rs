@@ -102,7 +102,7 @@ pub struct BeamLayer {
 
 impl BeamLayer {
     /// A beam at its first control point. `None` for a beam without control points.
-    pub fn of(
+    pub fn new(
         index: usize,
         beam: &Beam,
         position: PatientPosition,

@@ -133,7 +133,7 @@ impl App {
             Command::Open(word) => self.open(&word),
             Command::OpenChoice(choice) => {
                 if let Some(word) = state.origin.as_ref().map(|o| o.word.clone()) {
-                    self.open_or_ask(Opening { choice, ..Opening::of(word) });
+                    self.open_or_ask(Opening { choice, ..Opening::new(word) });
                 }
             }
             Command::ShowReferences(open) => state.references_open = open,

@@ -225,7 +225,7 @@ impl Browser {
         ui.spacing_mut().item_spacing.y = 0.0;
         match (&self.listing, &self.reading) {
             (Err(why), _) => {
-                _ = ui.add(egui::Label::new(RichText::new(why).color(theme::of(ui).error)).wrap())
+                _ = ui.add(egui::Label::new(RichText::new(why).color(theme::palette(ui).error)).wrap())
             }
             (Ok(_), Some(_)) => _ = ui.weak("Reading…"),
             (Ok(entries), None) if entries.is_empty() => _ = ui.weak("Nothing to choose in this folder."),

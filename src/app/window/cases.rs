@@ -4,7 +4,7 @@ use super::App;
 use crate::feature::compare::state::Compare;
 use crate::feature::open;
 use crate::feature::open::state::{Opened, Opening, Origin};
-use crate::jobs::{Answer, WindowAnswer};
+use crate::jobs::{JobAnswer, WindowAnswer};
 use crate::state::display::DoseReference;
 use crate::state::record::Record;
 use crate::state::results::Shown;
@@ -34,25 +34,25 @@ impl App {
                 return;
             }
         };
-        self.open_or_ask(Opening { choice, plan, ..Opening::of(word) });
+        self.open_or_ask(Opening { choice, plan, ..Opening::new(word) });
     }
 
     /// As [`Self::open`], for a path that need not be UTF-8.
     pub(super) fn open_path(&mut self, path: PathBuf) {
-        self.open_or_ask(Opening::of(CaseWord::of_path(path)));
+        self.open_or_ask(Opening::new(CaseWord::of_path(path)));
     }
 
     /// Submits the reading of a case, which may replace the present work.
     pub(super) fn begin_opening(&mut self, opening: Opening) {
         let body = self.start.body.take();
-        self.may_go = Some(Work::of(&self.state));
+        self.may_go = Some(Work::new(&self.state));
         let gpu = self.gpu.clone();
         let name = self.state.opening_in_words(&opening);
         let task = Task::new(name, move |control| {
             let opened = match open::jobs::open(&opening, body.as_ref(), control)? {
                 open::jobs::Outcome::Opened(opened) => opened,
                 open::jobs::Outcome::Asks(question) => {
-                    return Ok(Answer::then(move |window| window.state.patients = Some(question)));
+                    return Ok(JobAnswer::then(move |window| window.state.patients = Some(question)));
                 }
             };
             // The previous case closes: the engines release its volumes.
@@ -60,7 +60,7 @@ impl App {
             if let Some(ct) = &opened.case.ct {
                 gpu.prepare_ct(&ct.hu);
             }
-            Ok::<_, String>(Answer::Window(WindowAnswer::Opened(Box::new(Opened {
+            Ok::<_, String>(JobAnswer::Window(WindowAnswer::Opened(Box::new(Opened {
                 recovers: opening.recovers,
                 ..*opened
             }))))
@@ -180,7 +180,7 @@ impl App {
             self.begin_registration(options);
         }
         self.take_kept_doses(recovers.as_deref(), session_file.as_deref(), doses);
-        self.state.saved = Some(Work::of(&self.state));
+        self.state.saved = Some(Work::new(&self.state));
         match recovers {
             Some(path) => self.recovered(path),
             None => self.remember_case(),

@@ -3,7 +3,7 @@
 use super::App;
 use crate::feature::check::jobs::CheckInputs;
 use crate::feature::check::state::{CheckAction, CheckGoals, CheckPhase, Checked, ModelsAsk};
-use crate::jobs::Answer;
+use crate::jobs::JobAnswer;
 use crate::state::NoticeKind;
 use crate::state::State;
 use crate::state::files::{FileAction, Target};
@@ -57,7 +57,7 @@ impl App {
         let Some(asked) = asked else { return };
         let task = Task::new("Looking up machines", move |_| {
             let models = inputs.look_up(&asked.plan, asked.picked.clone());
-            Ok::<_, String>(Answer::then(move |window| window.state.take_check_models(&asked, models)))
+            Ok::<_, String>(JobAnswer::then(move |window| window.state.take_check_models(&asked, models)))
         });
         self.worker.submit(Slot::CheckModels, task.quick());
     }
@@ -76,9 +76,9 @@ impl App {
         of.running = Some(Arc::clone(&phase));
         let name = format!("Second check of {}", ask.plan.name);
         let task = Task::new(name, move |control| {
-            inputs
-                .check(ask, control, &phase)
-                .map(|(checked, notes)| Answer::then(move |window| window.state.take_checked(checked, notes)))
+            inputs.check(ask, control, &phase).map(|(checked, notes)| {
+                JobAnswer::then(move |window| window.state.take_checked(checked, notes))
+            })
         });
         self.worker.submit(Slot::SecondCheck, task.on(Lane::Device));
     }

@@ -70,7 +70,7 @@ impl App {
 
     /// Receives a case that was read: loads it, or asks first if the work changed during the reading.
     pub(super) fn take_case(&mut self, opened: Opened) {
-        if self.state.is_unsaved() && self.may_go.as_ref() != Some(&Work::of(&self.state)) {
+        if self.state.is_unsaved() && self.may_go.as_ref() != Some(&Work::new(&self.state)) {
             self.state.question = Some(Question { then: Then::Show(Box::new(opened)), saving: false });
         } else {
             self.show_case(opened);

@@ -1,7 +1,7 @@
 //! An export of the case on show, by the same code as `beamsight export`.
 
 use super::App;
-use crate::jobs::{Answer, WindowAnswer};
+use crate::jobs::{JobAnswer, WindowAnswer};
 use crate::state::NoticeKind;
 use crate::state::State;
 use crate::state::files::Target;
@@ -37,7 +37,7 @@ impl App {
                 Err(NewFolderError::NotEmpty { .. }) => {
                     // A folder with other files is refused rather than asked about.
                     prepare(true).map_err(|e| e.to_string())?;
-                    return Ok(Answer::Window(WindowAnswer::IsThere(target)));
+                    return Ok(JobAnswer::Window(WindowAnswer::IsThere(target)));
                 }
                 prepared => prepared.map_err(|e| e.to_string())?,
             };
@@ -46,7 +46,7 @@ impl App {
             let exported = export_case(folder.path(), &case, &options, how, control, &|_| {});
             let exported = exported.map_err(|e| format!("Nothing is exported: {e}"))?;
             let path = folder.finish().map_err(|e| e.to_string())?;
-            Ok::<_, String>(Answer::then(move |window| window.state.tell_exported(&path, exported)))
+            Ok::<_, String>(JobAnswer::then(move |window| window.state.tell_exported(&path, exported)))
         });
         let lane = if has_doses || has_drrs { Lane::Device } else { Lane::Host };
         self.submit_save(task.on(lane));

@@ -1,7 +1,7 @@
 //! Doses that a session or unsaved work was kept with, as its case is opened.
 
 use super::App;
-use crate::jobs::Answer;
+use crate::jobs::JobAnswer;
 use crate::state::NoticeKind;
 use crate::state::State;
 use crate::state::slot::Slot;
@@ -36,7 +36,7 @@ impl App {
             let (kept, with) =
                 if is_recovered { (None, "the unsaved work") } else { (Some(&named[..]), "the session") };
             let said = opened.computed_again(kept, with);
-            Ok::<_, String>(Answer::then(move |window| window.state.tell_computed_again(said, case)))
+            Ok::<_, String>(JobAnswer::then(move |window| window.state.tell_computed_again(said, case)))
         });
         self.worker.submit(Slot::KeptDoses, task);
     }

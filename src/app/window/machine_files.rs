@@ -1,7 +1,7 @@
 //! Machine files that change on disk while their doses are on show.
 
 use super::App;
-use crate::jobs::Answer;
+use crate::jobs::JobAnswer;
 use crate::state::slot::Slot;
 use physics::Machine;
 use std::time::Instant;
@@ -14,7 +14,7 @@ impl App {
         let task = Task::new("Looking at machine files", move |_| {
             let contents = |name: String| (name.clone(), Machine::contents(&name));
             let contents = names.into_iter().map(contents).collect();
-            Ok::<_, String>(Answer::then(move |window| window.state.tell_changed_machines(contents)))
+            Ok::<_, String>(JobAnswer::then(move |window| window.state.tell_changed_machines(contents)))
         });
         self.worker.submit(Slot::MachineFiles, task);
     }

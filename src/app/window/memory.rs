@@ -4,7 +4,7 @@ use super::App;
 use super::recent::RecentChanges;
 use crate::feature::open;
 use crate::feature::open::state::Opening;
-use crate::jobs::{Answer, Remembered, WindowAnswer};
+use crate::jobs::{JobAnswer, Remembered, WindowAnswer};
 use crate::state::NoticeKind;
 use crate::state::record::Record;
 use crate::state::slot::Slot;
@@ -92,7 +92,7 @@ impl App {
             })?;
             let recoverable = keeper.claim_recoverable();
             let recent = recent_cases(&folder);
-            Ok::<_, String>(Answer::Window(WindowAnswer::Remembered(Box::new(Remembered {
+            Ok::<_, String>(JobAnswer::Window(WindowAnswer::Remembered(Box::new(Remembered {
                 keeper,
                 recoverable,
                 recent,
@@ -126,7 +126,7 @@ impl App {
         }
         (self.memory.looked, self.memory.is_looking) = (Some(self.memory.now()), true);
         let task = Task::new("Looking for unsaved work", move |_| {
-            Ok::<_, String>(Answer::Window(WindowAnswer::Recoverable(keeper.claim_recoverable())))
+            Ok::<_, String>(JobAnswer::Window(WindowAnswer::Recoverable(keeper.claim_recoverable())))
         });
         self.worker.submit(Slot::Memory, task);
     }
@@ -158,7 +158,7 @@ impl App {
                 // They can be computed again, and the work itself is kept.
                 tracing::warn!("computed doses are not kept against a crash: {why}");
             }
-            Ok::<_, String>(Answer::nothing())
+            Ok::<_, String>(JobAnswer::nothing())
         });
         self.worker.submit(Slot::KeptDoses, task);
     }
@@ -173,7 +173,7 @@ impl App {
                 self.memory.doses.clear();
                 let clear = Task::new("Clearing kept work", move |_| {
                     keeper.clear();
-                    Ok::<_, String>(Answer::nothing())
+                    Ok::<_, String>(JobAnswer::nothing())
                 });
                 self.worker.submit(Slot::Autosave, clear);
             }
@@ -209,7 +209,7 @@ impl App {
                 // If the removal fails, the work is offered once too often.
                 let _ = Recoverable::remove(&path);
             }
-            Ok::<_, String>(Answer::nothing())
+            Ok::<_, String>(JobAnswer::nothing())
         });
         self.worker.submit(Slot::Autosave, task);
     }
@@ -217,7 +217,7 @@ impl App {
     /// Opens the unsaved work of an earlier window; its file stays until this window's first autosave.
     pub(super) fn recover(&mut self, path: PathBuf) {
         let recovers = Some(path.clone());
-        self.open_or_ask(Opening { recovers, ..Opening::of(CaseWord::Session(path)) });
+        self.open_or_ask(Opening { recovers, ..Opening::new(CaseWord::Session(path)) });
     }
 
     /// Marks recovered work as unsaved.
@@ -234,7 +234,7 @@ impl App {
     pub(super) fn discard_left_over(&mut self, path: PathBuf) {
         self.state.recoverable.retain(|l| l.path != path);
         let task = Task::new("Discarding unsaved work of an earlier window", move |_| {
-            Recoverable::remove(&path).map(|()| Answer::nothing())
+            Recoverable::remove(&path).map(|()| JobAnswer::nothing())
         });
         self.submit_save(task);
     }

@@ -257,7 +257,7 @@ impl App {
                 .size_range(70.0..=400.0)
                 .show(ui, |ui| feature::measure::panel::show(ui, state, commands));
         }
-        CentralPanel::default().frame(Frame::new().fill(theme::of(ui).ground)).show(ui, |ui| {
+        CentralPanel::default().frame(Frame::new().fill(theme::palette(ui).ground)).show(ui, |ui| {
             let views = ui.max_rect();
             if !state.is_loaded() {
                 panel::unsaved::recoverable(ui, state, commands);
@@ -318,7 +318,7 @@ impl eframe::App for App {
 
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
         let mut commands = Commands::default();
-        let keyboard = keys::Keyboard::of(ui.ctx());
+        let keyboard = keys::Keyboard::new(ui.ctx());
         self.panels(ui, &mut commands);
         keys::commands(ui.ctx(), keyboard, &self.state, &mut commands);
         self.show_browser(ui.ctx());

@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::feature::register::state::Search;
-use crate::jobs::{Answer, WindowAnswer};
+use crate::jobs::{JobAnswer, WindowAnswer};
 use crate::state::slot::Slot;
 use crate::state::{About, JobEnd, LiveJob, NoticeKind};
 use case::Receipt;
@@ -42,7 +42,7 @@ impl App {
         }
     }
 
-    fn take(&mut self, report: Report<Slot, Answer>) {
+    fn take(&mut self, report: Report<Slot, JobAnswer>) {
         let Report { job, slot, name, superseded, event } = report;
         if event.is_last() {
             self.saves = self.saves.saturating_sub(usize::from(matches!(slot, Slot::Save(_))));
@@ -75,9 +75,9 @@ impl App {
                     live.done = Some(done);
                 }
             }
-            JobEvent::Partial(Answer::Result(delivery)) => self.state.results.nodes.receive(delivery),
+            JobEvent::Partial(JobAnswer::Result(delivery)) => self.state.results.nodes.receive(delivery),
             JobEvent::Partial(answer) => self.accept(answer),
-            JobEvent::Done(Answer::Result(delivery), receipt) => {
+            JobEvent::Done(JobAnswer::Result(delivery), receipt) => {
                 self.take_result(delivery, slot, name, receipt, superseded);
             }
             JobEvent::Done(answer, receipt) => {
@@ -138,22 +138,22 @@ impl App {
         }
     }
 
-    fn accept(&mut self, answer: Answer) {
+    fn accept(&mut self, answer: JobAnswer) {
         match answer {
-            Answer::Result(delivery) => self.state.results.nodes.receive(delivery),
-            Answer::Then(completion) => completion(&mut self.requests()),
-            Answer::Window(WindowAnswer::Opened(opened)) => self.take_case(*opened),
-            Answer::Window(WindowAnswer::Saved(path)) if self.start.writes_report.as_ref() == Some(&path) => {
-            }
-            Answer::Window(WindowAnswer::Saved(path)) => {
+            JobAnswer::Result(delivery) => self.state.results.nodes.receive(delivery),
+            JobAnswer::Then(completion) => completion(&mut self.requests()),
+            JobAnswer::Window(WindowAnswer::Opened(opened)) => self.take_case(*opened),
+            JobAnswer::Window(WindowAnswer::Saved(path))
+                if self.start.writes_report.as_ref() == Some(&path) => {}
+            JobAnswer::Window(WindowAnswer::Saved(path)) => {
                 self.state.notices.add(NoticeKind::Success, format!("Saved {}.", path.display()));
             }
-            Answer::Window(WindowAnswer::IsThere(target)) => self.ask_to_replace(target),
-            Answer::Window(WindowAnswer::SessionSaved { path, work, case, without_doses }) => {
+            JobAnswer::Window(WindowAnswer::IsThere(target)) => self.ask_to_replace(target),
+            JobAnswer::Window(WindowAnswer::SessionSaved { path, work, case, without_doses }) => {
                 self.session_saved(path, *work, case, without_doses);
             }
-            Answer::Window(WindowAnswer::Remembered(remembered)) => self.take_remembered(*remembered),
-            Answer::Window(WindowAnswer::Recoverable(found)) => self.take_recoverable(found),
+            JobAnswer::Window(WindowAnswer::Remembered(remembered)) => self.take_remembered(*remembered),
+            JobAnswer::Window(WindowAnswer::Recoverable(found)) => self.take_recoverable(found),
         }
     }
 

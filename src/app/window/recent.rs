@@ -3,7 +3,7 @@
 use super::App;
 use crate::feature::open::state::Origin;
 use crate::gather;
-use crate::jobs::Answer;
+use crate::jobs::JobAnswer;
 use crate::state::slot::Slot;
 use chrono::Local;
 use files::{RecentCase, RecentChange, change_recent_cases};
@@ -76,7 +76,7 @@ impl App {
         let Some(folder) = self.state_folder() else { return };
         let changes = self.memory.recent.clone();
         let task = Task::new("Recent cases", move |_| {
-            changes.make(&folder).map(|cases| Answer::then(move |window| window.state.recent = cases))
+            changes.make(&folder).map(|cases| JobAnswer::then(move |window| window.state.recent = cases))
         });
         self.worker.submit(Slot::Recent, task);
     }

@@ -5,7 +5,7 @@ use super::App;
 use crate::feature::commission::state::MachineFit;
 use crate::feature::open;
 use crate::gather;
-use crate::jobs::{Answer, WindowAnswer};
+use crate::jobs::{JobAnswer, WindowAnswer};
 use crate::state::NoticeKind;
 use crate::state::files::{FileAction, Target};
 use crate::state::record::Record;
@@ -61,14 +61,14 @@ impl App {
     fn submit_write(
         &mut self,
         target: Target,
-        write: impl FnOnce(&Path) -> Result<Answer, String> + Send + 'static,
+        write: impl FnOnce(&Path) -> Result<JobAnswer, String> + Send + 'static,
     ) {
         let inputs = self.inputs(&target);
         let task = Task::new(target.in_words(), move |_| {
             if target.is_free(&inputs)? {
                 write(&target.path)
             } else {
-                Ok(Answer::Window(WindowAnswer::IsThere(target)))
+                Ok(JobAnswer::Window(WindowAnswer::IsThere(target)))
             }
         });
         self.submit_save(task);
@@ -81,7 +81,7 @@ impl App {
         write: impl FnOnce(&Path) -> Result<(), String> + Send + 'static,
     ) {
         self.submit_write(target, |path| {
-            write(path).map(|()| Answer::Window(WindowAnswer::Saved(path.to_owned())))
+            write(path).map(|()| JobAnswer::Window(WindowAnswer::Saved(path.to_owned())))
         });
     }
 
@@ -96,7 +96,7 @@ impl App {
     }
 
     /// Submits a job that writes a file. Each has its own slot, so no job replaces another.
-    pub(super) fn submit_save(&mut self, task: Task<Answer>) {
+    pub(super) fn submit_save(&mut self, task: Task<JobAnswer>) {
         self.saves += 1;
         self.worker.submit(Slot::Save(self.worker.submitted()), task);
     }
@@ -150,7 +150,7 @@ impl App {
         let Some(origin) = state.origin.clone() else { return };
         let case = state.case().clone();
         let before = state.plans_before_maps(&case);
-        let (record, work, doses) = (Record::of(state), Work::of(state), state.doses_to_keep());
+        let (record, work, doses) = (Record::new(state), Work::new(state), state.doses_to_keep());
         self.submit_write(target, move |path| {
             let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
             let session = open::jobs::session_of(&case, before, &origin, view)?;
@@ -158,7 +158,7 @@ impl App {
             let earlier: Vec<PathBuf> = [path.to_owned()].into_iter().chain(origin.session).collect();
             let written = session::write_with_doses(path, session, &doses.digested(), &earlier);
             let without = written.map_err(|e| e.to_string())?.map(|why| why.to_string());
-            Ok(Answer::Window(WindowAnswer::SessionSaved {
+            Ok(JobAnswer::Window(WindowAnswer::SessionSaved {
                 path: path.to_owned(),
                 work: Box::new(work),
                 case: origin.number,
@@ -216,7 +216,7 @@ impl App {
             let text = fitted.text(path);
             replace_file(path, |file| file.write_all(text.as_bytes())).map_err(|e| not_written(path, &e))?;
             let path = path.to_owned();
-            Ok(Answer::then(move |window| window.state.take_saved_machine(path, &fitted)))
+            Ok(JobAnswer::then(move |window| window.state.take_saved_machine(path, &fitted)))
         });
     }
 
@@ -253,7 +253,7 @@ impl App {
         let standing = state.register.standing();
         self.submit_file(target, move |path| {
             let object = spatial_registration((&pose, &standing), centre_mm, &image.radiograph, &ct, &case);
-            write_registration(path, &object, &ct, &Belonging::of(&case)).map_err(|e| e.to_string())
+            write_registration(path, &object, &ct, &Belonging::new(&case)).map_err(|e| e.to_string())
         });
     }
 

@@ -120,7 +120,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
             .enumerate()
             .filter_map(|(index, beam)| {
                 let selected = state.selection == Selection::Beam(beam.number);
-                BeamLayer::of(
+                BeamLayer::new(
                     index,
                     beam,
                     plan.position,
@@ -152,7 +152,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
         limit_brush: Some(state.aperture.limits).filter(|brush| brush.on),
         shape: state
             .selected_structure()
-            .and_then(|(_, s)| state.shapes.of(s).map(|shape| (s.number, shape))),
+            .and_then(|(_, s)| state.shapes.shape_of(s).map(|shape| (s.number, shape))),
         drawing: drawing(state),
         measures: state.measures.clone(),
         crosshair_mm: state.crosshair_mm,

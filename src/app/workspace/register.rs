@@ -145,7 +145,7 @@ fn scene<'a>(ui: &Ui, state: &'a State, gpu: &'a Gpu, index: usize) -> Radiograp
 fn fields(state: &State, image: &Projection) -> Vec<[DVec3; 4]> {
     let Some(plan) = state.plan() else { return Vec::new() };
     let layer = |(n, beam): (usize, &Beam)| {
-        view::BeamLayer::of(n, beam, plan.position, state.results.sad_mm(plan.machine_of(beam)), false)
+        view::BeamLayer::new(n, beam, plan.position, state.results.sad_mm(plan.machine_of(beam)), false)
     };
     let corners = |layer: view::BeamLayer| {
         let frame = layer.frame();

@@ -44,7 +44,7 @@ pub struct Row {
 }
 
 impl Row {
-    pub fn of(unit: &Unit<'_>, state: State, record: &Record) -> Self {
+    pub fn new(unit: &Unit<'_>, state: State, record: &Record) -> Self {
         Self {
             exit: Some(record.exit),
             seconds: Some(record.seconds),

@@ -4,14 +4,14 @@ use super::jobs_file::{Job, Word, with_files};
 use super::record::{Program, done};
 use super::workers::BatchContext;
 use engine::Digest;
-use engine::mccs::Part;
+use engine::mccs::RunPart;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
     Whole,
-    Part(Part),
+    Part(RunPart),
     /// Merging of so many parts.
     Merge(u64),
 }
@@ -37,7 +37,7 @@ pub const TALLY: &str = "part.tally";
 impl Job {
     /// The parts of the job, or the job itself.
     pub fn pieces(&self, n: usize) -> impl Iterator<Item = Unit<'_>> {
-        let part = |number| self.parts.map_or(Piece::Whole, |of| Piece::Part(Part { number, of }));
+        let part = |number| self.parts.map_or(Piece::Whole, |of| Piece::Part(RunPart { number, of }));
         (1..=self.parts.unwrap_or(1)).map(move |number| Unit { job: self, n, piece: part(number) })
     }
 
@@ -52,7 +52,7 @@ impl Job {
 impl Unit<'_> {
     pub fn name(&self) -> String {
         match self.piece {
-            Piece::Part(Part { number, of }) => format!("{}.part-{number}-of-{of}", self.job.name),
+            Piece::Part(RunPart { number, of }) => format!("{}.part-{number}-of-{of}", self.job.name),
             _ => self.job.name.clone(),
         }
     }
@@ -122,7 +122,7 @@ mod tests {
             words(Piece::Whole),
             ["dose", "demo:water", "--out", "/o/new/a.mha", "--sigma", "/o/new/b.mha", "--grid", "5"]
         );
-        let part = words(Piece::Part(Part { number: 2, of: 2 }));
+        let part = words(Piece::Part(RunPart { number: 2, of: 2 }));
         assert_eq!(
             part,
             ["dose", "demo:water", "--grid", "5", "--part", "2/2", "--tally", "/o/new/part.tally"]

@@ -99,13 +99,13 @@ fn carry_out(context: &BatchContext<'_>, unit: &Unit<'_>, device: DeviceChoice) 
             Record::new(unit, context, outcome, (&device.to_string(), begin.elapsed().as_secs_f64()));
         if !answered {
             record.fail(unit, context.out)?;
-            return Ok((Row::of(unit, State::Failed, &record), card_fault));
+            return Ok((Row::new(unit, State::Failed, &record), card_fault));
         }
         let record = record.close(&staging.path().join(NEW))?;
         let folder = unit.folder(context.out);
         staging.publish(NEW, &folder, |old| check_own(old, &folder).map_err(io::Error::other))?;
         let _ = std::fs::remove_file(failed(unit, context.out));
-        Ok((Row::of(unit, State::Done, &record), false))
+        Ok((Row::new(unit, State::Done, &record), false))
     });
     ended.unwrap_or_else(|error| (Row::bare(unit, State::Failed, &super::super::chain(&error)), false))
 }

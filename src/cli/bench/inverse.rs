@@ -53,7 +53,7 @@ struct Run {
 impl Run {
     fn query(&self, rows_mm: Option<f64>) -> Result<OptimiseQuery, Failure> {
         let query =
-            OptimiseQuery::of(&self.case, 0, self.goals.clone(), &self.settings, (rows_mm, BEAMLET_MM));
+            OptimiseQuery::new(&self.case, 0, self.goals.clone(), &self.settings, (rows_mm, BEAMLET_MM));
         query.map_err(Failure::Words)
     }
 

@@ -6,7 +6,7 @@ use analysis::second_check::{Agreement, Item, MetricPair, PointAgreement, Second
 use std::fmt::Write as _;
 
 /// One plan in full; several, or those of a folder of folders, as a table.
-pub fn of(rows: &[Row], is_table: bool) -> String {
+pub fn checks(rows: &[Row], is_table: bool) -> String {
     match rows {
         [Row::Checked(check)] if !is_table => one(check),
         [Row::Failed { folder, why }] if !is_table => format!("{folder}: NOT JUDGED\n  {why}\n"),

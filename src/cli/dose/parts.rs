@@ -4,7 +4,7 @@ use super::super::outputs::Outputs;
 use super::super::{Failure, VerbOutput};
 use anyhow::Context as _;
 use engine::JobControl;
-use engine::mccs::{Part, PartTally};
+use engine::mccs::{PartTally, RunPart};
 use files::replace_file;
 use results::{PlanJob, compute_part};
 use serde_json::json;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Runs a part's histories and writes their sums.
 pub fn run(
-    part: Part,
+    part: RunPart,
     tally: Option<&Path>,
     job: &PlanJob,
     outputs: &Outputs,

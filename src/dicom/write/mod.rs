@@ -76,7 +76,7 @@ pub struct Belonging {
 
 impl Belonging {
     /// References of objects made for a case: study and frame of its CT, its structure set and first plan.
-    pub fn of(case: &Case) -> Self {
+    pub fn new(case: &Case) -> Self {
         let ct = case.ct.as_ref();
         let frame = ct.map_or_else(
             || case.structures.frame_of_reference_uid.clone(),

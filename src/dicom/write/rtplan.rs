@@ -236,7 +236,7 @@ pub(super) fn beam_item(beam: &Beam, machine: &Machine, setup_number: i64) -> Da
     }
     item.numbers(tags::FINAL_CUMULATIVE_METERSET_WEIGHT, &[1.0]);
     item.whole(tags::NUMBER_OF_CONTROL_POINTS, points.len() as i64);
-    let kinds = DeviceKinds::of(beam);
+    let kinds = DeviceKinds::new(beam);
     let controls = points.iter().enumerate().map(|(n, p)| {
         let mut item = DataSet::new();
         item.whole(tags::CONTROL_POINT_INDEX, n as i64);
@@ -281,7 +281,7 @@ pub(super) struct DeviceKinds {
 }
 
 impl DeviceKinds {
-    fn of(beam: &Beam) -> Self {
+    fn new(beam: &Beam) -> Self {
         Self {
             x: Some("ASYMX".to_owned()),
             y: Some("ASYMY".to_owned()),

@@ -64,7 +64,7 @@ pub fn write_structures_from(
         _ => vec![referenced_frame(ct, belonging)],
     };
     set.items(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE, frames);
-    let all = || structures.structures.iter().map(|s| (s, Carried::of(s, source)));
+    let all = || structures.structures.iter().map(|s| (s, Carried::new(s, source)));
     set.items(tags::STRUCTURE_SET_ROI_SEQUENCE, all().map(|(s, c)| roi(s, &c, belonging)).collect());
     set.items(tags::ROI_CONTOUR_SEQUENCE, all().map(|(s, c)| drawn(s, &c, ct)).collect());
     // Numbers of carried and new observations would meet: nothing refers to them.
@@ -88,7 +88,7 @@ struct Carried<'a> {
 }
 
 impl<'a> Carried<'a> {
-    fn of(structure: &Structure, source: Option<&'a StructureSource>) -> Self {
+    fn new(structure: &Structure, source: Option<&'a StructureSource>) -> Self {
         let Some(source) = source else { return Self::default() };
         let number = structure.number;
         Self {

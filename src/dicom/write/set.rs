@@ -242,7 +242,7 @@ impl<'a> Set<'a> {
                 *plan = Arc::new(plan_as_written(plan));
             }
         }
-        let named = Belonging::of(&case).patient;
+        let named = Belonging::new(&case).patient;
         let (mut exported, plans) = (Exported::default(), Vec::new());
         if named != case.patient && options.anonymise.is_none() {
             exported.remarks.push(format!(
@@ -256,7 +256,7 @@ impl<'a> Set<'a> {
         if let Some(ct) = case.ct.as_mut().filter(|ct| ct.plane_uids.is_empty() && own_images) {
             name_planes(Arc::make_mut(ct));
         }
-        let mut belonging = Belonging::of(&case);
+        let mut belonging = Belonging::new(&case);
         let files = case.ct.iter().flat_map(|ct| ct.files.first());
         let files = files.chain(sources.structures.iter().map(|source| &source.path));
         if let Some(path) = files.chain(sources.plans.iter().map(|source| &source.path)).next() {

@@ -23,7 +23,7 @@ fn go_on(_: f32) -> bool {
 fn a_demo_comes_back_through_the_reader() {
     let folder = folder("demo");
     let case = demo::build("tg119").unwrap();
-    let (ct, belonging) = (case.ct.as_ref().unwrap(), Belonging::of(&case));
+    let (ct, belonging) = (case.ct.as_ref().unwrap(), Belonging::new(&case));
     let files = write_ct(&folder, ct, &belonging, &go_on).unwrap();
     assert_eq!(files.len(), 80);
     write_structures(&folder.join("RS.dcm"), &case.structures, Some(ct), &belonging).unwrap();
@@ -151,7 +151,7 @@ fn a_beam_without_flattening_filter_comes_back_as_one() {
     plan.machine = "generic-6mv-fff".to_owned();
     plan.beams[0].unflattened = true;
     let path = folder.join("fff.dcm");
-    write_plan(&path, &plan, &[], &Belonging::of(&case)).unwrap();
+    write_plan(&path, &plan, &[], &Belonging::new(&case)).unwrap();
     assert_conforms(&path);
     let read = crate::read_plan(&path, None).unwrap();
     assert!(read.beams[0].unflattened);
@@ -178,7 +178,7 @@ fn an_approval_leaves_as_dicom_has_it_and_comes_back() {
         (Some(record(Stage::Rejected, "张小东")), "REJECTED", true),
     ] {
         let plan = case::Plan { approval: approval.clone(), ..(*case.plans[0]).clone() };
-        write_plan(&path, &plan, &[], &Belonging::of(&case)).unwrap();
+        write_plan(&path, &plan, &[], &Belonging::new(&case)).unwrap();
         assert_conforms(&path);
         let object = open(&path).unwrap();
         assert_eq!(object.text(tags::APPROVAL_STATUS).as_deref(), Some(status));
@@ -193,7 +193,7 @@ fn an_approval_leaves_as_dicom_has_it_and_comes_back() {
     }
     // Carets and backslashes would make other parts and values of the name.
     let plan = case::Plan { approval: Some(record(Stage::Approved, "A\\B^C=D")), ..(*case.plans[0]).clone() };
-    write_plan(&path, &plan, &[], &Belonging::of(&case)).unwrap();
+    write_plan(&path, &plan, &[], &Belonging::new(&case)).unwrap();
     assert_eq!(open(&path).unwrap().text(tags::REVIEWER_NAME).as_deref(), Some("A B C D"));
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -204,7 +204,7 @@ fn plans_have_what_other_systems_ask_for() {
     for name in ["water", "tg119"] {
         let case = demo::build(name).unwrap();
         let path = folder.join(format!("{name}.dcm"));
-        write_plan(&path, &case.plans[0], &[], &Belonging::of(&case)).unwrap();
+        write_plan(&path, &case.plans[0], &[], &Belonging::new(&case)).unwrap();
         assert_conforms(&path);
         let object = open(&path).unwrap();
         let beams = object.items(tags::BEAM_SEQUENCE);
@@ -250,7 +250,7 @@ fn a_plan_says_what_was_computed_and_from_which_it_was_made() {
     plan.beams.push(setup);
     let beam = plan.beams[0].number;
     let doses = [BeamDose { beam, point_mm: DVec3::new(1.5, -2.0, 3.0), gy: 1.234_5 }];
-    let belonging = Belonging { source_plan_uid: Some("1.2.3.4".to_owned()), ..Belonging::of(&case) };
+    let belonging = Belonging { source_plan_uid: Some("1.2.3.4".to_owned()), ..Belonging::new(&case) };
     let path = folder.join("plan.dcm");
     write_plan(&path, &plan, &doses, &belonging).unwrap();
     assert_conforms(&path);
@@ -281,7 +281,7 @@ fn a_plan_that_was_computed_otherwise_is_refused() {
     let refused = |change: &dyn Fn(&mut case::Beam)| {
         let mut plan = (*case.plans[0]).clone();
         change(&mut plan.beams[0]);
-        let error = write_plan(&path, &plan, &[], &Belonging::of(&case)).unwrap_err().to_string();
+        let error = write_plan(&path, &plan, &[], &Belonging::new(&case)).unwrap_err().to_string();
         assert!(!path.exists() && error.contains(&plan.beams[0].name), "{error}");
         error
     };

@@ -78,7 +78,7 @@ impl ByteSize for Superposition {}
 
 impl Superposition {
     /// Cached by spectrum and quality.
-    pub fn of(machine: &Machine, quality: Quality, cache: &Cache) -> Arc<Self> {
+    pub fn cached(machine: &Machine, quality: Quality, cache: &Cache) -> Arc<Self> {
         let key: (Spectrum, Curve, f64, Quality) =
             (machine.spectrum.clone(), machine.softening.clone(), machine.sad_mm, quality);
         let made = cache.get(key, || Ok::<_, std::convert::Infallible>(Self::new(machine, quality)));

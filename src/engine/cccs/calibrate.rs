@@ -52,7 +52,7 @@ pub fn calibration<E: From<DoseError>>(
     let kept = if device == "cpu" { &*ON_THE_CPU } else { cache };
     let unit = kept.get((machine.clone(), quality, device), || {
         let reference = Reference { field_mm, ssd_mm, depth_mm };
-        let photons_gy = reference.dose(&Superposition::of(machine, quality, cache), machine, energy)?;
+        let photons_gy = reference.dose(&Superposition::cached(machine, quality, cache), machine, energy)?;
         // The reference dose holds the electrons' share at the depth of calibration.
         let electrons = machine.electrons.map_or(0.0, |e| e.surface_share * e.at_depth(depth_mm));
         let total_gy = photons_gy / (1.0 - electrons);

@@ -24,7 +24,7 @@ struct Aperture {
 }
 
 impl Aperture {
-    fn of(request: &DoseRequest, exposure: &Exposure<'_>) -> Self {
+    fn new(request: &DoseRequest, exposure: &Exposure<'_>) -> Self {
         let collimators = |point: &ControlPoint| ControlPoint {
             meterset_weight: 0.0,
             gantry_deg: 0.0,
@@ -67,7 +67,7 @@ pub fn fluence(
 ) -> Result<Arc<Fluence>, FluenceError> {
     let last = control.cache().get(Key, || Ok::<_, FluenceError>(LastFluences::default()))?;
     let entries = || last.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let aperture = Aperture::of(request, exposure);
+    let aperture = Aperture::new(request, exposure);
     if let Some((_, fluence)) = entries().iter().find(|(of, _)| *of == aperture) {
         return Ok(Arc::clone(fluence));
     }

@@ -44,7 +44,7 @@ pub fn is_low_density(density_g_cm3: &f32) -> bool {
 
 impl Medium {
     /// Cached by patient, spectrum and grid.
-    pub fn of(
+    pub fn cached(
         patient: &Patient,
         spectrum: &Spectrum,
         request: &Grid,
@@ -110,11 +110,11 @@ fn equivalence(spectrum: &Spectrum) -> Vec<f32> {
 pub fn attenuation_over_water(spectrum: &Spectrum) -> Vec<f64> {
     const DEPTH_CM: f64 = 10.0;
     let table = Attenuation::new(&spectrum.energies_mev);
-    let water = table.of(Material::Water as u8);
+    let water = table.of_class(Material::Water as u8);
     let weights: Vec<f64> =
         spectrum.bins().zip(water).map(|((e, photons), mu)| photons * e * (-mu * DEPTH_CM).exp()).collect();
     let mean = |mu: &[f64]| -> f64 { mu.iter().zip(&weights).map(|(m, w)| m * w).sum() };
-    Material::ALL.iter().map(|m| mean(table.of(*m as u8)) / mean(water)).collect()
+    Material::ALL.iter().map(|m| mean(table.of_class(*m as u8)) / mean(water)).collect()
 }
 
 /// The requested grid grown by whole voxels until it holds the patient.

@@ -30,8 +30,8 @@ const TOGETHER: usize = 16;
 /// voxel's face. Machines are taken as not calibrated, without contaminant electrons.
 pub fn beam_dose(request: &DoseRequest, lines: usize, control: &JobControl) -> Result<Vec<f64>, DoseError> {
     check(&request.beam)?;
-    let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, control)?;
-    let beam = Superposition::of(&request.machine, request.quality, control.cache());
+    let medium = Medium::cached(&request.patient, &request.machine.spectrum, &request.grid, control)?;
+    let beam = Superposition::cached(&request.machine, request.quality, control.cache());
     let mut energy = vec![0.0; medium.grid.len()];
     let uncalibrated = MonitorUnit { fluence: 1.0, electrons_gy: 0.0 };
     each_field(request, &uncalibrated, control, |field, factor| {

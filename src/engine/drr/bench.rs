@@ -162,7 +162,7 @@ pub fn report(device: &Compute, options: &Options, control: &JobControl) -> Resu
     let device = device.with_form("a DRR")?;
     let small = trunk(SMALL)?;
     let looked = Instant::now();
-    let _ = Content::of(&small, control.cache());
+    let _ = Content::cached(&small, control.cache());
     let mut report = Report { prepare_ms: looked.elapsed().as_secs_f64() * 1e3, ..Report::default() };
     let cases = match device {
         Compute::Cpu | Compute::Wgpu(_) => on_cpu_cases(&small),

@@ -39,7 +39,7 @@ impl ByteSize for Content {
 
 impl Content {
     /// The content of a volume, cached.
-    pub fn of(volume: &Volume<f32>, cache: &Cache) -> Arc<Self> {
+    pub fn cached(volume: &Volume<f32>, cache: &Cache) -> Arc<Self> {
         let Ok(content) = cache.get(volume.id(), || Ok::<_, Infallible>(Self::new(volume)));
         content
     }

@@ -101,7 +101,7 @@ impl Rays {
                 row_step: grid.local_direction(turned * projection.row_step_mm()),
             }
         });
-        let content = Content::of(&request.attenuation, cache);
+        let content = Content::cached(&request.attenuation, cache);
         let region = match request.pixels {
             Pixels::All => Some(Region::whole(projection)),
             Pixels::Region(region) => Some(region),

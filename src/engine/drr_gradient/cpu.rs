@@ -112,7 +112,7 @@ struct Samples {
 impl Samples {
     /// The samples from `begin` on; those beyond the last step have no value.
     #[inline(always)]
-    fn of(level: &Level, march: &SampledRay, begin: usize) -> Self {
+    fn new(level: &Level, march: &SampledRay, begin: usize) -> Self {
         let [nx, ny, nz] = level.size();
         let most = [nx - 2, ny - 2, nz - 2].map(|n| n as f32);
         let mut out = Self { corners: [[0.0; LANES]; 8], t: [[0.0; LANES]; 3] };
@@ -147,7 +147,7 @@ fn integral(level: &Level, march: &SampledRay) -> f32 {
     let mut sums = [0.0f32; LANES];
     let mut begin = 0;
     while begin < march.steps {
-        let Samples { corners: c, t } = Samples::of(level, march, begin);
+        let Samples { corners: c, t } = Samples::new(level, march, begin);
         for n in 0..LANES {
             let row = |a: usize| c[a][n] + t[0][n] * (c[a + 1][n] - c[a][n]);
             let near = row(0) + t[1][n] * (row(2) - row(0));
@@ -173,7 +173,7 @@ fn moments(level: &Level, march: &SampledRay) -> Moments {
     let mut far = [[0.0f32; LANES]; 3];
     let mut begin = 0;
     while begin < march.steps {
-        let Samples { corners: c, t } = Samples::of(level, march, begin);
+        let Samples { corners: c, t } = Samples::new(level, march, begin);
         for n in 0..LANES {
             let (tx, ty, tz) = (t[0][n], t[1][n], t[2][n]);
             // Differences along x of the four rows, and the rows.

@@ -141,7 +141,7 @@ impl GammaResult {
 
 impl Counts {
     /// Counts of a map's values.
-    fn of(values: &[f32]) -> Self {
+    fn count(values: &[f32]) -> Self {
         values.par_chunks(1 << 16).map(Self::of_part).sum()
     }
 
@@ -174,7 +174,7 @@ impl std::iter::Sum for Counts {
 
 impl GammaMap {
     pub(crate) fn new(criterion: Criterion, gamma: Volume<f32>) -> Self {
-        let counts = Counts::of(gamma.data());
+        let counts = Counts::count(gamma.data());
         Self::counted(criterion, gamma, counts)
     }
 

@@ -42,7 +42,7 @@ pub struct ShareLists {
 
 impl ShareLists {
     /// Shares with the numbers of their groups; those of a group keep their order.
-    pub fn of(groups: usize, all: impl Iterator<Item = (u32, Share)> + Clone) -> Self {
+    pub fn grouped(groups: usize, all: impl Iterator<Item = (u32, Share)> + Clone) -> Self {
         let mut first = vec![0_u32; groups + 1];
         all.clone().for_each(|(group, _)| first[group as usize + 1] += 1);
         for n in 1..first.len() {
@@ -117,7 +117,7 @@ impl Lit {
     pub fn tubes(&self, beamlets: usize) -> ShareLists {
         let shares = self.beamlets.groups().zip(&self.beamlets.shares);
         let of = |(voxel, of): (u32, &Share)| (of.number, Share { number: voxel, share: of.share });
-        ShareLists::of(beamlets, shares.map(of))
+        ShareLists::grouped(beamlets, shares.map(of))
     }
 }
 

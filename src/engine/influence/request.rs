@@ -47,7 +47,7 @@ pub struct OpenField {
 impl OpenField {
     /// # Errors
     /// [`DoseError`]: no photon beam, no map, a beam that turns, or beamlets that the map does not have.
-    pub fn of(request: &InfluenceRequest) -> Result<Self, DoseError> {
+    pub fn new(request: &InfluenceRequest) -> Result<Self, DoseError> {
         let DoseRequest { machine, beam, .. } = &request.dose;
         check(beam)?;
         let refused = |why: &str| DoseError::Beam { beam: beam.name.clone(), why: why.to_owned() };

@@ -155,7 +155,7 @@ mod tests {
         let request = request(Quality::Preview, DoseTo::Water).expect("a case");
         let rows = request.voxels.len();
         let [all, some, least] =
-            [Limits::of(&device), Limits { doses: 9 * rows, lines: 40_000 }, Limits { doses: 0, lines: 0 }]
+            [Limits::new(&device), Limits { doses: 9 * rows, lines: 40_000 }, Limits { doses: 0, lines: 0 }]
                 .map(|limits| {
                     let doses = wgpu::beamlet_doses_within(limits, &request, &device, &JobControl::new());
                     doses.expect("columns").columns

@@ -26,7 +26,7 @@ pub struct Smooth {
 }
 
 /// A sampled voxel as the head sees it.
-struct Place {
+struct SeenVoxel {
     at_mm: [f64; 2],
     distance_mm: f64,
     inverse_square: f64,
@@ -49,9 +49,9 @@ impl Smooth {
             let (at_mm, distance_mm) = field.frame.project(centre_mm)?;
             let sad = field.frame.sad_mm;
             let inverse_square = sad * sad / centre_mm.distance_squared(field.frame.source_mm);
-            Some(Place { at_mm, distance_mm, inverse_square })
+            Some(SeenVoxel { at_mm, distance_mm, inverse_square })
         };
-        let places: Vec<Option<Place>> = sampled.voxels.par_iter().map(place).collect();
+        let places: Vec<Option<SeenVoxel>> = sampled.voxels.par_iter().map(place).collect();
         let mut parts = Vec::new();
         if request.dose.machine.extra_focal.is_some() {
             let seen = |n: usize, shares: &mut [Vec<f64>; 2]| {

@@ -49,7 +49,7 @@ impl Padded {
     }
 
     /// Index of a voxel of the lattice, and its place there.
-    pub fn of(&self, voxel: usize) -> (usize, [usize; 3]) {
+    pub fn index_and_place(&self, voxel: usize) -> (usize, [usize; 3]) {
         let [nx, ny, _] = self.lattice.size;
         let at = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
         ((0..3).map(|axis| (at[axis] + 1) * self.steps[axis]).sum(), at)
@@ -59,7 +59,7 @@ impl Padded {
     pub fn filled<T: Copy + Send + Sync>(&self, values: &[T], beside: T) -> Vec<T> {
         let mut padded = vec![beside; self.len()];
         for (row, values) in values.chunks_exact(self.lattice.size[0]).enumerate() {
-            let (at, _) = self.of(row * self.lattice.size[0]);
+            let (at, _) = self.index_and_place(row * self.lattice.size[0]);
             padded[at..at + values.len()].copy_from_slice(values);
         }
         padded
@@ -205,12 +205,12 @@ impl Transport {
         let density = padded.filled(medium.equivalent_g_cm3.data(), END);
         let mut row_of = vec![-1_i32; padded.len()];
         for (n, voxel) in sampled.voxels.iter().enumerate() {
-            row_of[padded.of(*voxel as usize).0] = n as i32;
+            row_of[padded.index_and_place(*voxel as usize).0] = n as i32;
         }
         let lattice_from_kernel = grid_from_kernel(&field.frame, &medium.grid);
         let source_mm = medium.grid.local_from_patient(field.frame.source_mm);
         let lit_voxel = |voxel: &u32| {
-            let (at, place) = padded.of(*voxel as usize);
+            let (at, place) = padded.index_and_place(*voxel as usize);
             let at_mm = DVec3::from([0, 1, 2].map(|a| place[a] as f64 * padded.lattice.spacing_mm[a]));
             let ray = (at_mm - source_mm).normalize().as_vec3().to_array();
             LitVoxel { at: at as u32, place: place.map(|n| n as u32), ray, none: 0.0 }
@@ -239,7 +239,7 @@ impl Transport {
     pub fn local(&self, beam: &Superposition, lit: &Lit, sampled: &Sampled) -> ShareLists {
         let Self { padded, lattice_from_kernel, tilts, density, lit: voxels, number_of, .. } = self;
         if !beam.corrected {
-            return ShareLists::of(voxels.len(), std::iter::empty());
+            return ShareLists::grouped(voxels.len(), std::iter::empty());
         }
         let stencils =
             ORDERS.map(|order| Stencil::new(&padded.lattice, order, beam, *lattice_from_kernel, *tilts));
@@ -250,7 +250,7 @@ impl Transport {
         };
         // Sampled voxels are few beside the lit ones: each looks for those within reach.
         let shares_of = |(row, to): (usize, &u32)| {
-            let (to, _) = padded.of(*to as usize);
+            let (to, _) = padded.index_and_place(*to as usize);
             let mut shares: Vec<(u32, Share)> = Vec::new();
             for (order, stencil) in ORDERS.iter().zip(&stencils) {
                 let steps = order.map(|a| padded.steps[a] as i32);
@@ -285,6 +285,6 @@ impl Transport {
             shares
         };
         let all: Vec<Vec<(u32, Share)>> = sampled.voxels.par_iter().enumerate().map(shares_of).collect();
-        ShareLists::of(voxels.len(), all.iter().flatten().copied())
+        ShareLists::grouped(voxels.len(), all.iter().flatten().copied())
     }
 }

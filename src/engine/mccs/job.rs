@@ -1,7 +1,7 @@
 //! The run of a request: batches on a device until it has its histories or its uncertainty, with intermediate doses.
 
 use super::heads::MonitorUnitOf;
-use super::part::{Part, PartError, PartTally};
+use super::part::{PartError, PartTally, RunPart};
 use super::request::{MccsDose, MccsRequest, Next, Until};
 use super::simulation::Simulation;
 use super::tally::{Tally, uncertainty_percent};
@@ -169,7 +169,7 @@ impl<'a> Job<'a> {
     /// Errors of the runner; a part of more than there are batches.
     pub fn part<R: Runner>(
         &mut self,
-        part: Part,
+        part: RunPart,
         runner: &mut R,
         control: &JobControl,
     ) -> Result<PartTally, R::Error> {

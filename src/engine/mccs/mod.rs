@@ -24,7 +24,7 @@ use crate::wgpu::WgpuError;
 use crate::{Compute, JobControl};
 pub use job::FINAL_PERCENT;
 use job::{Job, Runner};
-pub use part::{Part, PartError, PartTally};
+pub use part::{PartError, PartTally, RunPart};
 pub use request::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant};
 use shared::Shared;
 
@@ -83,7 +83,7 @@ pub fn refine_over(
 /// Errors of [`refine_over`]; more parts than the run has batches.
 pub fn part(
     request: &MccsRequest,
-    part: Part,
+    part: RunPart,
     devices: &[Compute],
     control: &JobControl,
 ) -> Result<PartTally, DoseError> {

@@ -16,13 +16,13 @@ use thiserror::Error;
 
 /// Which part of a run: the batches from `(number - 1) / of` of them on, until `number / of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Part {
+pub struct RunPart {
     /// From 1.
     pub number: u64,
     pub of: u64,
 }
 
-impl Part {
+impl RunPart {
     /// The batches of this part.
     pub(super) fn batches(self, all: u64) -> Range<u64> {
         let until = |n: u64| (u128::from(all) * u128::from(n) / u128::from(self.of)) as u64;
@@ -30,7 +30,7 @@ impl Part {
     }
 }
 
-impl FromStr for Part {
+impl FromStr for RunPart {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
@@ -42,7 +42,7 @@ impl FromStr for Part {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for RunPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.number, self.of)
     }
@@ -58,9 +58,9 @@ pub enum PartError {
     )]
     OtherRun,
     #[error("part {0} is there twice; give each part once")]
-    Twice(Part),
+    Twice(RunPart),
     #[error("part {missing} is missing; give all {} parts", missing.of)]
-    Missing { missing: Part },
+    Missing { missing: RunPart },
     #[error(
         "a part was computed on the CPU and another on a card: their histories differ in the last bits; compute all on one kind"
     )]
@@ -74,7 +74,7 @@ pub enum PartError {
 struct Head {
     /// Digest of all that a history reads.
     run: String,
-    parts: Vec<Part>,
+    parts: Vec<RunPart>,
     batches: u64,
     histories: u64,
     voxels: usize,
@@ -103,7 +103,7 @@ const HEAD_BYTES: u64 = 1 << 20;
 const VOXEL_BYTES: u64 = 24;
 
 impl PartTally {
-    pub(super) fn new(run: String, part: Part, device: String, ms: f64, tally: Tally) -> Self {
+    pub(super) fn new(run: String, part: RunPart, device: String, ms: f64, tally: Tally) -> Self {
         let Tally { batches, histories, .. } = tally;
         let (parts, devices, voxels) = (vec![part], vec![device], tally.sum.len());
         Self { head: Head { run, parts, batches, histories, voxels, devices, ms }, tally }
@@ -175,7 +175,7 @@ impl PartTally {
             return Err(PartError::OtherRun);
         }
         let of = self.head.parts.first().map_or(1, |part| part.of);
-        let all = (1..=of).map(|number| Part { number, of });
+        let all = (1..=of).map(|number| RunPart { number, of });
         if let Some(missing) = { all }.find(|part| !self.head.parts.contains(part)) {
             return Err(PartError::Missing { missing });
         }
@@ -216,7 +216,8 @@ impl PartTally {
         let head: Head = serde_json::from_str(&line()?).map_err(|e| wrong(e.to_string()))?;
         check_unpacked(bytes, (head.voxels as u64).saturating_mul(VOXEL_BYTES))
             .map_err(|e| wrong(e.to_string()))?;
-        let valid = |part: &Part| 1 <= part.number && part.number <= part.of && part.of == head.parts[0].of;
+        let valid =
+            |part: &RunPart| 1 <= part.number && part.number <= part.of && part.of == head.parts[0].of;
         if head.parts.is_empty() || !head.parts.iter().all(valid) {
             return Err(wrong("its head contradicts itself".to_owned()));
         }
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn parts_are_all_batches_once() {
         for (all, of) in [(10, 1), (10, 3), (11, 4), (5, 5)] {
-            let parts = (1..=of).map(|number| Part { number, of }.batches(all));
+            let parts = (1..=of).map(|number| RunPart { number, of }.batches(all));
             let mut next = 0;
             for part in parts {
                 assert!(part.start == next && !part.is_empty(), "{all} {of}");
@@ -276,9 +277,9 @@ mod tests {
             }
             assert_eq!(next, all);
         }
-        assert_eq!("2/4".parse(), Ok(Part { number: 2, of: 4 }));
+        assert_eq!("2/4".parse(), Ok(RunPart { number: 2, of: 4 }));
         for wrong in ["0/4", "5/4", "2", "", "/", "a/b", "-1/2"] {
-            assert!(wrong.parse::<Part>().is_err(), "{wrong}");
+            assert!(wrong.parse::<RunPart>().is_err(), "{wrong}");
         }
     }
 

@@ -53,7 +53,7 @@ impl Simulation {
     ) -> Result<Self, DoseError> {
         super::check::check(request)?;
         let spectrum = &request.beams[0].1.spectrum;
-        let medium = Medium::of(&request.patient, spectrum, &request.grid, control)?;
+        let medium = Medium::cached(&request.patient, spectrum, &request.grid, control)?;
         let lattice = medium.lattice();
         let heads = Heads::new(request, &medium.grid, monitor_unit, control)?;
         let voxels = packed(&medium, &request.patient);

@@ -56,7 +56,7 @@ fn parts_by_themselves_give_the_bits_of_one_run() {
     let (control, cpu) = (JobControl::new(), Compute::Cpu);
     let one = refine(&request, &cpu, &control, &mut |_| Next::GoOn).unwrap();
     let part_of = |request: &MccsRequest, number, of| {
-        let part = part(request, Part { number, of }, std::slice::from_ref(&cpu), &control).unwrap();
+        let part = part(request, RunPart { number, of }, std::slice::from_ref(&cpu), &control).unwrap();
         let mut file = Vec::new();
         part.write(&mut file).unwrap();
         PartTally::read(&file[..], file.len() as u64).unwrap()
@@ -78,6 +78,6 @@ fn parts_by_themselves_give_the_bits_of_one_run() {
     let mut turned = request.clone();
     turned.beams[0].0.control_points[0].gantry_deg = 1.0;
     assert_eq!(refused(&turned), DoseError::Parts(PartError::OtherRun));
-    let too_many = part(&request, Part { number: 1, of: 12 }, &[Compute::Cpu], &control).unwrap_err();
+    let too_many = part(&request, RunPart { number: 1, of: 12 }, &[Compute::Cpu], &control).unwrap_err();
     assert_eq!(too_many, DoseError::Parts(PartError::TooMany { batches: 11, of: 12 }));
 }

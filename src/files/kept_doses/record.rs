@@ -41,7 +41,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    fn of(of: BeamPlace, inputs: &InputDigests, dose: &Dose) -> Self {
+    fn new(of: BeamPlace, inputs: &InputDigests, dose: &Dose) -> Self {
         let grid = dose.gy.grid();
         let ([row, column, _], [nx, ny, _]) = (grid.axes(), grid.size());
         Self {
@@ -122,7 +122,7 @@ fn unpacked(bytes: &[u8], n: usize) -> Option<Vec<f32>> {
 
 /// The record of a dose; `None` for a grid that a file does not give back to the bit.
 pub(super) fn record_of(of: BeamPlace, inputs: &InputDigests, dose: &Dose) -> io::Result<Option<Vec<u8>>> {
-    let header = Header::of(of, inputs, dose);
+    let header = Header::new(of, inputs, dose);
     if header.grid().as_ref() != Some(&**dose.gy.grid()) {
         return Ok(None);
     }

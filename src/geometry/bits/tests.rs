@@ -5,7 +5,7 @@ impl BitPlane {
     /// Rows of letters, `#` set.
     pub fn drawn(rows: &[&str]) -> Self {
         let pixels: Vec<char> = rows.iter().flat_map(|row| row.chars()).collect();
-        Self::of(&pixels, [rows[0].len(), rows.len()], |&letter| letter == '#')
+        Self::from_values(&pixels, [rows[0].len(), rows.len()], |&letter| letter == '#')
     }
 }
 
@@ -37,7 +37,7 @@ proptest! {
     ) {
         let reach = [if small { near } else { rx }, ry];
         let size = [width, pixels.len() / width];
-        let plane = |pixels: &[bool]| BitPlane::of(pixels, size, |set| *set);
+        let plane = |pixels: &[bool]| BitPlane::from_values(pixels, size, |set| *set);
         let by = |pixels: &[bool], all| -> Vec<bool> {
             (0..pixels.len()).map(|n| round(pixels, width, reach, n, all)).collect()
         };
@@ -51,7 +51,7 @@ proptest! {
         (width, pixels) in pixels(), (from, to) in (0_usize..200, 0_usize..200), set in any::<bool>(),
     ) {
         let size = [width, pixels.len() / width];
-        let plane = BitPlane::of(&pixels, size, |set| *set);
+        let plane = BitPlane::from_values(&pixels, size, |set| *set);
         prop_assert_eq!(plane.count(), pixels.iter().filter(|set| **set).count());
         prop_assert_eq!(plane.any(), pixels.contains(&true));
         let part = from.min(to).min(width)..from.max(to).min(width);
@@ -67,19 +67,19 @@ proptest! {
         filled.fill(part.clone(), size[1] - 1, set);
         let mut want = pixels.clone();
         want[(size[1] - 1) * width..][part].fill(set);
-        prop_assert_eq!(filled, BitPlane::of(&want, size, |set| *set));
-        prop_assert_eq!(plane.clone().inverted(), BitPlane::of(&pixels, size, |set| !*set));
+        prop_assert_eq!(filled, BitPlane::from_values(&want, size, |set| *set));
+        prop_assert_eq!(plane.clone().inverted(), BitPlane::from_values(&pixels, size, |set| !*set));
     }
 
     #[test]
     fn planes_are_merged_and_moved_pixel_by_pixel((width, pixels) in pixels()) {
         let size = [width, pixels.len() / width];
-        let plane = BitPlane::of(&pixels, size, |set| *set);
+        let plane = BitPlane::from_values(&pixels, size, |set| *set);
         let other: Vec<bool> = pixels.iter().rev().copied().collect();
-        let second = BitPlane::of(&other, size, |set| *set);
+        let second = BitPlane::from_values(&other, size, |set| *set);
         let each = |merge: fn(bool, bool) -> bool| {
             let merged: Vec<bool> = pixels.iter().zip(&other).map(|(a, b)| merge(*a, *b)).collect();
-            BitPlane::of(&merged, size, |set| *set)
+            BitPlane::from_values(&merged, size, |set| *set)
         };
         prop_assert_eq!(plane.clone() & &second, each(|a, b| a && b));
         prop_assert_eq!(plane.clone() | &second, each(|a, b| a || b));
@@ -90,7 +90,7 @@ proptest! {
                 (x < width && y < size[1]).then(|| pixels[y * width + x])
             };
             let want: Vec<bool> = (0..pixels.len()).map(|n| from(n).unwrap_or(false)).collect();
-            prop_assert_eq!(plane.moved(axis, up), BitPlane::of(&want, size, |set| *set), "{} {}", axis, up);
+            prop_assert_eq!(plane.moved(axis, up), BitPlane::from_values(&want, size, |set| *set), "{} {}", axis, up);
         }
     }
 }

@@ -15,7 +15,7 @@ fn grid(step: f64, planes: usize) -> Arc<Grid> {
 
 fn stack(grid: &Grid, contours: &[Vec<DVec3>]) -> Stack {
     let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
-    Stack::of(grid, &contours).expect("a stack")
+    Stack::new(grid, &contours).expect("a stack")
 }
 
 fn with_margin(grid: &Grid, stack: &Stack, mm: [[f64; 2]; 3], grow: bool) -> Vec<Plane> {

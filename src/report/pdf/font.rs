@@ -20,10 +20,10 @@ pub struct Face {
 }
 
 /// The face; `None` where its file lacks a table, which a test rules out.
-pub static FACE: LazyLock<Option<Face>> = LazyLock::new(|| Face::of(epaint_default_fonts::UBUNTU_LIGHT));
+pub static FACE: LazyLock<Option<Face>> = LazyLock::new(|| Face::parse(epaint_default_fonts::UBUNTU_LIGHT));
 
 impl Face {
-    fn of(data: &'static [u8]) -> Option<Self> {
+    fn parse(data: &'static [u8]) -> Option<Self> {
         let [head, hhea, hmtx, cmap] = [b"head", b"hhea", b"hmtx", b"cmap"].map(|name| table(data, name));
         let cmap = cmap?;
         let records = (0..usize::from(u16_at(data, cmap + 2)?)).map(|n| cmap + 4 + 8 * n);

@@ -24,7 +24,7 @@ pub(super) struct Asked {
 
 impl Asked {
     /// Structures of goals and the target; with `follows_all` every structure that has contours. Each lies in the dose grid.
-    pub fn of(
+    pub fn new(
         (case, plan, goals): (&Case, &Plan, &[Goal]),
         follows_all: bool,
         dose_grid: &Grid,
@@ -48,7 +48,7 @@ impl Asked {
             if !(named || follows_all) {
                 continue;
             }
-            let Some(query) = MaskOf::of(case, structure) else { continue };
+            let Some(query) = MaskOf::new(case, structure) else { continue };
             let mask = match graph.full(&query, control) {
                 Ok(mask) => mask,
                 // What only is followed may have no voxels.

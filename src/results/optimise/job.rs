@@ -50,7 +50,7 @@ pub fn optimise_plan(
         return Err(Failure::Here(fault.to_string()));
     }
     let plan = &plan.uncut();
-    let densities = Densities::of(case, settings).ok_or_else(|| Failure::here("the case has no CT"))?;
+    let densities = Densities::new(case, settings).ok_or_else(|| Failure::here("the case has no CT"))?;
     if !plan.beams.iter().any(analysis::is_computed) {
         return Err(Failure::Here(no_beams(plan)));
     }
@@ -58,7 +58,7 @@ pub fn optimise_plan(
     let image = ready.patient().mass_density_g_cm3.grid();
     let grid_mm = job.rows_mm.unwrap_or(settings.grid_mm);
     let grid = dose_grid(image, ready.corners_mm(), grid_mm).map_err(Failure::here)?;
-    let asked = Asked::of((case, plan, goals), false, &grid, graph, control)?;
+    let asked = Asked::new((case, plan, goals), false, &grid, graph, control)?;
     let inputs = Inputs {
         plan,
         patient: Arc::clone(ready.patient()),

@@ -111,10 +111,10 @@ fn factor(job: &LeavesJob, plan: &Arc<Plan>, graph: &Graph, control: &JobControl
         return Ok(1.0);
     }
     let LeavesJob { case, settings, .. } = job;
-    let densities = Densities::of(case, settings).ok_or_else(|| Failure::here("the case has no CT"))?;
+    let densities = Densities::new(case, settings).ok_or_else(|| Failure::here("the case has no CT"))?;
     let computed = plan.beams.iter().filter(|beam| is_computed(beam));
     let beams: Vec<DoseOfBeam> =
-        computed.map(|beam| DoseOfBeam::of(&densities, plan, beam, settings, None)).collect();
+        computed.map(|beam| DoseOfBeam::new(&densities, plan, beam, settings, None)).collect();
     let dose = DoseOfPlan::of_plan(case, plan, None, &beams, None, None);
     Ok(graph.full(&dose.ok_or_else(|| Failure::Here(no_beams(plan)))?, control)?.factor)
 }

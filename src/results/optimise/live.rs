@@ -163,7 +163,7 @@ impl LiveOptimiser {
         let ready = graph.full(&query.densities, control)?;
         let image = ready.patient().mass_density_g_cm3.grid();
         let grid = dose_grid(image, ready.corners_mm(), query.grid_mm()).map_err(Failure::here)?;
-        let asked = Asked::of((&query.case, &query.plan, &query.goals), true, &grid, graph, control)?;
+        let asked = Asked::new((&query.case, &query.plan, &query.goals), true, &grid, graph, control)?;
         let before = before.map(|own| Before { optimiser: &own.optimiser, is_same_run: own.run == run });
         let mut plan = query.start();
         if let Some(Before { optimiser, is_same_run: true }) = &before
@@ -201,7 +201,7 @@ impl LiveOptimiser {
     ) -> Result<(), Failure> {
         if self.query != *query {
             let grid = Arc::clone(&self.optimiser.rows().grid);
-            let asked = Asked::of((&query.case, &query.plan, &query.goals), true, &grid, graph, control)?;
+            let asked = Asked::new((&query.case, &query.plan, &query.goals), true, &grid, graph, control)?;
             self.optimiser.set_plan(&query.start());
             self.optimiser.set_objectives(asked.objectives(), asked.reference_gy).map_err(failure)?;
             self.asked = asked;

@@ -25,14 +25,14 @@ impl OptimiseQuery {
     ///
     /// # Errors
     /// Words for the user on what is missing.
-    pub fn of(
+    pub fn new(
         case: &Case,
         plan: usize,
         goals: Vec<Goal>,
         settings: &Settings,
         (rows_mm, beamlet_mm): (Option<f64>, f64),
     ) -> Result<Self, String> {
-        let densities = Densities::of(case, settings).ok_or("the case has no CT")?;
+        let densities = Densities::new(case, settings).ok_or("the case has no CT")?;
         let plan = case.plans.get(plan).ok_or("the case has no plan")?;
         if !plan.beams.iter().any(is_computed) {
             return Err(analysis::no_beams(plan));

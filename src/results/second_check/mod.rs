@@ -60,7 +60,7 @@ pub fn second_check(
 ) -> Result<SecondCheck, Failure> {
     let CheckJob { files, plan, settings, .. } = job;
     let stated = files.stated(plan);
-    let mut planned = Planned::of(job, &stated);
+    let mut planned = Planned::new(job, &stated);
     let mut check = CheckInProgress {
         job,
         case: Case { plans: vec![Arc::clone(plan)], ..files.case.clone() },
@@ -176,7 +176,7 @@ impl CheckInProgress<'_> {
 
     /// The field of a beam on the patient of the check; `None` for a beam without control points, and without a CT.
     fn field(&self, beam: &Beam) -> Result<Option<FieldOnPatient>, Failure> {
-        let Some((start, densities)) = beam.start().zip(Densities::of(&self.case, self.job.settings)) else {
+        let Some((start, densities)) = beam.start().zip(Densities::new(&self.case, self.job.settings)) else {
             return Ok(None);
         };
         let plan = &self.job.plan;
@@ -275,7 +275,7 @@ impl CheckInProgress<'_> {
         let query = &computed.whole;
         let case = &self.case;
         let masks: Vec<(u32, MaskOf)> = { case.structures.structures.iter() }
-            .filter_map(|s| Some((s.number, MaskOf::of(case, s)?)))
+            .filter_map(|s| Some((s.number, MaskOf::new(case, s)?)))
             .collect();
         let planned = (index, &dose);
         whole.agreement = self.agreement(whole, planned, (query, &recomputed), point, Some(&masks))?;
@@ -346,7 +346,7 @@ impl CheckInProgress<'_> {
         let of = |reference: &Shared<DoseOfPlan>, evaluated: &Shared<DoseOfPlan>| GammaOfPair {
             threshold_percent: limits.gamma_threshold_percent,
             max_gamma: Some(MOST_GAMMA),
-            ..GammaOfPair::of(reference.clone(), evaluated.clone(), criteria(), self.job.settings.device)
+            ..GammaOfPair::new(reference.clone(), evaluated.clone(), criteria(), self.job.settings.device)
         };
         let masks = masks.unwrap_or_default();
         let (gamma, normalisation_gy, there) = self.gamma(of(planned, recomputed), masks, true)?;
@@ -381,7 +381,7 @@ impl CheckInProgress<'_> {
     ) -> Result<(GammaAgreement, f64, Arc<GammaByStructure>), Failure> {
         let GammaAnswer { request, result } = self.graph.full(&gamma, self.control)?;
         let normalisation_gy = result.normalisation_gy;
-        let counted = GammaAgreement::of(&request.reference, &result.maps, normalisation_gy, outside_fails);
+        let counted = GammaAgreement::new(&request.reference, &result.maps, normalisation_gy, outside_fails);
         let figures = FiguresOfGamma { gamma, masks: masks.to_vec(), bodies: Vec::new(), signed: false };
         let figures = self.graph.full(&figures, self.control)?;
         let of_all = figures.report.figures;

@@ -27,7 +27,7 @@ pub struct Planned {
 }
 
 impl Planned {
-    pub fn of(job: &CheckJob<'_>, stated: &StatedPlan) -> Self {
+    pub fn new(job: &CheckJob<'_>, stated: &StatedPlan) -> Self {
         let CheckJob { files, plan, .. } = job;
         let mut planned = Self {
             dose: None,

@@ -51,7 +51,7 @@ fn sliding_windows_deliver_the_map() {
         assert!((cut.beam.mu / mu - 1.0).abs() < 0.08, "{name}: {} for {mu}", cut.beam.mu);
         assert!(cut.difference.mean_percent.abs() < 0.5 && cut.difference.rms_percent < 4.5, "{name}");
         assert_eq!((cut.beam.fluence.as_ref(), cut.beam.fault()), (None, None));
-        let figures = DeliveryFigures::of(&cut.beam, &machine.delivery.unwrap());
+        let figures = DeliveryFigures::new(&cut.beam, &machine.delivery.unwrap());
         assert!((figures.beam_on_s - 0.1 * cut.beam.mu).abs() < 0.01, "{figures:?}");
     }
 }
@@ -88,7 +88,7 @@ fn segments_deliver_the_map() {
     let beam = with_map(MlcAxis::Y, -30.0, &rows, 80.0);
     let machine = machine(|_| {});
     let cut = sequence_beam(&beam, &machine, Technique::StepAndShoot).unwrap();
-    let figures = DeliveryFigures::of(&cut.beam, &machine.delivery.unwrap());
+    let figures = DeliveryFigures::new(&cut.beam, &machine.delivery.unwrap());
     println!("{} MU, {:?}, {figures:?}", cut.beam.mu, cut.difference);
     assert!(cut.difference.mean_percent.abs() < 2.0 && cut.difference.rms_percent < 5.0);
     assert!(figures.smallest_cm2 >= 4.0 && figures.apertures >= 4);

@@ -39,7 +39,7 @@ pub struct Row(pub &'static str, pub &'static [(Break, Outcome)]);
 
 impl Break {
     /// The object with the attribute at `path` broken, and its new value.
-    pub fn of(&self, object: &InMemDicomObject, path: &'static str) -> (InMemDicomObject, &'static str) {
+    pub fn broken(&self, object: &InMemDicomObject, path: &'static str) -> (InMemDicomObject, &'static str) {
         let mut broken = object.clone();
         match *self {
             Missing => {
@@ -113,7 +113,7 @@ pub fn check(sound: &InMemDicomObject, rows: &[Row], read: impl Fn(&InMemDicomOb
         let is_sequence = attribute(path).ends_with("Sequence") || attribute(path) == "PixelData";
         assert!(is_sequence || cases.iter().any(|(how, _)| matches!(how, Unreadable(_))), "{path}");
         for (how, wanted) in *cases {
-            let (object, value) = how.of(sound, path);
+            let (object, value) = how.broken(sound, path);
             let (found, said) = read(&object);
             let right = match (wanted, found) {
                 (NotModelled(words), NotModelled(_)) => said.contains(words),

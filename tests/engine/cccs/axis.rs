@@ -106,7 +106,7 @@ fn radii() -> Vec<f64> {
 
 impl Kernels {
     /// The tabulated kernels, a kind for each energy of a spectrum.
-    pub fn of(set: &KernelSet, spectrum: &Spectrum) -> Self {
+    pub fn mixed(set: &KernelSet, spectrum: &Spectrum) -> Self {
         let bins: Vec<[f64; 2]> = spectrum
             .bins()
             .map(|(energy, photons)| {
@@ -222,7 +222,7 @@ const DEPTHS_CM: [f64; 11] = [2.0, 3.0, 5.0, 7.5, 10.0, 12.5, 15.0, 17.5, 20.0, 
 /// The engine's dose is that of the tabulated kernels, absolute, at every depth.
 #[test]
 fn engine_on_the_axis() {
-    let kernels = Kernels::of(&KernelSet::shipped(), &machine("point-6mv").spectrum);
+    let kernels = Kernels::mixed(&KernelSet::shipped(), &machine("point-6mv").spectrum);
     let truth = DEPTHS_CM.map(|d| kernels.dose_on_axis(&Field::ten(100.0, 30.0), d));
     // Voxels of 5 x 5 x 10 mm, as in the other tests, cost another 0.1 %.
     let water = block(DVec3::new(-150.0, 0.0, -150.0), DVec3::splat(5.0), [60; 3], |_| 1.0);
@@ -257,7 +257,7 @@ fn trend(points: &[[f64; 3]]) -> [f64; 2] {
 #[test]
 fn tabulated_kernels_against_monte_carlo() {
     let Some(table) = csv("mc_water10/water10_dd.csv") else { return };
-    let kernels = Kernels::of(&KernelSet::shipped(), &machine("point-6mv").spectrum);
+    let kernels = Kernels::mixed(&KernelSet::shipped(), &machine("point-6mv").spectrum);
     let of = |tilted: bool| {
         let field = Field { tilted, ..Field::ten(100.0, 30.0) };
         let bins = table.iter().filter(|r| r[0] >= 1.5 && r[1] <= 28.0);
@@ -284,7 +284,7 @@ fn published_figures_are_of_parallel_kernels() {
         let Some(table) = csv(&format!("spectra/{file}")) else { return };
         let column = |i: usize| table.iter().map(|r| r[i]).collect::<Vec<f64>>();
         let machine = point_source(&column(0), &column(1));
-        let kernels = Kernels::of(&KernelSet::shipped(), &machine.spectrum);
+        let kernels = Kernels::mixed(&KernelSet::shipped(), &machine.spectrum);
         let of = |tilted: bool| {
             // The figures are of a large phantom: no scatter is missing beside or behind.
             let field = Field { tilted, ..Field::ten(100.0, 60.0) };
@@ -315,7 +315,7 @@ fn exponentials_keep_the_dose() {
     let depths_cm = [0.5, 1.0, 2.0, 4.75, 5.25, 8.25, 12.75, 13.25, 15.25, 20.25];
     for name in ["point-6mv", "generic-10mv", "generic-15mv"] {
         let spectrum = machine(name).spectrum.clone();
-        let tabulated = Kernels::of(&KernelSet::shipped(), &spectrum);
+        let tabulated = Kernels::mixed(&KernelSet::shipped(), &spectrum);
         let fitted = Kernels::exponentials(BeamKernel::new(&spectrum.energies_mev, &spectrum.photon_weights));
         for (half_tangent, layer) in [(0.05, None), (0.02, LUNG)] {
             let field = Field { layer, half_tangent, ..Field::ten(100.0, 30.0) };
@@ -332,7 +332,7 @@ fn exponentials_keep_the_dose() {
 #[test]
 fn engine_through_a_lung_slab() {
     let machine = machine("point-6mv");
-    let kernels = Kernels::of(&KernelSet::shipped(), &machine.spectrum);
+    let kernels = Kernels::mixed(&KernelSet::shipped(), &machine.spectrum);
     let patient = block(DVec3::new(-100.0, 0.0, -100.0), DVec3::splat(5.0), [40, 60, 40], |p| {
         if (50.0..130.0).contains(&p.y) { 0.26 } else { 1.0 }
     });

@@ -57,17 +57,17 @@ fn within(table: &ConeTable, radius_cm: f64) -> [f64; CONES] {
 
 impl Direct {
     pub fn new(machine: &Arc<Machine>, jaws: Jaws, ssd_mm: f64, sides_mm: [f64; 2]) -> Self {
-        let mut new = Self::of(machine, jaws, ssd_mm, sides_mm);
+        let mut new = Self::uncalibrated(machine, jaws, ssd_mm, sides_mm);
         if let Calibration::Reference { field_mm: [x, y], ssd_mm, depth_mm, gy_per_mu } = machine.calibration
         {
-            let reference = Self::of(machine, Jaws::symmetric(x, y), ssd_mm, [400.0, 300.0]);
+            let reference = Self::uncalibrated(machine, Jaws::symmetric(x, y), ssd_mm, [400.0, 300.0]);
             let electrons = machine.electrons.map_or(0.0, |e| e.surface_share * e.at_depth(depth_mm));
             new.mu_worth = gy_per_mu * (1.0 - electrons) / reference.dose(0.0, depth_mm);
         }
         new
     }
 
-    fn of(machine: &Arc<Machine>, jaws: Jaws, ssd_mm: f64, [across_mm, deep_mm]: [f64; 2]) -> Self {
+    fn uncalibrated(machine: &Arc<Machine>, jaws: Jaws, ssd_mm: f64, [across_mm, deep_mm]: [f64; 2]) -> Self {
         let table = KernelTable::water();
         let edges = radii_cm();
         let mut cells = vec![vec![Vec::new(); CONES]; edges.len() - 1];

@@ -223,7 +223,7 @@ fn depth_dose_with_each_set() {
     let Some(sets) = KernelSet::all() else { return };
     let depths_cm = [0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 25.0];
     let curves = sets.each_ref().map(|set| {
-        let kernels = Kernels::of(set, &machine("point-6mv").spectrum);
+        let kernels = Kernels::mixed(set, &machine("point-6mv").spectrum);
         depths_cm.map(|d| kernels.dose_on_axis(&Field::ten(100.0, 30.0), d) * 1e12)
     });
     println!("pGy cm2 at {depths_cm:?} cm");

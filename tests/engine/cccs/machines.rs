@@ -113,7 +113,7 @@ fn spectra_have_the_quality_of_their_energy() {
         ("generic-10mv", 0.725, 0.745, [2.0, 2.6]),
         ("generic-15mv", 0.745, 0.77, [2.4, 3.2]),
     ] {
-        let kernels = Kernels::of(&KernelSet::shipped(), &machine(name).spectrum);
+        let kernels = Kernels::mixed(&KernelSet::shipped(), &machine(name).spectrum);
         let dose = |depth_cm: f64| kernels.dose_on_axis(&Field::ten(100.0, 60.0), depth_cm);
         let ratio = dose(20.0) / dose(10.0);
         let tpr = 1.2661 * ratio - 0.0595;

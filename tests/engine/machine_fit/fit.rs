@@ -46,10 +46,10 @@ struct Tank {
 
 impl Tank {
     fn new(machine: &Machine, side_mm: f64) -> Self {
-        Self::of(machine, side_mm, STEPS_MM)
+        Self::with_steps(machine, side_mm, STEPS_MM)
     }
 
-    fn of(machine: &Machine, side_mm: f64, steps_mm: DVec3) -> Self {
+    fn with_steps(machine: &Machine, side_mm: f64, steps_mm: DVec3) -> Self {
         let across = |step: f64| 2 * ((0.55 * side_mm + 70.0) / step) as usize + 1;
         let size = [across(steps_mm.x), 52, across(steps_mm.z)];
         let patient = phantom::patient(steps_mm, size, |_| (1.0, Material::Water)).unwrap();
@@ -109,7 +109,7 @@ fn measured(machine: &Machine, sides_mm: &[f64]) -> TankData {
     data
 }
 
-fn of(fit: &Fit, parameter: Parameter) -> FittedParameter {
+fn fitted_value(fit: &Fit, parameter: Parameter) -> FittedParameter {
     *fit.parameters.iter().find(|p| p.parameter == parameter).expect("listed")
 }
 
@@ -158,7 +158,7 @@ fn altered_numbers_are_found_again() {
         (Parameter::ExtraFocalShare, 0.12, 0.015),
         (Parameter::ElectronShare, 0.12, 0.04),
     ] {
-        let got = of(&found, parameter);
+        let got = fitted_value(&found, parameter);
         assert!((got.value - want).abs() < within && got.standing == Standing::Fitted, "{got:?}, not {want}");
     }
     // Slope and filter both harden a spectrum; together they are its mean energy.
@@ -166,7 +166,8 @@ fn altered_numbers_are_found_again() {
     assert!((got / want - 1.0).abs() < 0.03, "{got} MeV, not {want}");
 
     // What nothing was measured of, or what is fixed, stays.
-    let (focal_y, sigma) = (of(&found, Parameter::FocalY), of(&found, Parameter::ExtraFocalSigma));
+    let (focal_y, sigma) =
+        (fitted_value(&found, Parameter::FocalY), fitted_value(&found, Parameter::ExtraFocalSigma));
     assert_eq!((focal_y.standing, focal_y.value), (Standing::NotMeasured, start.focal_sigma_mm[1]));
     assert_eq!((sigma.standing, Some(sigma.value)), (Standing::Fixed, start.extra_focal.map(|e| e.sigma_mm)));
 
@@ -228,7 +229,7 @@ fn a_measured_dose_for_a_monitor_unit_is_found_again() {
     let of_electrons = |p: &Parameter| *p == Parameter::ElectronShare;
     let fixed: Vec<Parameter> = Parameter::ALL.into_iter().filter(|p| !of_electrons(p)).collect();
     let found = fit(&start, &data, &fixed, &SETTINGS, &context()).unwrap();
-    let share = of(&found, Parameter::ElectronShare);
+    let share = fitted_value(&found, Parameter::ElectronShare);
     println!("{share:?}, calibrated {}, {:?}", found.calibrated, found.machine.calibration);
     assert!(found.calibrated && found.machine.calibration == calibration);
     assert!(share.standing == Standing::Fitted && (share.value - 0.12).abs() < 0.04, "{share:?}");
@@ -274,10 +275,10 @@ fn without_output_factors_those_of_the_start_hold_beside_another_spectrum() {
     let found = fit(&start, &data, &fixed, &SETTINGS, &context()).unwrap();
     found.parameters.iter().for_each(|p| println!("{p:?}"));
     println!("{:?}", found.held);
-    let slope = of(&found, Parameter::SpectrumSlope);
+    let slope = fitted_value(&found, Parameter::SpectrumSlope);
     assert!(slope.standing == Standing::Fitted && (slope.value - 0.3).abs() < 0.12, "{slope:?}");
     for parameter in [Parameter::ExtraFocalShare, Parameter::ExtraFocalSigma] {
-        assert_eq!(of(&found, parameter).standing, Standing::Held);
+        assert_eq!(fitted_value(&found, parameter).standing, Standing::Held);
     }
     for side_mm in [60.0, 200.0, 300.0] {
         let drift = factor(&found.machine, side_mm) / factor(&start, side_mm) - 1.0;
@@ -304,15 +305,20 @@ fn what_was_not_measured_stays_and_the_end_of_a_range_is_a_failure() {
     let fixed: Vec<Parameter> = Parameter::ALL.into_iter().filter(|p| !fitted.contains(p)).collect();
     let found = fit(&start, &data, &fixed, &SETTINGS, &context()).unwrap();
     for parameter in [Parameter::ExtraFocalShare, Parameter::ExtraFocalSigma] {
-        assert_eq!(of(&found, parameter).standing, Standing::Held, "{:?}", of(&found, parameter));
+        assert_eq!(
+            fitted_value(&found, parameter).standing,
+            Standing::Held,
+            "{:?}",
+            fitted_value(&found, parameter)
+        );
     }
     let [got, want] = [&found.machine, &*start].map(|machine| factor(machine, 60.0));
     assert!((got / want - 1.0).abs() < 0.005, "{got}, {want}");
     assert_eq!(
-        of(&found, Parameter::FocalX).standing,
+        fitted_value(&found, Parameter::FocalX).standing,
         Standing::AtBound,
         "{:?}",
-        of(&found, Parameter::FocalX)
+        fitted_value(&found, Parameter::FocalX)
     );
 }
 
@@ -339,7 +345,7 @@ fn a_fit_is_cancelled_and_refuses_what_it_cannot_do() {
 fn inline_profiles_are_those_along_y() {
     let mut machine = (*Machine::resolve("generic-6mv").unwrap()).clone();
     machine.focal_sigma_mm = [0.3, 2.5];
-    let tank = Tank::of(&machine, 60.0, DVec3::splat(5.0));
+    let tank = Tank::with_steps(&machine, 60.0, DVec3::splat(5.0));
     let curve = |axis, along: &dyn Fn(f64) -> f64| {
         let points = (-14..=14).map(|n| 5.0 * f64::from(n)).map(|at| [at, along(at)]).collect();
         MeasuredCurve {

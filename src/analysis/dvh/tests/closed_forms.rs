@@ -43,7 +43,7 @@ fn sphere(voxel_mm: [f64; 3], radius_mm: f64) -> Mask {
 }
 
 fn dvh(mask: &Mask, dose: &Volume<f32>) -> Dvh {
-    let isodoses = Isodoses::of(dose, &JobControl::new()).unwrap();
+    let isodoses = Isodoses::count(dose, &JobControl::new()).unwrap();
     Dvh::new(mask, dose, &JobControl::new()).unwrap().with_isodoses(Arc::new(isodoses))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::feature::beam::command::ApertureAction;
 use crate::feature::beam::jobs::{Apertures, Fitted, hull_of};
-use crate::jobs::{Answer, Requests};
+use crate::jobs::{JobAnswer, Requests};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, State};
 use analysis::{AperturePart, FitSettings, brushed, fitted, move_part, segment_of, with_leaves};
@@ -128,7 +128,7 @@ impl Requests<'_> {
         );
         let task = Task::new(name, move |_| {
             let made = work.done();
-            Ok::<_, String>(Answer::then(move |window| window.take_apertures(made)))
+            Ok::<_, String>(JobAnswer::then(move |window| window.take_apertures(made)))
         });
         self.worker.submit(Slot::Apertures, task);
     }

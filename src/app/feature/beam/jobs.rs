@@ -84,5 +84,5 @@ impl Apertures {
 /// The slabs of a structure, or why there are none.
 pub fn hull_of(structure: &Structure, grid: Option<&Grid>) -> Result<Hull, String> {
     let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
-    Hull::of(&contours, grid).map_err(|why| format!("{}: {why}.", structure.name))
+    Hull::new(&contours, grid).map_err(|why| format!("{}: {why}.", structure.name))
 }

@@ -1,7 +1,7 @@
 //! A machine fitted to measured data: asked of the worker, received, used for a plan.
 
 use crate::feature::commission::state::{Answered, MachineFitAction, Outcome, Running};
-use crate::jobs::{Answer, Requests};
+use crate::jobs::{JobAnswer, Requests};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, State};
 use analysis::machine_fit::FittedMachine;
@@ -42,7 +42,9 @@ impl Requests<'_> {
             let partial = RefCell::new(partial);
             let tell = |line: &str| {
                 let stage = line.trim().to_owned();
-                partial.borrow_mut()(Answer::then(move |window| window.state.machine_fit.begin_stage(stage)));
+                partial.borrow_mut()(JobAnswer::then(move |window| {
+                    window.state.machine_fit.begin_stage(stage)
+                }));
             };
             let device = device.resolve().map_err(|e| e.to_string())?;
             let context = FitContext { device: &device, control, tell: &tell };
@@ -56,7 +58,7 @@ impl Requests<'_> {
             };
             let outcome = outcome.map_err(|e| e.to_string())?;
             let answered = Answered { from, outcome, saved: None };
-            Ok::<_, String>(Answer::then(move |window| {
+            Ok::<_, String>(JobAnswer::then(move |window| {
                 let fit = &mut window.state.machine_fit;
                 fit.running = None;
                 fit.answer = Some(answered);

@@ -16,7 +16,7 @@ pub struct HuDraft {
 
 impl HuDraft {
     /// A draft of a table; the draft of a shipped table gets its own name.
-    pub fn of(table: &HuTable) -> Self {
+    pub fn new(table: &HuTable) -> Self {
         let shipped = HuTable::shipped().any(|name| name == table.name);
         let source = if shipped { format!("{}, edited", table.source) } else { table.source.clone() };
         Self {
@@ -71,11 +71,11 @@ mod tests {
     #[test]
     fn a_draft_of_a_shipped_table_needs_only_its_new_name() {
         let table = HuTable::shipped_default();
-        let mut draft = HuDraft::of(&table);
+        let mut draft = HuDraft::new(&table);
         let own = draft.table().unwrap();
         assert_eq!((own.points(), own.materials()), (table.points(), table.materials()));
         assert_ne!(own.name, table.name);
-        assert_eq!(HuDraft::of(&own), draft, "a table of one's own keeps its name");
+        assert_eq!(HuDraft::new(&own), draft, "a table of one's own keeps its name");
         draft.name = format!(" {} ", table.name);
         assert!(draft.table().unwrap_err().contains("another name"));
         draft.name.clear();
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn inserted_points_leave_the_curve_as_it_was() {
         let table = HuTable::shipped_default();
-        let mut draft = HuDraft::of(&table);
+        let mut draft = HuDraft::new(&table);
         let (points, classes) = (draft.points.len(), draft.materials.len());
         for index in (0..points).rev() {
             draft.insert_point(index);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_said() {
-        let mut draft = HuDraft::of(&HuTable::shipped_default());
+        let mut draft = HuDraft::new(&HuTable::shipped_default());
         draft.points[2][0] = -2000.0;
         assert!(draft.table().unwrap_err().contains("ascend"));
         draft.points.truncate(1);

@@ -3,7 +3,7 @@
 use crate::feature::compare::state::Source;
 use crate::feature::open;
 use crate::feature::open::state::StrangeDose;
-use crate::jobs::{Answer, Requests};
+use crate::jobs::{JobAnswer, Requests};
 use crate::state::files::file_name;
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, Selection};
@@ -20,7 +20,7 @@ impl Requests<'_> {
     pub fn open_hu_table(&mut self, path: PathBuf) {
         let task = Task::new("Reading a HU table", move |_| {
             HuTable::resolve(&path.display().to_string())
-                .map(|table| Answer::then(move |window| window.take_hu_table(Arc::new(table))))
+                .map(|table| JobAnswer::then(move |window| window.take_hu_table(Arc::new(table))))
         });
         self.worker.submit(Slot::HuTable, task);
     }
@@ -33,7 +33,7 @@ impl Requests<'_> {
     /// Reads a dose from a file into the case, for a side of the comparison if one is named.
     pub fn open_dose(&mut self, path: PathBuf, side: Option<Side>) {
         let task = Task::new(format!("Opening dose {}", file_name(&path)), move |_| {
-            read_dose(&path).map(|file| Answer::then(move |window| window.take_dose_file(file, side)))
+            read_dose(&path).map(|file| JobAnswer::then(move |window| window.take_dose_file(file, side)))
         });
         self.submit_dose(task);
     }
@@ -46,13 +46,13 @@ impl Requests<'_> {
         let label = made_label(self.state.case(), [&a.label, &b.label], weights);
         let task = Task::new(format!("Making the dose {label}"), move |_| {
             let made = combined(&label, &a, &b, weights);
-            made.map(|dose| Answer::then(move |window| window.take_dose(Arc::new(dose), None)))
+            made.map(|dose| JobAnswer::then(move |window| window.take_dose(Arc::new(dose), None)))
         });
         self.submit_dose(task);
     }
 
     /// Submits a job for a new dose. Each has its own slot, so no job replaces another.
-    fn submit_dose(&mut self, task: Task<Answer>) {
+    fn submit_dose(&mut self, task: Task<JobAnswer>) {
         self.worker.submit(Slot::NewDose(self.worker.submitted()), task);
     }
 
@@ -103,7 +103,7 @@ impl Requests<'_> {
         let set = self.state.case().structures.clone();
         let task = Task::new("Finding the body in the CT", move |control| {
             let (structure, remark) = open::jobs::body(&ct, &set, control)?;
-            Ok::<_, String>(Answer::then(move |window| window.take_body(structure, &remark)))
+            Ok::<_, String>(JobAnswer::then(move |window| window.take_body(structure, &remark)))
         });
         self.worker.submit(Slot::Body, task);
     }

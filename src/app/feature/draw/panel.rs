@@ -11,7 +11,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Draw");
     let why_not = state.why_not_drawn();
     if let Some(why) = why_not {
-        ui.add(egui::Label::new(egui::RichText::new(why).small().color(theme::of(ui).warning)).wrap());
+        ui.add(egui::Label::new(egui::RichText::new(why).small().color(theme::palette(ui).warning)).wrap());
     }
     let drawing = &state.drawing;
     let mut push = |action: DrawAction| commands.push(Command::Draw(action));
@@ -45,12 +45,15 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 });
             });
         }
-        if state.selected_structure().is_some_and(|(_, s)| state.shapes.of(s).is_some()) {
+        if state.selected_structure().is_some_and(|(_, s)| state.shapes.shape_of(s).is_some()) {
             let words = "Drawing makes contours of the shape: it has no handles then. Undo brings them back.";
-            ui.add(egui::Label::new(egui::RichText::new(words).small().color(theme::of(ui).warning)).wrap());
+            ui.add(
+                egui::Label::new(egui::RichText::new(words).small().color(theme::palette(ui).warning)).wrap(),
+            );
         }
         ui.add(
-            egui::Label::new(egui::RichText::new(what_next(tool)).small().color(theme::of(ui).weak)).wrap(),
+            egui::Label::new(egui::RichText::new(what_next(tool)).small().color(theme::palette(ui).weak))
+                .wrap(),
         );
     });
 }

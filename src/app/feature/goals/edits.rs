@@ -1,7 +1,7 @@
 //! The clinical goals, changed: every change is one undoable step.
 
 use crate::feature::goals::command::GoalAction;
-use crate::jobs::{Answer, Requests};
+use crate::jobs::{JobAnswer, Requests};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, State};
 use analysis::target_of;
@@ -148,7 +148,7 @@ impl Requests<'_> {
     pub fn open_goals(&mut self, path: PathBuf) {
         let task = Task::new("Reading a template of goals", move |_| {
             GoalTemplate::read(&path)
-                .map(|t| Answer::then(move |window| window.state.add_template(&t)))
+                .map(|t| JobAnswer::then(move |window| window.state.add_template(&t)))
                 .map_err(|e| e.to_string())
         });
         self.worker.submit(Slot::Goals, task);

@@ -1,7 +1,7 @@
 //! Leaves cut from maps: a job whose answer is an edit of the plan that it was asked for.
 
 use crate::feature::leaves::state::{Arcs, Cut, Follow, has_arcs};
-use crate::jobs::{Answer, Requests};
+use crate::jobs::{JobAnswer, Requests};
 use crate::state::NoticeKind;
 use crate::state::slot::Slot;
 use engine::JobControl;
@@ -105,7 +105,7 @@ impl Requests<'_> {
                 None => cut_into_leaves(&job, &place, &graph, control)?,
             };
             let answer = LeavesAnswer { cut: number, leaves };
-            Ok::<_, results::Failure>(Answer::then(move |window| window.take_leaves(answer)))
+            Ok::<_, results::Failure>(JobAnswer::then(move |window| window.take_leaves(answer)))
         };
         self.worker.submit(Slot::Leaves, Task::new(name, work).on(Lane::Device));
     }

@@ -46,6 +46,6 @@ pub fn show(ui: &mut Ui, state: &State) {
         None => Some("before normalisation, whose factor is not known".to_owned()),
     };
     for words in standing.iter().chain(&delivery.of.remark) {
-        ui.colored_label(theme::of(ui).warning, words);
+        ui.colored_label(theme::palette(ui).warning, words);
     }
 }

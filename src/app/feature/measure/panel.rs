@@ -60,7 +60,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn bar(ui: &mut Ui, state: &State, doses: &[ReadDose], commands: &mut Commands) {
     ui.horizontal_wrapped(|ui| {
-        ui.label(RichText::new("Measure").strong().size(12.0).color(theme::of(ui).weak));
+        ui.label(RichText::new("Measure").strong().size(12.0).color(theme::palette(ui).weak));
         for tool in Tool::ALL {
             let on = state.measures.tool == Some(tool);
             let button = Button::selectable(on, RichText::new(tool.name()).small());
@@ -179,7 +179,7 @@ fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
     let (low, high) = if low < high { (low, high) } else { (-1000.0, 1000.0) };
     let hu_of = move |y: f64| low + y / top * (high - low);
     let y_of = move |hu: f64| (hu - low) / (high - low) * top;
-    let weak = theme::of(ui).weak;
+    let weak = theme::palette(ui).weak;
     let axis = |label: &str| RichText::new(label.to_owned()).small().color(weak);
     let plot = Plot::new("dose profile")
         .allow_scroll(false)
@@ -234,7 +234,7 @@ fn told(ui: &Ui, state: &State, doses: &[&ReadDose], ends: [DVec3; 2], at: Optio
     let length = ends[0].distance(ends[1]).max(f64::EPSILON);
     let mut words = Vec::new();
     if let Some(mm) = at {
-        words.push((format!("at {mm:.1} mm"), theme::of(ui).text));
+        words.push((format!("at {mm:.1} mm"), theme::palette(ui).text));
     }
     let place = at.map(|mm| ends[0].lerp(ends[1], mm / length));
     for (n, read) in doses.iter().enumerate() {

@@ -116,7 +116,7 @@ fn receive(
                 actions.push(NetworkAction::StopListening);
             }
             if let Some(address) = network.listening {
-                ui.colored_label(theme::of(ui).warning, format!("Listening on {address}"));
+                ui.colored_label(theme::palette(ui).warning, format!("Listening on {address}"));
             }
         }
     });
@@ -317,7 +317,7 @@ fn lines(ui: &mut Ui, network: &Network) {
     area.show(ui, |ui| {
         for (is_failure, line) in &network.lines {
             let text = RichText::new(line);
-            let text = if *is_failure { text.color(theme::of(ui).error) } else { text };
+            let text = if *is_failure { text.color(theme::palette(ui).error) } else { text };
             ui.add(egui::Label::new(text).wrap());
         }
     });

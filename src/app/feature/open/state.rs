@@ -23,7 +23,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    pub fn of(word: CaseWord) -> Self {
+    pub fn new(word: CaseWord) -> Self {
         Self { word, choice: Choice::default(), plan: None, recovers: None }
     }
 }

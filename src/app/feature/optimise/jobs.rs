@@ -1,7 +1,7 @@
 //! Steps of the optimisation, one job each: between two of them others run, and the case may change.
 
 use crate::feature::optimise::state::Run;
-use crate::jobs::{Answer, Requests};
+use crate::jobs::{JobAnswer, Requests};
 use crate::state::NoticeKind;
 use crate::state::slot::Slot;
 use engine::JobControl;
@@ -94,8 +94,8 @@ impl Requests<'_> {
         run.asked = Some(query.clone());
         run.has_changed = Arc::default();
         let (number, has_changed) = (run.number, Arc::clone(&run.has_changed));
-        let answer = move |step| Answer::then(move |window| window.take_step(number, step));
-        let work = move |control: &JobControl, partial: &mut dyn FnMut(Answer)| {
+        let answer = move |step| JobAnswer::then(move |window| window.take_step(number, step));
+        let work = move |control: &JobControl, partial: &mut dyn FnMut(JobAnswer)| {
             let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
             let (mut iterations, mut told) = (0, Instant::now());
             let mut publish = |now: &dyn Fn() -> Option<Step>| {

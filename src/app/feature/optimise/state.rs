@@ -141,7 +141,7 @@ impl State {
 
     pub(crate) fn optimise_query_of(&self, plan: usize) -> Result<OptimiseQuery, String> {
         let sizes = (self.optimise.rows_mm, self.optimise.beamlet_mm);
-        OptimiseQuery::of(self.case(), plan, self.goals(), &self.results.settings, sizes)
+        OptimiseQuery::new(self.case(), plan, self.goals(), &self.results.settings, sizes)
     }
 
     /// How far the run is, or where the last one that the plan has the maps of came to rest, in words.

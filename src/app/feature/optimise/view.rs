@@ -48,7 +48,7 @@ pub(crate) fn respond(
 
 /// Hatches bounded beamlets, and outlines them.
 pub(crate) fn draw(painter: &Painter, plane: &BevPlane, map: &FluenceMap, limits: &[FluenceLimit]) {
-    let is_bounded = |beamlet: usize| FluenceLimit::of(beamlet, limits).is_some();
+    let is_bounded = |beamlet: usize| FluenceLimit::of_beamlet(beamlet, limits).is_some();
     for limit in limits {
         let place = rect(plane, map, limit.beamlet);
         for line in hatch(place) {
@@ -116,7 +116,7 @@ pub(crate) fn draw_brush(
     };
     let own = map.beamlet_at(map.uv(plane.device_mm(at))).map(|beamlet| {
         let mu = beam.mu * f64::from(map.values[beamlet]);
-        let bound = FluenceLimit::of(beamlet, &beam.limits).map(|mu| format!(", at most {mu:.1}"));
+        let bound = FluenceLimit::of_beamlet(beamlet, &beam.limits).map(|mu| format!(", at most {mu:.1}"));
         format!("here {mu:.1}{} MU", bound.unwrap_or_default())
     });
     let to_left = at.x + radius + 140.0 > plane.rect.max.x;

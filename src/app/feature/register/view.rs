@@ -98,7 +98,7 @@ struct Plane<'a> {
 }
 
 impl<'a> Plane<'a> {
-    fn of(state: &RadiographState, image: &'a Projection, rect: Rect) -> Self {
+    fn new(state: &RadiographState, image: &'a Projection, rect: Rect) -> Self {
         let [width, height] = size_mm(image);
         let fitted = (width / f64::from(rect.width())).max(height / f64::from(rect.height())) * 1.02;
         let mm_per_point = state.mm_per_point.unwrap_or(fitted);
@@ -168,7 +168,7 @@ pub fn show(
         return response;
     }
     respond(ui, &response, state, scene, events);
-    let plane = Plane::of(state, &scene.image.radiograph.projection, rect);
+    let plane = Plane::new(state, &scene.image.radiograph.projection, rect);
     let painter = ui.painter_at(rect);
     painter.rect_filled(rect, 0.0, theme::IMAGE.ground);
     pictures(ui, &painter, &response, &plane, scene);
@@ -209,7 +209,7 @@ fn respond(
     scene: &RadiographScene<'_>,
     events: &mut Vec<RadiographEvent>,
 ) {
-    let plane = Plane::of(state, &scene.image.radiograph.projection, response.rect);
+    let plane = Plane::new(state, &scene.image.radiograph.projection, response.rect);
     if let Some(at) = response.hover_pos() {
         let zoom = navigate::zoom_of_wheel(ui, true);
         if zoom != 1.0 {
@@ -565,14 +565,14 @@ mod tests {
         .expect("a geometry");
         let rect = Rect::from_min_size(pos2(30.0, 20.0), vec2(300.0, 200.0));
         let state = RadiographState { centre_mm: Some([5.0, -3.0]), mm_per_point: Some(0.4) };
-        let plane = Plane::of(&state, &image, rect);
+        let plane = Plane::new(&state, &image, rect);
         let at = plane.screen([17.0, 600.0]);
         let back = plane.pixel(at);
         assert!((back[0] - 17.0).abs() < 1e-3 && (back[1] - 600.0).abs() < 1e-3, "{back:?}");
         // The isocentre plane lies at two thirds of the distance.
         assert!((plane.magnification(DVec3::ZERO) - 1.5).abs() < 1e-9);
         // The default state fits the whole image.
-        let fitted = Plane::of(&RadiographState::default(), &image, rect);
+        let fitted = Plane::new(&RadiographState::default(), &image, rect);
         assert!(rect.contains_rect(fitted.frame()), "{:?} in {rect:?}", fitted.frame());
     }
 }

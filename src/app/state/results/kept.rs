@@ -32,7 +32,7 @@ impl State {
     /// The beams of all plans, those of the displayed plan first.
     pub(crate) fn beams_of_all_plans(&self) -> Vec<(BeamPlace, DoseOfBeam)> {
         let (case, settings) = (self.case(), &self.results.settings);
-        let Some(densities) = Densities::of(case, settings) else { return Vec::new() };
+        let Some(densities) = Densities::new(case, settings) else { return Vec::new() };
         let mut plans: Vec<_> = case.plans.iter().enumerate().collect();
         plans.sort_by_key(|(index, _)| *index != self.plan);
         let of_plan = |(plan, own)| {

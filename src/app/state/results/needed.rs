@@ -38,10 +38,10 @@ impl State {
     fn note_patient(&mut self) {
         let case = self.history.case();
         let nodes = &mut self.results.nodes;
-        nodes.entry::<Densities>(ONLY).set(Densities::of(case, &self.results.settings));
+        nodes.entry::<Densities>(ONLY).set(Densities::new(case, &self.results.settings));
         let mut drawn = BTreeSet::new();
         for structure in &case.structures.structures {
-            if let Some(mask) = MaskOf::of(case, structure) {
+            if let Some(mask) = MaskOf::new(case, structure) {
                 drawn.insert(structure.number);
                 let node = nodes.entry((DISPLAYED, structure.number));
                 let mask = mask.after(node.latest_with_query());
@@ -89,7 +89,7 @@ impl State {
         let engine = results.engines.get(&self.plan).copied().unwrap_or_default();
         let run = plan.zip(densities.as_ref()).and_then(|(plan, densities)| {
             let known = results.nodes.node::<RunOfPlan>(ONLY).and_then(|node| node.now());
-            RunOfPlan::of(
+            RunOfPlan::new(
                 densities,
                 plan,
                 &results.settings,
@@ -143,7 +143,7 @@ impl State {
         } else {
             plan.zip(densities).and_then(|(plan, densities)| {
                 let engine = results.engines.get(&index).copied().unwrap_or_default();
-                RunOfPlan::of(
+                RunOfPlan::new(
                     densities,
                     plan,
                     &results.settings,
@@ -235,7 +235,7 @@ impl State {
             normalisation,
             threshold_percent: settings.threshold_percent,
             max_gamma: Some(settings.max_gamma),
-            ..GammaOfPair::of(reference, evaluated, settings.criteria(), device)
+            ..GammaOfPair::new(reference, evaluated, settings.criteria(), device)
         })
     }
 }
@@ -250,7 +250,7 @@ pub(super) fn beams_of<'a>(
 ) -> Vec<DoseOfBeam> {
     let modelled = plan.beams.iter().filter(|b| is_modelled(b));
     let beams: Vec<DoseOfBeam> =
-        modelled.map(|beam| DoseOfBeam::of(densities, plan, beam, settings, known(beam.number))).collect();
+        modelled.map(|beam| DoseOfBeam::new(densities, plan, beam, settings, known(beam.number))).collect();
     let has_changed = |beam: &DoseOfBeam| known(beam.inputs().beam.number) != Some(beam);
     let changed = beams.iter().filter(|beam| has_changed(beam)).count();
     beams.into_iter().map(|beam| if has_changed(&beam) { beam.among(changed) } else { beam }).collect()

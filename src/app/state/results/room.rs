@@ -65,7 +65,7 @@ impl State {
                 body,
                 couch,
                 position: plan.position,
-                beams: plan.beams.iter().map(|beam| HeadPath::of(beam, plan.position)).collect(),
+                beams: plan.beams.iter().map(|beam| HeadPath::new(beam, plan.position)).collect(),
             });
             let dose = nodes.node::<DoseOfPlan>(ONLY).and_then(|node| node.now()).cloned();
             if let (Some(dose), Some(reference_gy)) = (dose, reference_gy) {

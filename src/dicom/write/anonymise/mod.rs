@@ -155,7 +155,7 @@ struct Around {
 }
 
 impl Around {
-    fn of(item: &Item, path: &Path) -> Self {
+    fn new(item: &Item, path: &Path) -> Self {
         let observations = item.items(tags::RTROI_OBSERVATIONS_SEQUENCE).iter();
         let kind = |item: &Item| {
             Some((item.whole(tags::REFERENCED_ROI_NUMBER)?, item.text(tags::RTROI_INTERPRETED_TYPE)?))
@@ -179,7 +179,7 @@ impl Veil {
             let attribute = "SOPClassUID or SOPInstanceUID";
             return Err(WriteError::Source(DicomError::Missing { path: path.to_owned(), attribute }));
         }
-        let around = Around::of(&item, path);
+        let around = Around::new(&item, path);
         let mut set = DataSet::from(&self.cleaned(&item, &around));
         if let Some(pixels) = pixels {
             set.carry(&pixels);

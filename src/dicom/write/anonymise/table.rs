@@ -25,7 +25,7 @@ pub enum Listed {
 }
 
 impl Listed {
-    fn of(action: &str) -> Option<Self> {
+    fn parse(action: &str) -> Option<Self> {
         match action {
             "X" => Some(Self::X),
             "Z" => Some(Self::Z),
@@ -54,7 +54,7 @@ static ACTIONS: LazyLock<HashMap<Tag, Listed>> = LazyLock::new(|| {
     // An export that passed over a row would keep what identifies.
     let row = |[keyword, _, action]: [&str; 3]| {
         let tag = tag_of(keyword).expect("the dictionary has each keyword of the shipped table");
-        (tag, Listed::of(action).expect("the shipped table has known actions"))
+        (tag, Listed::parse(action).expect("the shipped table has known actions"))
     };
     rows().map(row).collect()
 });
@@ -75,7 +75,7 @@ mod tests {
         for [keyword, written, action] in rows() {
             let tag = tag_of(keyword).unwrap_or_else(|| panic!("the dictionary has no {keyword}"));
             assert_eq!(format!("{:04X}{:04X}", tag.group(), tag.element()), written, "{keyword}");
-            assert!(Listed::of(action).is_some(), "{keyword}: {action}");
+            assert!(Listed::parse(action).is_some(), "{keyword}: {action}");
             assert!(all.insert(tag), "{keyword} stands twice");
         }
         assert_eq!(all.len(), 595);

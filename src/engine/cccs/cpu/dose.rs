@@ -17,12 +17,12 @@ use rayon::prelude::*;
 pub fn beam_dose(request: &DoseRequest, control: &JobControl) -> Result<BeamDose, DoseError> {
     check(&request.beam)?;
     let mut clock = Clock::start();
-    let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, control)?;
+    let medium = Medium::cached(&request.patient, &request.machine.spectrum, &request.grid, control)?;
     clock.phase("density");
     let child = control.child();
     let per_mu = monitor_unit_at(&request.machine, request.quality, control)?;
     clock.phase("calibration");
-    let beam = Superposition::of(&request.machine, request.quality, control.cache());
+    let beam = Superposition::cached(&request.machine, request.quality, control.cache());
     let mut sum = vec![0.0_f32; medium.grid.len()];
     // Of several fields none is the whole.
     let within = if request.beam.control_points.len() > 1 { child } else { control.clone() };

@@ -82,7 +82,7 @@ mod tests {
     fn off_by(quality: Quality) -> [f64; 2] {
         let lattice = Lattice { size: [40; 3], spacing_mm: [5.0; 3] };
         let machine = Machine::resolve("generic-6mv").expect("a shipped machine");
-        let beam = Superposition::of(&machine, quality, &Cache::default());
+        let beam = Superposition::cached(&machine, quality, &Cache::default());
         let tilt = TiltNorm::new(&beam.table, &beam.directions, REACH);
         let source_mm = DVec3::new(97.5, 97.5, -900.0);
         let mut terma: Terma = std::array::from_fn(|_| Vec::new());

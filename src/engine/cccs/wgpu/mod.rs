@@ -32,11 +32,11 @@ pub fn beam_dose(
 ) -> Result<BeamDose, Failure<DoseError>> {
     check(&request.beam)?;
     let mut clock = Clock::start();
-    let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, control)?;
+    let medium = Medium::cached(&request.patient, &request.machine.spectrum, &request.grid, control)?;
     clock.phase("density");
     let per_mu = monitor_unit_at(&request.machine, request.quality, device, control)?;
     clock.phase("calibration");
-    let beam = Superposition::of(&request.machine, request.quality, control.cache());
+    let beam = Superposition::cached(&request.machine, request.quality, control.cache());
     let mut work = MediumOnDevice::new(device, &beam, &medium, control)?;
     let fields = each_field(request, &per_mu, control, |field, factor| {
         Ok::<_, Failure<DoseError>>(work.add(field, factor)?)

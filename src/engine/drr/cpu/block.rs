@@ -59,7 +59,7 @@ impl<'a> Block<'a> {
         let count = size.iter().product::<usize>();
         let repays = samples >= count as f64 * Self::REPAYS;
         let fits = count <= Self::MOST && size[0] > 1 && size[1] > 1;
-        let pairs = fits.then(|| Pairs::of(volume, &wide, repays, cache)).flatten();
+        let pairs = fits.then(|| Pairs::cached(volume, &wide, repays, cache)).flatten();
         Some(Self { low, size, voxels: Voxels::new(volume, low, size), pairs })
     }
 
@@ -106,7 +106,12 @@ impl ByteSize for Pairs {
 
 impl Pairs {
     /// The pairs of a box of a volume: cached, or new where it `repays`.
-    fn of(volume: &Volume<f32>, part: &[Range<usize>; 3], repays: bool, cache: &Cache) -> Option<Arc<Self>> {
+    fn cached(
+        volume: &Volume<f32>,
+        part: &[Range<usize>; 3],
+        repays: bool,
+        cache: &Cache,
+    ) -> Option<Arc<Self>> {
         let key = (volume.id(), [0, 1, 2].map(|a| part[a].start));
         match cache.find(&key) {
             None if repays => Some(cache.put(key, Self::new(volume, part))),

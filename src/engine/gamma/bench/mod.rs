@@ -186,7 +186,7 @@ fn time(
         }
         last = Some(result);
     }
-    let summary = last.map(|result| Summary::of(&result)).unwrap_or_default();
+    let summary = last.map(|result| Summary::new(&result)).unwrap_or_default();
     Ok(Line {
         table: ask.table,
         case: case.name,
@@ -224,7 +224,7 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(result: &GammaResult) -> Self {
+    fn new(result: &GammaResult) -> Self {
         let Some(map) = result.maps.first() else { return Self::default() };
         let known = || map.gamma.data().iter().filter(|gamma| !gamma.is_nan());
         Self {

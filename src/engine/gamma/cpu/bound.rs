@@ -22,7 +22,7 @@ pub enum Where {
 
 impl Where {
     #[inline(always)]
-    pub fn of(q: f32) -> Self {
+    pub fn new(q: f32) -> Self {
         if q <= ON_FACE - 1.0 {
             Self::Above
         } else if q < -ON_FACE {

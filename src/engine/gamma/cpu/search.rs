@@ -401,7 +401,7 @@ impl Search<'_> {
             let (y, z) = (self.way(1, j), self.way(2, k));
             let per = [1.0 / self.sides[0], 1.0 / self.sides[1], z.per_l.sqrt()];
             let gap = [gap_x, F32xN::splat(far[1]), F32xN::splat(far[2])];
-            let (y, z) = (Where::of(y.q), Where::of(z.q));
+            let (y, z) = (Where::new(y.q), Where::new(z.q));
             Row { q_x: begins * per[0], y, z, gap, per, dose: &doses }.bound()
         };
         for n in 0..CELLS {

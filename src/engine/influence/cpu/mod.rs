@@ -30,12 +30,12 @@ const TOGETHER: usize = 4;
 pub fn beamlet_doses(request: &InfluenceRequest, control: &JobControl) -> Result<BeamletDoses, DoseError> {
     let mut clock = Clock::start();
     let dose = &request.dose;
-    let medium = Medium::of(&dose.patient, &dose.machine.spectrum, &dose.grid, control)?;
+    let medium = Medium::cached(&dose.patient, &dose.machine.spectrum, &dose.grid, control)?;
     clock.phase("density");
     let per_mu = monitor_unit_at(&dose.machine, dose.quality, control)?;
-    let beam = Superposition::of(&dose.machine, dose.quality, control.cache());
+    let beam = Superposition::cached(&dose.machine, dose.quality, control.cache());
     clock.phase("calibration");
-    let field = OpenField::of(request)?;
+    let field = OpenField::new(request)?;
     let depth_mm = radiological_depth(&medium.equivalent_g_cm3, field.frame.source_mm, control)?;
     let tilt = beam.tilt_norm(&field.frame, &medium.grid);
     let lit = Lit::new(request, &field, (&beam, &tilt), &medium, &depth_mm, control)?;
@@ -64,7 +64,7 @@ fn transported(
     let Transport { density, walks, padded, .. } = &transport;
     let (local, tubes) = (transport.local(beam, lit, sampled), lit.tubes(request.beamlets.len()));
     let rows: Vec<(usize, [usize; 3])> =
-        sampled.voxels.iter().map(|voxel| padded.of(*voxel as usize)).collect();
+        sampled.voxels.iter().map(|voxel| padded.index_and_place(*voxel as usize)).collect();
     let tiles = Tile::all(request, &field.map, &tubes);
     let mut energies: Vec<Vec<F32x16>> = tiles.iter().map(|_| vec![F32x16::ZERO; rows.len()]).collect();
     for (done, walks) in walks.chunks(TOGETHER).enumerate() {

@@ -76,12 +76,12 @@ pub fn beamlet_doses(
 ) -> Result<BeamletDoses, Failure<DoseError>> {
     let mut clock = Clock::start();
     let dose = &request.dose;
-    let medium = Medium::of(&dose.patient, &dose.machine.spectrum, &dose.grid, control)?;
+    let medium = Medium::cached(&dose.patient, &dose.machine.spectrum, &dose.grid, control)?;
     clock.phase("density");
     let per_mu = monitor_unit_at(&dose.machine, dose.quality, device, control)?;
-    let beam = Superposition::of(&dose.machine, dose.quality, control.cache());
+    let beam = Superposition::cached(&dose.machine, dose.quality, control.cache());
     clock.phase("calibration");
-    let field = OpenField::of(request)?;
+    let field = OpenField::new(request)?;
     clock.phase("fluence");
     let tilt = beam.tilt_norm(&field.frame, &medium.grid);
     let tables = Tables::new(request, &dose.machine, &field, (&beam, &tilt), &medium);

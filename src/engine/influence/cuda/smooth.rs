@@ -29,12 +29,12 @@ pub struct Profiles {
 }
 
 /// Profiles of columns and of rows at the sampled voxels, `[span][voxel]`.
-struct Part {
+struct SourceProfiles {
     columns: Buffer<f32>,
     rows: Buffer<f32>,
 }
 
-impl Part {
+impl SourceProfiles {
     fn new(card: &mut CardLock<'_>, lines: &[SmoothSpans; 2], sampled: usize) -> Result<Self, CudaError> {
         let [columns, rows] = lines.map(|line| line.electrons.spans as usize * sampled);
         Ok(Self { columns: card.alloc(columns)?, rows: card.alloc(rows)? })
@@ -47,8 +47,8 @@ impl Part {
 
 /// The smooth part of every column.
 pub struct SmoothOnCard {
-    extra_focal: Option<Part>,
-    electrons: Option<Part>,
+    extra_focal: Option<SourceProfiles>,
+    electrons: Option<SourceProfiles>,
     pub gy_per_energy: Buffer<f32>,
 }
 
@@ -71,7 +71,8 @@ impl SmoothOnCard {
         sources: &WideSources<'_>,
     ) -> Result<Self, CudaError> {
         let count = sampled.voxels.count();
-        let mut part = |is_there: bool| is_there.then(|| Part::new(card, &tables.wide, count)).transpose();
+        let mut part =
+            |is_there: bool| is_there.then(|| SourceProfiles::new(card, &tables.wide, count)).transpose();
         let extra_focal = part(sources.extra_focal.is_some())?;
         let electrons = part(sources.electrons_gy > 0.0)?;
         let smooth = Self { extra_focal, electrons, gy_per_energy: card.upload(gy_per_energy)? };
@@ -108,7 +109,7 @@ impl SmoothOnCard {
     /// Addresses for the extra-focal source, and for electrons.
     pub fn profiles(&self) -> [Profiles; 2] {
         [&self.extra_focal, &self.electrons]
-            .map(|part| part.as_ref().map_or_else(Profiles::default, Part::addresses))
+            .map(|part| part.as_ref().map_or_else(Profiles::default, SourceProfiles::addresses))
     }
 }
 

@@ -33,7 +33,7 @@ pub struct Limits {
 
 impl Limits {
     /// 128 MiB of doses and 64 MiB of lines, where a kernel takes that.
-    pub fn of(device: &Device) -> Self {
+    pub fn new(device: &Device) -> Self {
         let within = |mib: u64, each: usize| device.most_bytes().min(mib << 20) as usize / each;
         Self { doses: within(128, size_of::<i32>()), lines: within(64, size_of::<[i32; 4]>()) - 1 }
     }
@@ -48,7 +48,7 @@ pub fn beamlet_doses(
     device: &Device,
     control: &JobControl,
 ) -> Result<BeamletDoses, Failure<DoseError>> {
-    beamlet_doses_within(Limits::of(device), request, device, control)
+    beamlet_doses_within(Limits::new(device), request, device, control)
 }
 
 /// As [`beamlet_doses`], in chunks within limits; the bits do not depend on them.
@@ -63,12 +63,12 @@ pub fn beamlet_doses_within(
 ) -> Result<BeamletDoses, Failure<DoseError>> {
     let mut clock = Clock::start();
     let dose = &request.dose;
-    let medium = Medium::of(&dose.patient, &dose.machine.spectrum, &dose.grid, control)?;
+    let medium = Medium::cached(&dose.patient, &dose.machine.spectrum, &dose.grid, control)?;
     clock.phase("density");
     let per_mu = monitor_unit_at(&dose.machine, dose.quality, device, control)?;
-    let beam = Superposition::of(&dose.machine, dose.quality, control.cache());
+    let beam = Superposition::cached(&dose.machine, dose.quality, control.cache());
     clock.phase("calibration");
-    let field = OpenField::of(request)?;
+    let field = OpenField::new(request)?;
     let (density, source_mm) = (&medium.equivalent_g_cm3, field.frame.source_mm);
     let (depth_mm, _) = radiological_depth_at(device, density, source_mm, &medium.grid, &control.child())?;
     let tilt = beam.tilt_norm(&field.frame, &medium.grid);

@@ -37,7 +37,7 @@ impl Numbers {
     }
 
     /// The random numbers that direction `k` shares with three others.
-    fn of(&mut self, k: u32) -> [u32; 4] {
+    fn of_direction(&mut self, k: u32) -> [u32; 4] {
         if k / 4 != self.four {
             self.four = k / 4;
             self.words = self.stream.words(PLACE_RAYS + 1 + self.four);
@@ -51,7 +51,7 @@ impl Numbers {
 pub fn ray(run: &Simulation, group: &Group, photon: &Particle, numbers: &mut Numbers, k: u32) -> Ray {
     const GOLDEN: f32 = 0.618_034;
     let count = run.directions as f32;
-    let xi = unit(numbers.of(k)[(k % 4) as usize]);
+    let xi = unit(numbers.of_direction(k)[(k % 4) as usize]);
     let first = numbers.first;
     let limits = &run.cones[group.cones_at as usize..][..CONES];
     let share = photon.energy / count;

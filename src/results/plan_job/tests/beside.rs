@@ -122,7 +122,7 @@ fn a_bolus_made_of_the_body_lies_on_it_where_it_is_wanted() {
     // Under a field of 80 mm at the isocentre in the block's middle: at y = -65 mm it is 80 * 0.935 wide, and 10 mm * 0.935
     // on either side more.
     let plan = plan(DVec3::ZERO);
-    let field = EntranceField::of(&plan.beams[0], PatientPosition::Hfs, 1000.0, DVec3::ZERO).unwrap();
+    let field = EntranceField::new(&plan.beams[0], PatientPosition::Hfs, 1000.0, DVec3::ZERO).unwrap();
     let (low, high) = bounds(&made(BolusOver::Field(field)).contours);
     let wide = |y: f64| 50.0 * (1000.0 + y) / 1000.0;
     assert!((high.x - wide(-60.0)).abs() < 0.3 && (low.x + wide(-60.0)).abs() < 0.3, "{low} {high}");

@@ -28,7 +28,7 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, 
     buttons(ui, why, plan, index, beam, commands);
     leaves(ui, state, plan, index, beam, commands);
     for fault in aperture_faults(beam, FAULTS) {
-        ui.colored_label(theme::of(ui).error, fault);
+        ui.colored_label(theme::palette(ui).error, fault);
     }
 }
 
@@ -37,7 +37,7 @@ fn misfit(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
     let Some((fit, why)) = state.misfit(beam) else { return };
     let name = state.case().structures.by_number(fit.structure).map_or("its structure", |s| s.name.as_str());
     let text = format!("The aperture no longer fits {name}: {why} since.");
-    ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).warning)).wrap());
+    ui.add(Label::new(RichText::new(text).small().color(theme::palette(ui).warning)).wrap());
     refit(ui, state, commands);
 }
 

@@ -62,11 +62,11 @@ fn paint(ui: &Ui, response: &Response, rect: egui::Rect, deg: f64, enabled: bool
     let painter = ui.painter();
     let centre = rect.center();
     let radius = 0.5 * rect.width() - 12.0;
-    let edge = if response.has_focus() { theme::of(ui).accent } else { theme::of(ui).line };
+    let edge = if response.has_focus() { theme::palette(ui).accent } else { theme::palette(ui).line };
     painter.circle(
         centre,
         radius,
-        theme::of(ui).field,
+        theme::palette(ui).field,
         Stroke::new(if response.has_focus() { 1.5 } else { 1.0 }, edge),
     );
     let toward = |deg: f64| {
@@ -84,16 +84,16 @@ fn paint(ui: &Ui, response: &Response, rect: egui::Rect, deg: f64, enabled: bool
             } else {
                 3.0
             };
-        let stroke = Stroke::new(1.0, if long { theme::of(ui).weak } else { theme::of(ui).line });
+        let stroke = Stroke::new(1.0, if long { theme::palette(ui).weak } else { theme::palette(ui).line });
         painter
             .line_segment([centre + toward(angle) * inner, centre + toward(angle) * (radius - 1.0)], stroke);
         if long {
             let font = FontId::proportional(9.0);
             let at = centre + toward(angle) * (radius + 7.0);
-            painter.text(at, Align2::CENTER_CENTER, format!("{angle:.0}"), font, theme::of(ui).weak);
+            painter.text(at, Align2::CENTER_CENTER, format!("{angle:.0}"), font, theme::palette(ui).weak);
         }
     }
-    let colour = if enabled { theme::of(ui).accent } else { theme::of(ui).weak };
+    let colour = if enabled { theme::palette(ui).accent } else { theme::palette(ui).weak };
     // The beam: from the head on the rim through the isocentre.
     let head = centre + toward(deg) * (radius - 2.0);
     let across = toward(deg + 90.0);

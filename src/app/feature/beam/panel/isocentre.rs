@@ -72,7 +72,7 @@ pub fn figures(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
                 field(ui, "Depth", |ui| {
                     if ray.depth_mm < 0.0 {
                         let text = format!("isocentre {:.1} mm in front of the surface", -ray.depth_mm);
-                        ui.colored_label(theme::of(ui).warning, text);
+                        ui.colored_label(theme::palette(ui).warning, text);
                     } else {
                         ui.label(format!("{:.1} mm", ray.depth_mm));
                         ui.weak(format!("= {:.1} mm of water", ray.water_mm))
@@ -82,7 +82,7 @@ pub fn figures(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
             }
             Some(None) => {
                 field(ui, "SSD", |ui| {
-                    ui.colored_label(theme::of(ui).warning, "the central ray meets no surface")
+                    ui.colored_label(theme::palette(ui).warning, "the central ray meets no surface")
                 });
             }
             None => {
@@ -101,7 +101,7 @@ pub fn figures(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
     if state.results.machine(machine).is_none() {
         let text =
             format!("The machine {machine} is not known: SSD for a source-axis distance of {sad_mm:.0} mm.");
-        ui.colored_label(theme::of(ui).warning, text);
+        ui.colored_label(theme::palette(ui).warning, text);
     }
     if beam.control_points.len() > 1 {
         ui.weak("At the first control point.");

@@ -43,7 +43,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     title(ui, "Beam", &beam.name);
     dose_line(ui, state, plan, beam);
     if let Some(why) = &beam.read_only {
-        ui.colored_label(theme::of(ui).warning, format!("Read only: {why}"));
+        ui.colored_label(theme::palette(ui).warning, format!("Read only: {why}"));
     }
     arrange::show(ui, state, plan, (index, beam), commands);
     ui.add_enabled_ui(beam.read_only.is_none(), |ui| {
@@ -117,10 +117,10 @@ fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
         }
     });
     if beam.off {
-        ui.colored_label(theme::of(ui).warning, "Switched off: not in the plan's dose, not exported.");
+        ui.colored_label(theme::palette(ui).warning, "Switched off: not in the plan's dose, not exported.");
     }
     if let Some(why) = state.results.beam_failure(beam.number) {
-        ui.colored_label(theme::of(ui).error, why);
+        ui.colored_label(theme::palette(ui).error, why);
     }
 }
 
@@ -251,16 +251,16 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
             let image = state.case().ct.as_ref().map(|ct| ct.hu.grid());
             let outside = image.and_then(|image| isocentre_remark(image, form.beam));
             for remark in beam_remarks(form.beam, machine).into_iter().chain(outside) {
-                ui.colored_label(theme::of(ui).warning, format!("Warning: {remark}."));
+                ui.colored_label(theme::palette(ui).warning, format!("Warning: {remark}."));
             }
             ui.add(egui::Label::new(egui::RichText::new(&machine.description).small().weak()).wrap());
             if matches!(machine.calibration, Calibration::PhotonFluence {}) {
                 let text = "This machine has no calibration: its dose is per photon fluence (Gy cm²), not Gy per MU.";
-                ui.colored_label(theme::of(ui).warning, text);
+                ui.colored_label(theme::palette(ui).warning, text);
             }
         }
         None => {
-            ui.colored_label(theme::of(ui).error, format!("The machine {name} cannot be read."));
+            ui.colored_label(theme::palette(ui).error, format!("The machine {name} cannot be read."));
         }
     }
 }

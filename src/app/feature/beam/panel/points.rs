@@ -48,7 +48,7 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
     let row = ui.spacing().interact_size.y;
     ui.horizontal(|ui| {
         ui.add_space(ui.spacing().button_padding.x);
-        ui.label(RichText::new(HEADINGS).small().monospace().color(theme::of(ui).weak));
+        ui.label(RichText::new(HEADINGS).small().monospace().color(theme::palette(ui).weak));
     });
     let mut table =
         ScrollArea::vertical().max_height(160.0).min_scrolled_height(160.0).id_salt("control points");

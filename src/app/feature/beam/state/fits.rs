@@ -20,7 +20,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    fn of(beam: &Beam, structure: &Structure, how: &FitSettings) -> Self {
+    fn new(beam: &Beam, structure: &Structure, how: &FitSettings) -> Self {
         Self {
             structure: structure.number,
             contours: structure.contours.id(),
@@ -46,7 +46,7 @@ pub struct Fits {
 impl Fits {
     /// Remembers what the aperture of a beam was fitted to.
     pub fn remember(&mut self, beam: &Beam, structure: &Structure, how: &FitSettings) {
-        let fit = Fit::of(beam, structure, how);
+        let fit = Fit::new(beam, structure, how);
         let fits = self.by_aperture.entry(aperture_key(beam)).or_default();
         if !fits.contains(&fit) {
             fits.push(fit);

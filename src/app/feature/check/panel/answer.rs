@@ -8,10 +8,10 @@ use egui::{Color32, Grid, Label, RichText, Ui};
 
 /// `stale`: what has changed since it was asked for.
 pub fn show(ui: &mut Ui, check: &SecondCheck, stale: Option<&str>) {
-    section(ui, "Answer");
+    section(ui, "JobAnswer");
     if let Some(why) = stale {
         let text = RichText::new(format!("STALE: of what was on show before. {why}")).strong();
-        ui.add(Label::new(text.color(theme::of(ui).warning)).wrap());
+        ui.add(Label::new(text.color(theme::palette(ui).warning)).wrap());
     }
     ui.scope(|ui| {
         if stale.is_some() {
@@ -42,7 +42,7 @@ fn colour_of(palette: &Palette, level: Option<Level>) -> Color32 {
 }
 
 fn verdict(ui: &mut Ui, check: &SecondCheck) {
-    let palette = theme::of(ui);
+    let palette = theme::palette(ui);
     let (colour, words) = match check.judgement.verdict {
         Verdict::Within => (palette.good, "Within tolerance"),
         Verdict::Outside => (palette.error, "NOT within tolerance"),
@@ -97,7 +97,7 @@ fn items(ui: &mut Ui, check: &SecondCheck) {
     section(ui, "Plan and beams: gamma, and the dose at a point for the same monitor units");
     Grid::new("items of the check").striped(true).num_columns(7).show(ui, |ui| {
         for head in ["", "MU", "Gamma", "Points", "Planned Gy", "Recomputed Gy", "Difference"] {
-            ui.label(small(head).color(theme::of(ui).weak));
+            ui.label(small(head).color(theme::palette(ui).weak));
         }
         ui.end_row();
         for item in std::iter::once(&check.whole).chain(&check.beams) {
@@ -108,7 +108,7 @@ fn items(ui: &mut Ui, check: &SecondCheck) {
 }
 
 fn item_ui(ui: &mut Ui, item: &Item, limits: &Tolerances) {
-    let palette = theme::of(ui);
+    let palette = theme::palette(ui);
     ui.label(&item.name);
     ui.label(format!("{:.1}", item.mu));
     let agreement = item.agreement.as_ref();
@@ -156,7 +156,7 @@ fn structures(ui: &mut Ui, check: &SecondCheck) {
             |ui| {
                 let heads = first.metrics.iter().map(|m| format!("{} {}", m.metric, m.unit));
                 for head in [String::new(), "Gamma".to_owned()].into_iter().chain(heads) {
-                    let head = small(head).color(theme::of(ui).weak);
+                    let head = small(head).color(theme::palette(ui).weak);
                     whole(ui, head);
                 }
                 ui.end_row();
@@ -184,7 +184,7 @@ fn goals(ui: &mut Ui, check: &SecondCheck) {
     section(ui, "Clinical goals (not judged)");
     Grid::new("goals of the check").striped(true).num_columns(3).show(ui, |ui| {
         for head in ["", "Planned", "Recomputed"] {
-            ui.label(small(head).color(theme::of(ui).weak));
+            ui.label(small(head).color(theme::palette(ui).weak));
         }
         ui.end_row();
         for goal in &check.goals {

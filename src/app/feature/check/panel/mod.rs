@@ -44,7 +44,7 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
                     ui.add_enabled_ui(enabled, |ui| settings(ui, state, &mut draft, commands));
                 }
                 Err(why) => {
-                    ui.add(Label::new(RichText::new(why).color(theme::of(ui).warning)).wrap());
+                    ui.add(Label::new(RichText::new(why).color(theme::palette(ui).warning)).wrap());
                 }
             }
             ui.add_space(4.0);
@@ -95,7 +95,7 @@ fn machines(ui: &mut Ui, state: &State, draft: &mut CheckDraft, commands: &mut C
         Some(Ok(models)) => models.as_slice(),
         Some(Err(why)) => {
             ui.weak("Machine");
-            ui.colored_label(theme::of(ui).error, why);
+            ui.colored_label(theme::palette(ui).error, why);
             ui.end_row();
             return;
         }
@@ -141,7 +141,7 @@ fn machines(ui: &mut Ui, state: &State, draft: &mut CheckDraft, commands: &mut C
         ui.end_row();
         if let Some(why) = &of.why_not {
             ui.label("");
-            ui.add(Label::new(RichText::new(why).small().color(theme::of(ui).warning)).wrap());
+            ui.add(Label::new(RichText::new(why).small().color(theme::palette(ui).warning)).wrap());
             ui.end_row();
         }
     }

@@ -33,10 +33,10 @@ pub fn show(ui: &mut Ui, report: &Report) {
     let curve = &report.curves[selected];
     ui.horizontal(|ui| {
         for (word, colour) in [("Points: measured", MEASURED), ("line: computed", COMPUTED)] {
-            ui.label(RichText::new(word).small().color(theme::of(ui).legible(colour)));
+            ui.label(RichText::new(word).small().color(theme::palette(ui).legible(colour)));
         }
         if curve.outside > 0 {
-            ui.label(RichText::new("points: outside tolerance").small().color(theme::of(ui).error));
+            ui.label(RichText::new("points: outside tolerance").small().color(theme::palette(ui).error));
         }
         ui.weak(RichText::new(LOCAL).small());
     });
@@ -44,7 +44,7 @@ pub fn show(ui: &mut Ui, report: &Report) {
 }
 
 fn table(ui: &mut Ui, report: &Report, selected: &mut usize) {
-    let palette = theme::of(ui);
+    let palette = theme::palette(ui);
     let grid = egui::Grid::new("fit curves").num_columns(COLUMNS.len()).striped(true).spacing([16.0, 2.0]);
     grid.show(ui, |ui| {
         for heading in COLUMNS {
@@ -112,7 +112,7 @@ fn plot(
     height: f32,
     draw: impl FnOnce(&mut PlotUi<'_>),
 ) {
-    let axis = |label: &str| RichText::new(label.to_owned()).small().color(theme::of(ui).weak);
+    let axis = |label: &str| RichText::new(label.to_owned()).small().color(theme::palette(ui).weak);
     let mut plot = Plot::new((what, selected))
         .height(height)
         .allow_scroll(false)

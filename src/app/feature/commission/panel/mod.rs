@@ -155,7 +155,7 @@ fn work(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let MachineFit { running, failure, chosen, .. } = &state.machine_fit;
     ui.add_space(4.0);
     if let Some(why) = failure {
-        ui.add(egui::Label::new(RichText::new(why).color(theme::of(ui).error)).wrap());
+        ui.add(egui::Label::new(RichText::new(why).color(theme::palette(ui).error)).wrap());
     }
     let Some(running) = running else {
         ui.horizontal(|ui| {

@@ -57,7 +57,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 fn verdict(ui: &mut Ui, fit: &MachineFit, answer: &Answered) {
-    let (palette, report) = (theme::of(ui), answer.outcome.report());
+    let (palette, report) = (theme::palette(ui), answer.outcome.report());
     ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new(MachineFit::machine_words(answer)).strong());
         let colour = match (fit.is_stale(), report.verdict()) {
@@ -74,7 +74,7 @@ fn verdict(ui: &mut Ui, fit: &MachineFit, answer: &Answered) {
 }
 
 fn factors(ui: &mut Ui, report: &Report) {
-    let palette = theme::of(ui);
+    let palette = theme::palette(ui);
     match &report.calibration {
         Some(c) => ui.colored_label(if c.within { palette.text } else { palette.error }, c.words()),
         None => ui.colored_label(
@@ -111,7 +111,7 @@ fn factors(ui: &mut Ui, report: &Report) {
 }
 
 fn numbers(ui: &mut Ui, fitted: &FittedMachine) {
-    let palette = theme::of(ui);
+    let palette = theme::palette(ui);
     let fit = &fitted.fit;
     egui::ScrollArea::both().auto_shrink(false).id_salt("fitted numbers").show(ui, |ui| {
         let grid = egui::Grid::new("fitted numbers").num_columns(6).striped(true).spacing([18.0, 3.0]);
@@ -157,14 +157,14 @@ fn notes(ui: &mut Ui, answer: &Answered) {
     egui::ScrollArea::vertical().auto_shrink(false).id_salt("notes of the fit").show(ui, |ui| {
         let outside = answer.outcome.report().outside();
         outside.iter().for_each(|line| {
-            ui.colored_label(theme::of(ui).error, format!("Outside: {line}"));
+            ui.colored_label(theme::palette(ui).error, format!("Outside: {line}"));
         });
         answer.outcome.report().not_tested().iter().for_each(|line| {
-            ui.colored_label(theme::of(ui).warning, format!("Not tested: {line}"));
+            ui.colored_label(theme::palette(ui).warning, format!("Not tested: {line}"));
         });
         ui.label(format!("Tolerances: {}", tolerances()));
         read.remarks.iter().for_each(|remark| {
-            ui.colored_label(theme::of(ui).warning, remark);
+            ui.colored_label(theme::palette(ui).warning, remark);
         });
         read.digests.iter().for_each(|(file, digest)| {
             ui.weak(format!("{file} ({digest})"));

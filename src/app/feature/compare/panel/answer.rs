@@ -20,7 +20,7 @@ const MOST_CLUSTERS: usize = 6;
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Gamma");
     if let Some(why) = state.results.pair_refusal() {
-        ui.add(Label::new(RichText::new(why).color(theme::of(ui).error)).wrap());
+        ui.add(Label::new(RichText::new(why).color(theme::palette(ui).error)).wrap());
         return;
     }
     if state.results.pair().is_none() {
@@ -30,9 +30,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if state.gamma_lacks_hundred() {
         let text =
             "No gamma: its percent are of the 100 % of the comparison, which is not defined. Choose another.";
-        ui.add(Label::new(RichText::new(text).color(theme::of(ui).error)).wrap());
+        ui.add(Label::new(RichText::new(text).color(theme::palette(ui).error)).wrap());
     } else if let Some(why) = state.results.gamma_failure() {
-        ui.add(Label::new(RichText::new(format!("No gamma: {why}.")).color(theme::of(ui).error)).wrap());
+        ui.add(Label::new(RichText::new(format!("No gamma: {why}.")).color(theme::palette(ui).error)).wrap());
     } else {
         pass_rate(ui, state);
     }
@@ -44,7 +44,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.scope(|ui| {
         if stale {
             ui.set_opacity(0.5);
-            ui.colored_label(theme::of(ui).warning, "stale: of the criteria before");
+            ui.colored_label(theme::palette(ui).warning, "stale: of the criteria before");
         }
         clusters(ui, state, figures, commands);
         structures(ui, state, figures, commands);
@@ -87,7 +87,7 @@ fn pass_rate(ui: &mut Ui, state: &State) {
     let verdict = state.gamma_verdict().filter(|_| current);
     ui.horizontal(|ui| {
         let level = verdict.as_ref().and_then(|verdict| verdict.level);
-        let colour = if stale { theme::of(ui).weak } else { colour_of(theme::of(ui), level) };
+        let colour = if stale { theme::palette(ui).weak } else { colour_of(theme::palette(ui), level) };
         let text = if estimated { format!("≈ {rate:.1} %") } else { rate_text(rate) };
         ui.label(RichText::new(text).size(32.0).strong().color(colour))
             .on_hover_text("Points of gamma at most 1");
@@ -100,7 +100,11 @@ fn pass_rate(ui: &mut Ui, state: &State) {
             } else {
                 "of the points judged have gamma ≤ 1"
             };
-            ui.label(small(what).color(if current { theme::of(ui).text } else { theme::of(ui).warning }));
+            ui.label(small(what).color(if current {
+                theme::palette(ui).text
+            } else {
+                theme::palette(ui).warning
+            }));
             if let Some(verdict) = &verdict {
                 ui.add(Label::new(small(&verdict.words).color(colour)).wrap());
             }
@@ -109,20 +113,20 @@ fn pass_rate(ui: &mut Ui, state: &State) {
     criterion_line(ui, state, full.as_ref().filter(|_| current).map(|(r, ..)| r.normalisation_gy));
     ui.label(small(format!("{} points judged", grouped(counts[0].analysed))));
     if let Some(text) = unjudged_words(&counts[0], settings.roles()[1]) {
-        ui.add(Label::new(small(text).color(theme::of(ui).warning)).wrap());
+        ui.add(Label::new(small(text).color(theme::palette(ui).warning)).wrap());
     }
     for text in uncertainties(state) {
         ui.add(Label::new(small(text)).wrap());
     }
     for warning in full.iter().filter(|_| current).flat_map(|(result, ..)| &result.receipt.warnings) {
-        ui.add(Label::new(small(warning).color(theme::of(ui).warning)).wrap());
+        ui.add(Label::new(small(warning).color(theme::palette(ui).warning)).wrap());
     }
     if let (Some([percent, mm]), Some(counts)) = (settings.second, counts.get(1)) {
         let text = format!("{percent} %/{mm} mm: {}", rate_text(counts.pass_rate_percent()));
         ui.label(RichText::new(text).strong().color(if stale {
-            theme::of(ui).weak
+            theme::palette(ui).weak
         } else {
-            theme::of(ui).text
+            theme::palette(ui).text
         }));
     }
 }
@@ -146,7 +150,7 @@ fn criterion_line(ui: &mut Ui, state: &State, normalisation_gy: Option<f64>) {
         "{} %/{} mm {kind}{of}, from {} %; reference {reference}, evaluated {evaluated}",
         g.dose_percent, g.dta_mm, g.threshold_percent
     );
-    ui.add(Label::new(small(text).color(theme::of(ui).weak)).wrap());
+    ui.add(Label::new(small(text).color(theme::palette(ui).weak)).wrap());
 }
 
 /// The structures with the largest dose changes, in words.
@@ -188,7 +192,7 @@ fn clusters(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: &m
     let count = figures.clusters.len();
     section(ui, &format!("Where it fails ({count})"));
     if count == 0 {
-        ui.label(RichText::new("nowhere").color(theme::of(ui).good));
+        ui.label(RichText::new("nowhere").color(theme::palette(ui).good));
     }
     for (n, (held, cluster)) in figures.clusters.iter().take(MOST_CLUSTERS).enumerate() {
         let (of, place) = place(state, *held);
@@ -204,7 +208,7 @@ fn clusters(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: &m
         }
     }
     if count > MOST_CLUSTERS {
-        ui.label(small(format!("and {} smaller ones", count - MOST_CLUSTERS)).color(theme::of(ui).weak));
+        ui.label(small(format!("and {} smaller ones", count - MOST_CLUSTERS)).color(theme::palette(ui).weak));
     }
 }
 
@@ -259,7 +263,7 @@ fn histogram(ui: &mut Ui, state: &State, figures: &GammaByStructure) {
     let more = all.more_than_sign();
     section(ui, &format!("Histogram  (mean {more}{mean:.2}, max {more}{max:.2})"));
     theme::plate(ui, |ui| bars(ui, state, &figures.report.histogram));
-    ui.label(small("Heights are square roots of counts.").color(theme::of(ui).weak));
+    ui.label(small("Heights are square roots of counts.").color(theme::palette(ui).weak));
 }
 
 fn bars(ui: &mut Ui, state: &State, GammaHistogram { bin, counts, above }: &GammaHistogram) {
@@ -285,15 +289,21 @@ fn bars(ui: &mut Ui, state: &State, GammaHistogram { bin, counts, above }: &Gamm
         let bar = Rect::from_min_max(low, pos2(low.x + width - 0.5, plot.bottom()));
         painter.rect_filled(bar, 0.0, theme::colour(gamma_colour(middle, end)));
     }
-    painter.hline(plot.x_range(), plot.bottom(), Stroke::new(1.0, theme::of(ui).line));
+    painter.hline(plot.x_range(), plot.bottom(), Stroke::new(1.0, theme::palette(ui).line));
     let at = |gamma: f64| plot.left() + (gamma / end) as f32 * plot.width();
-    painter.vline(at(1.0), plot.y_range(), Stroke::new(1.0, theme::of(ui).text));
+    painter.vline(at(1.0), plot.y_range(), Stroke::new(1.0, theme::palette(ui).text));
     let font = FontId::proportional(10.5);
     for (gamma, text, align) in [
         (0.0, "0".to_owned(), Align2::LEFT_TOP),
         (1.0, "1".to_owned(), Align2::CENTER_TOP),
         (end, format!("{end} and more"), Align2::RIGHT_TOP),
     ] {
-        painter.text(pos2(at(gamma), plot.bottom() + 2.0), align, text, font.clone(), theme::of(ui).weak);
+        painter.text(
+            pos2(at(gamma), plot.bottom() + 2.0),
+            align,
+            text,
+            font.clone(),
+            theme::palette(ui).weak,
+        );
     }
 }

@@ -108,7 +108,7 @@ fn normalisation(ui: &mut Ui, state: &State, g: &mut GammaSettings) {
                     .show(ui);
             }
             GammaNorm::Hundred if hundred.is_none() => {
-                ui.colored_label(theme::of(ui).warning, "not defined");
+                ui.colored_label(theme::palette(ui).warning, "not defined");
             }
             _ => {}
         }

@@ -27,15 +27,15 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Comma
         }
     });
     if let Some(why) = state.results.pair_refusal() {
-        ui.add(Label::new(RichText::new(why).color(theme::of(ui).error)).wrap());
+        ui.add(Label::new(RichText::new(why).color(theme::palette(ui).error)).wrap());
     } else if let Some(note) = state.results.pair_note() {
-        ui.add(Label::new(RichText::new(note).small().color(theme::of(ui).warning)).wrap());
+        ui.add(Label::new(RichText::new(note).small().color(theme::palette(ui).warning)).wrap());
     }
     let unsure =
         state.results.pair_status().filter(|s| !matches!(s, DoseStatus::Final | DoseStatus::Imported));
     if let Some(status) = unsure {
         let text = format!("One of the doses is {status}: so is everything below.");
-        ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).warning)).wrap());
+        ui.add(Label::new(RichText::new(text).small().color(theme::palette(ui).warning)).wrap());
     }
     ui.collapsing(RichText::new("New dose from A and B").small(), |ui| made(ui, state, next, commands));
 }
@@ -74,12 +74,12 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
     });
     match (state.results.side(side), state.results.side_failure(side)) {
         (dose, Some(why)) => {
-            ui.add(Label::new(RichText::new(why).small().color(theme::of(ui).error)).wrap());
+            ui.add(Label::new(RichText::new(why).small().color(theme::palette(ui).error)).wrap());
             dose.into_iter().for_each(|dose| about(ui, state, side, dose));
         }
         (Some(dose), None) => about(ui, state, side, dose),
         (None, None) if now.is_some() => {
-            ui.label(RichText::new("being computed…").small().color(theme::of(ui).warning));
+            ui.label(RichText::new("being computed…").small().color(theme::palette(ui).warning));
         }
         (None, None) => {
             let text = match state.compare.sides.iter().any(Option::is_some) {
@@ -88,7 +88,7 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
                 }
                 false => "A plan, one of its beams, or a dose of a file.",
             };
-            ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).weak)).wrap());
+            ui.add(Label::new(RichText::new(text).small().color(theme::palette(ui).weak)).wrap());
         }
     }
 }
@@ -98,10 +98,10 @@ fn about(ui: &mut Ui, state: &State, side: Side, dose: &Dose) {
     let [nx, ny, nz] = dose.gy.grid().size();
     let max_gy = state.results.side_max_gy(side).unwrap_or_default();
     let line = format!("max {max_gy:.2} Gy   {nx} × {ny} × {nz} voxels");
-    ui.label(RichText::new(line).small().color(theme::of(ui).weak));
+    ui.label(RichText::new(line).small().color(theme::palette(ui).weak));
     let frame = dose.frame_of_reference_uid.trim();
     let frame = if frame.is_empty() { "not named".to_owned() } else { shortened(frame) };
-    let line = RichText::new(format!("frame of reference {frame}")).small().color(theme::of(ui).weak);
+    let line = RichText::new(format!("frame of reference {frame}")).small().color(theme::palette(ui).weak);
     ui.add(Label::new(line).truncate()).on_hover_text(&dose.frame_of_reference_uid);
 }
 

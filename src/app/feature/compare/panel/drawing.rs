@@ -65,7 +65,7 @@ fn doses(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands
         } else {
             match resolved {
                 Some((gy, _)) => ui.label(format!("{gy:.2} Gy")),
-                None => ui.colored_label(theme::of(ui).warning, "not defined"),
+                None => ui.colored_label(theme::palette(ui).warning, "not defined"),
             };
         }
     });
@@ -83,7 +83,7 @@ fn difference(ui: &mut Ui, state: &State, next: &mut Compare) {
         for unit in DifferenceUnit::ALL {
             let button = Button::selectable(d.unit == unit, unit.name());
             if ui.add(button).accessible_name(format!("Difference in {}", unit.name())).clicked() {
-                *d = DifferenceDisplay { opacity: d.opacity, ..DifferenceDisplay::of(unit, reference_gy) };
+                *d = DifferenceDisplay { opacity: d.opacity, ..DifferenceDisplay::new(unit, reference_gy) };
             }
         }
     });
@@ -103,6 +103,6 @@ fn difference(ui: &mut Ui, state: &State, next: &mut Compare) {
     });
     if state.compare_reference().is_none() && d.unit != DifferenceUnit::Gy {
         let text = "no percent: there is no 100 %. Choose another reference, or Gy.";
-        ui.label(RichText::new(text).small().color(theme::of(ui).warning));
+        ui.label(RichText::new(text).small().color(theme::palette(ui).warning));
     }
 }

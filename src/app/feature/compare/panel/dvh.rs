@@ -13,7 +13,7 @@ use egui::{Grid, Label, RichText, ScrollArea, Sense, Ui, vec2};
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let rows = state.dvh_pairs();
     ui.horizontal(|ui| {
-        ui.label(RichText::new("DVH").strong().size(12.0).color(theme::of(ui).weak));
+        ui.label(RichText::new("DVH").strong().size(12.0).color(theme::palette(ui).weak));
         ui.label(RichText::new("A solid, B dashed").small());
         if let Some(status) = state.results.pair_status() {
             let behind = !state.results.side_dvhs_current();
@@ -66,7 +66,7 @@ fn table(ui: &mut Ui, state: &State, rows: &[DvhPair<'_>], commands: &mut Comman
     let reference_gy = state.compare_reference().map(|(gy, _)| gy);
     let metrics = DvhPair::metrics(reference_gy);
     ui.spacing_mut().interact_size.y = 15.0;
-    let colours = theme::of(ui);
+    let colours = theme::palette(ui);
     let weak = |text: &str| small(text).color(colours.weak);
     Grid::new("compare figures").striped(true).spacing([5.0, 2.0]).show(ui, |ui| {
         ui.label(weak("changed most first"));
@@ -101,7 +101,7 @@ fn table(ui: &mut Ui, state: &State, rows: &[DvhPair<'_>], commands: &mut Comman
         for (side, dvh) in Side::BOTH.into_iter().zip(row.dvhs) {
             for remark in dvh.remarks() {
                 let text = format!("{} in {}: {remark}", row.structure.name, side.name());
-                ui.add(Label::new(small(text).color(theme::of(ui).warning)).wrap());
+                ui.add(Label::new(small(text).color(theme::palette(ui).warning)).wrap());
             }
         }
     }
@@ -136,7 +136,7 @@ fn goals(ui: &mut Ui, state: &State) {
     Grid::new("compare goals").striped(true).spacing([10.0, 2.0]).show(ui, |ui| {
         let [met_a, met_b] = rows.each_ref().map(|rows| met_text(rows));
         for heading in ["Goal".to_owned(), format!("A: {met_a}"), format!("B: {met_b}"), String::new()] {
-            let heading = small(heading).color(theme::of(ui).weak);
+            let heading = small(heading).color(theme::palette(ui).weak);
             whole(ui, heading);
         }
         ui.end_row();
@@ -156,15 +156,17 @@ fn goals(ui: &mut Ui, state: &State) {
                 });
             }
             ui.label(match (!a.is_undecided() && !b.is_undecided(), a.is_met(), b.is_met()) {
-                (true, true, false) => small("lost in B").color(theme::of(ui).error),
-                (true, false, true) => small("won in B").color(theme::of(ui).good),
+                (true, true, false) => small("lost in B").color(theme::palette(ui).error),
+                (true, false, true) => small("won in B").color(theme::palette(ui).good),
                 _ => small(""),
             });
             ui.end_row();
         }
     });
     if let Some((gy, name)) = state.compare_goal_hundred() {
-        ui.label(small(format!("Goals in percent are of {gy:.2} Gy ({name}).")).color(theme::of(ui).weak));
+        ui.label(
+            small(format!("Goals in percent are of {gy:.2} Gy ({name}).")).color(theme::palette(ui).weak),
+        );
     }
     ui.add_space(4.0);
 }

@@ -53,11 +53,11 @@ fn in_force(ui: &mut Ui, state: &State, commands: &mut Commands) {
     file_row(ui, false, commands);
     let hint = "Changes a copy; doses follow once it is used";
     if ui.button("Edit HU table").on_hover_text(hint).clicked() {
-        commands.push(Command::HuDraft(Some(HuDraft::of(table))));
+        commands.push(Command::HuDraft(Some(HuDraft::new(table))));
     }
     for line in [&table.description, &table.source] {
         if !line.is_empty() {
-            ui.add(egui::Label::new(RichText::new(line).small().color(theme::of(ui).weak)).wrap());
+            ui.add(egui::Label::new(RichText::new(line).small().color(theme::palette(ui).weak)).wrap());
         }
     }
     curve(ui, table.points());
@@ -115,16 +115,16 @@ fn curve(ui: &mut Ui, points: &[[f64; 3]]) {
         .allow_boxed_zoom(false)
         .show_crosshair(false)
         .include_y(0.0)
-        .grid_color(theme::of(ui).line)
+        .grid_color(theme::palette(ui).line)
         .label_formatter(|_| None);
-    let colours = theme::of(ui);
+    let colours = theme::palette(ui);
     plot.show(ui, |plot| {
         plot.line(plot_line("Relative electron density", line(2)).color(colours.warning).width(1.4));
         plot.line(plot_line("Mass density", line(1)).color(colours.accent).width(1.4));
     });
     ui.horizontal(|ui| {
-        ui.colored_label(theme::of(ui).accent, RichText::new("mass density g/cm³").small());
-        ui.colored_label(theme::of(ui).warning, RichText::new("relative electron density").small());
+        ui.colored_label(theme::palette(ui).accent, RichText::new("mass density g/cm³").small());
+        ui.colored_label(theme::palette(ui).warning, RichText::new("relative electron density").small());
         ui.weak(RichText::new("against HU").small());
     });
 }
@@ -146,10 +146,10 @@ fn editor(ui: &mut Ui, draft: &HuDraft, commands: &mut Commands) {
     let verdict = next.table();
     match &verdict {
         Ok(_) => ui.colored_label(
-            theme::of(ui).warning,
+            theme::palette(ui).warning,
             "Not in force yet: doses are computed with the table before.",
         ),
-        Err(why) => ui.colored_label(theme::of(ui).error, format!("Cannot be used: {why}.")),
+        Err(why) => ui.colored_label(theme::palette(ui).error, format!("Cannot be used: {why}.")),
     };
     ui.horizontal(|ui| {
         if ui.add_enabled(verdict.is_ok(), Button::new("Use HU table")).clicked() {

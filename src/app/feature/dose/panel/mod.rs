@@ -33,7 +33,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         plan::panel::given_densities(ui, state);
     }
     if let Some(why) = state.results.shown_failure() {
-        ui.colored_label(theme::of(ui).error, why);
+        ui.colored_label(theme::palette(ui).error, why);
     }
     let mut next = state.dose_display.clone();
     let reference_gy = reference(ui, state, &mut next);
@@ -69,7 +69,7 @@ fn reference(ui: &mut Ui, state: &State, next: &mut DoseDisplay) -> Option<f64> 
         } else {
             match resolved {
                 Some((gy, _)) => ui.label(format!("{gy:.2} Gy")),
-                None => ui.colored_label(theme::of(ui).warning, "not defined: no isodoses"),
+                None => ui.colored_label(theme::palette(ui).warning, "not defined: no isodoses"),
             };
         }
     });

@@ -9,7 +9,7 @@ use egui::{ComboBox, Frame, Response, Ui};
 
 /// Shows the fields of a goal.
 pub(crate) fn show(ui: &mut Ui, state: &State, index: usize, goal: &Goal, commands: &mut Commands) {
-    let frame = Frame::new().fill(theme::of(ui).raised).inner_margin(egui::Margin::symmetric(6, 4));
+    let frame = Frame::new().fill(theme::palette(ui).raised).inner_margin(egui::Margin::symmetric(6, 4));
     frame.show(ui, |ui| {
         ui.set_width(ui.available_width());
         let mut set = |goal: Goal, by: Option<&Response>| {

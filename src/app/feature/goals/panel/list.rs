@@ -33,7 +33,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if state.goals_are_usual() {
         let none = state.goals().is_empty();
         let text = if none { "none" } else { "the usual ones of the target, until you change or add one" };
-        ui.label(RichText::new(text).small().color(theme::of(ui).weak));
+        ui.label(RichText::new(text).small().color(theme::palette(ui).weak));
     }
     ui.horizontal(|ui| buttons(ui, state, commands));
     typed(ui, state, commands);
@@ -73,7 +73,7 @@ pub(crate) fn typed(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
     offered(ui, state, commands);
     if let Some(why) = &state.goal_editor.fault {
-        ui.add(Label::new(RichText::new(why).small().color(theme::of(ui).error)).wrap());
+        ui.add(Label::new(RichText::new(why).small().color(theme::palette(ui).error)).wrap());
     }
     // The field is the last of the list: what is said below it is brought into view once it changes.
     let said = (state.goal_editor.draft.clone(), state.goal_editor.fault.clone());

@@ -23,7 +23,7 @@ pub(super) fn offer(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let Ok(lungs) = lungs_without_targets(set) else { return };
     ui.horizontal_wrapped(|ui| {
         let text = RichText::new("Goals of the lungs have no structure.").small();
-        ui.label(text.color(theme::of(ui).warning));
+        ui.label(text.color(theme::palette(ui).warning));
         let button = ui.add(Button::new(RichText::new(format!("Make {}", lungs.name)).small()));
         if button.on_hover_text(LUNGS_HINT).clicked() {
             // Goals that come to know the name first find the structure once its contours are made.

@@ -83,7 +83,7 @@ fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
         ui.spacing_mut().item_spacing.y = 1.0;
         if rows.is_empty() {
             let text = "No goals: add one, or load a template.";
-            ui.add(Label::new(RichText::new(text).color(theme::of(ui).weak)).wrap());
+            ui.add(Label::new(RichText::new(text).color(theme::palette(ui).weak)).wrap());
         } else {
             headings(ui, state);
         }
@@ -102,10 +102,10 @@ fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
 fn header(ui: &mut Ui, state: &State, rows: &[GoalRow], instead: bool, commands: &mut Commands) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 5.0;
-        ui.label(RichText::new("Goals").strong().size(12.0).color(theme::of(ui).weak));
+        ui.label(RichText::new("Goals").strong().size(12.0).color(theme::palette(ui).weak));
         if !rows.is_empty() {
             let all = rows.iter().all(GoalRow::is_met) && state.reservation_on_view().is_none();
-            let colour = if all { theme::of(ui).good } else { theme::of(ui).text };
+            let colour = if all { theme::palette(ui).good } else { theme::palette(ui).text };
             ui.label(RichText::new(met_text(rows)).small().strong().color(colour));
         }
         if let Some(status) = state.curves_status().filter(|_| !rows.is_empty()) {
@@ -203,7 +203,7 @@ fn headings(ui: &mut Ui, state: &State) {
     let words = ["", "structure", "metric", "limit", "value", "", last];
     for ([left, width], word) in columns(rect.width(), state.is_optimised()).into_iter().zip(words) {
         cell(ui, rect, [left, width], |ui| {
-            ui.add(Label::new(RichText::new(word).small().color(theme::of(ui).weak)).truncate());
+            ui.add(Label::new(RichText::new(word).small().color(theme::palette(ui).weak)).truncate());
         });
     }
 }
@@ -237,7 +237,7 @@ fn score(
     let name = format!("Goal {}", goal.short_text());
     response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, true, open, &name));
     let fill = match (open || response.hovered(), place % 2) {
-        (true, _) => theme::of(ui).raised,
+        (true, _) => theme::palette(ui).raised,
         (false, 1) => ui.visuals().faint_bg_color,
         _ => Color32::TRANSPARENT,
     };
@@ -247,7 +247,7 @@ fn score(
     let [priority, name, metric, limit, value, verdict, distance] = columns(rect.width(), is_optimised);
     let with_word = verdict[1] > 30.0;
     let small = |text: String| Label::new(RichText::new(text).small()).truncate().selectable(false);
-    let weak = theme::of(ui).weak;
+    let weak = theme::palette(ui).weak;
     let weak =
         |text: String| Label::new(RichText::new(text).small().color(weak)).truncate().selectable(false);
     cell(ui, rect, priority, |ui| _ = ui.add(weak(goal.priority().to_string())));
@@ -256,7 +256,7 @@ fn score(
         match structure {
             Some(s) => theme::swatch(ui, dot, s.colour),
             None => {
-                let stroke = egui::Stroke::new(1.0, theme::of(ui).warning);
+                let stroke = egui::Stroke::new(1.0, theme::palette(ui).warning);
                 _ = ui.painter().rect_stroke(dot, 2.0, stroke, egui::StrokeKind::Inside);
             }
         }
@@ -268,7 +268,7 @@ fn score(
     cell(ui, rect, value, |ui| {
         let text = answer.as_ref().map_or("–".to_owned(), |outcome| value_text(outcome, goal));
         let text = RichText::new(text).small();
-        let text = if reservation.is_some() { text.color(theme::of(ui).warning) } else { text };
+        let text = if reservation.is_some() { text.color(theme::palette(ui).warning) } else { text };
         ui.add(Label::new(text).truncate().selectable(false));
     });
     // Without a value there is no distance: the reason has its room.
@@ -284,7 +284,7 @@ fn score(
     let distance = if is_told_whole { [distance[0], 0.0] } else { distance };
     cell(ui, rect, distance, |ui| {
         if state.is_turned_by_drag(row) {
-            let text = RichText::new("unmet by this drag").small().strong().color(theme::of(ui).error);
+            let text = RichText::new("unmet by this drag").small().strong().color(theme::palette(ui).error);
             ui.add(Label::new(text).truncate().selectable(false));
             return;
         }
@@ -300,7 +300,7 @@ fn score(
             // The status stands in the header; beside each distance where it has room.
             Some(status) => {
                 let text = if distance[1] < WITH_STATUS { text } else { format!("{text} · {status}") };
-                let text = RichText::new(text).small().color(theme::of(ui).warning);
+                let text = RichText::new(text).small().color(theme::palette(ui).warning);
                 ui.add(Label::new(text).truncate().selectable(false));
             }
             None => _ = ui.add(weak(text)),
@@ -329,7 +329,7 @@ fn verdict_parts(
     answer: &Result<Outcome, Unanswered>,
     reserved: bool,
 ) -> (&'static str, &'static str, Color32) {
-    let colours = theme::of(ui);
+    let colours = theme::palette(ui);
     match answer {
         Ok(outcome) => match &outcome.verdict {
             Verdict::Pass if reserved => ("+", "pass", colours.warning),
@@ -356,13 +356,13 @@ fn hover(ui: &mut Ui, row: &GoalRow, reservation: Option<&str>) {
             );
             ui.label(text);
         }
-        Err(why) => _ = ui.colored_label(theme::of(ui).warning, why.to_string()),
+        Err(why) => _ = ui.colored_label(theme::palette(ui).warning, why.to_string()),
     }
     if let Some(status) = reservation {
-        ui.colored_label(theme::of(ui).warning, format!("The dose is not final: {status}"));
+        ui.colored_label(theme::palette(ui).warning, format!("The dose is not final: {status}"));
     }
     for remark in &row.remarks {
-        ui.colored_label(theme::of(ui).warning, remark);
+        ui.colored_label(theme::palette(ui).warning, remark);
     }
     ui.weak(row.goal.metric().means());
     ui.weak("Click to change");
@@ -380,7 +380,7 @@ fn notes(ui: &mut Ui, state: &State, rows: &[GoalRow]) {
         }
     }
     for text in told {
-        ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).warning)).wrap());
+        ui.add(Label::new(RichText::new(text).small().color(theme::palette(ui).warning)).wrap());
     }
     if rows.is_empty() {
         return;
@@ -397,5 +397,5 @@ fn notes(ui: &mut Ui, state: &State, rows: &[GoalRow]) {
     } else if state.results.dvh_status() == Some(DoseStatus::Stale) {
         text += " The values are of an earlier state.";
     }
-    ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).weak)).wrap());
+    ui.add(Label::new(RichText::new(text).small().color(theme::palette(ui).weak)).wrap());
 }

@@ -155,7 +155,7 @@ impl State {
         };
         if !self.leaves.delivery.as_ref().is_some_and(is_same) {
             let plan = Arc::clone(plan);
-            let now = PlanDelivery::of(&plan, factor).map(|of| Delivery { of, status });
+            let now = PlanDelivery::new(&plan, factor).map(|of| Delivery { of, status });
             self.leaves.delivery = Some(DeliveryOf { plan, factor, changes, status, now });
         }
     }

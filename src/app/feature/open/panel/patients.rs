@@ -33,7 +33,7 @@ fn asked(ctx: &egui::Context, id: &str, heading: &str, what: &str, warning: &str
         ui.heading(heading);
         ui.add(Label::new(theme::spelled(ui.ctx(), what)).wrap());
         ui.add_space(6.0);
-        ui.add(Label::new(RichText::new(warning).color(theme::of(ui).warning)).wrap());
+        ui.add(Label::new(RichText::new(warning).color(theme::palette(ui).warning)).wrap());
         ui.add_space(8.0);
         ui.horizontal(|ui| {
             let no = ui.button("Leave it out");
@@ -82,7 +82,7 @@ fn folder(ctx: &egui::Context, state: &State, commands: &mut Commands) {
                     then shown and computed on the images of another, where frame of reference or references tie them to these. If \
                     they are not one patient, doses and contours lie in the wrong body. The answer is kept in the session; doses, \
                     reports, second checks and exports say it.";
-        ui.add(Label::new(RichText::new(text).color(theme::of(ui).warning)).wrap());
+        ui.add(Label::new(RichText::new(text).color(theme::palette(ui).warning)).wrap());
         ui.add_space(8.0);
         ui.horizontal(|ui| {
             let cancel = ui.button("Open nothing");

@@ -56,9 +56,9 @@ fn leaf_ui(ui: &mut Ui, state: &State, folder: &Folder, leaf: &Leaf, commands: &
         ui.add_space(step);
         let is_open = is_open(state, folder, leaf);
         let name = RichText::new(&leaf.name).strong();
-        ui.add(Label::new(if is_open { name.color(theme::of(ui).good) } else { name }));
+        ui.add(Label::new(if is_open { name.color(theme::palette(ui).good) } else { name }));
         if is_open {
-            ui.colored_label(theme::of(ui).good, "open").on_hover_text("Part of the case on show");
+            ui.colored_label(theme::palette(ui).good, "open").on_hover_text("Part of the case on show");
         }
         let label = if leaf.label.is_empty() { String::new() } else { format!("'{}'  ", leaf.label) };
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
@@ -76,7 +76,7 @@ fn leaf_ui(ui: &mut Ui, state: &State, folder: &Folder, leaf: &Leaf, commands: &
     for partner in &leaf.partners {
         ui.horizontal(|ui| {
             ui.add_space(step + 14.0);
-            let colour = if partner.missing { theme::of(ui).warning } else { theme::of(ui).weak };
+            let colour = if partner.missing { theme::palette(ui).warning } else { theme::palette(ui).weak };
             let lead = if partner.missing { "missing:" } else { "names" };
             let text = RichText::new(format!("{lead} {}", partner.text)).small().color(colour);
             ui.add(Label::new(text).truncate());

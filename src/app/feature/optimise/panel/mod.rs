@@ -110,7 +110,7 @@ pub fn progress(ui: &mut Ui, state: &State) {
             crate::kit::progress(ui, Some(done), egui::vec2(width, 14.0), &words);
         }
         None => {
-            let text = RichText::new(words).small().color(theme::of(ui).weak);
+            let text = RichText::new(words).small().color(theme::palette(ui).weak);
             ui.add(Label::new(text).truncate());
         }
     }
@@ -126,7 +126,7 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
     let GoalRow { index, goal, answer, .. } = row;
     let share = state.goal_share(*index);
     if let Some(Err(why)) = share {
-        let text = RichText::new(format!("judged only: {why}")).small().color(theme::of(ui).weak);
+        let text = RichText::new(format!("judged only: {why}")).small().color(theme::palette(ui).weak);
         ui.add(Label::new(text).truncate()).on_hover_text(why);
         return;
     }
@@ -178,14 +178,14 @@ pub(crate) fn weight_slider(ui: &mut Ui, now: f64, name: &str, beside: f32) -> O
 pub(crate) fn share_bar(ui: &mut Ui, row: Rect, share: f64) {
     let percent = format!("{:.0} %", 100.0 * share);
     if ui.available_width() > 0.8 * SHARE {
-        let text = RichText::new(&percent).small().color(theme::of(ui).weak);
+        let text = RichText::new(&percent).small().color(theme::palette(ui).weak);
         let text = ui.add(Label::new(text).truncate().selectable(false));
         text.on_hover_text(format!("{percent} of all that is minimised: the bar below"));
     }
     let bar = Rect::from_min_max(pos2(row.left(), row.bottom() - 2.0), row.right_bottom());
-    ui.painter().rect_filled(bar, 0.0, theme::of(ui).line);
+    ui.painter().rect_filled(bar, 0.0, theme::palette(ui).line);
     let filled = Rect::from_min_size(bar.min, vec2(bar.width() * share as f32, bar.height()));
-    ui.painter().rect_filled(filled, 0.0, theme::of(ui).accent);
+    ui.painter().rect_filled(filled, 0.0, theme::palette(ui).accent);
 }
 
 fn says_share(ui: &Ui, beside: f32) -> bool {

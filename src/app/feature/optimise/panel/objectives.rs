@@ -41,7 +41,7 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn heading(ui: &mut Ui, state: &State, plan: &Plan, change: &mut Change) {
     let now = &plan.objectives;
     ui.horizontal(|ui| {
-        let text = RichText::new("Objectives beside the goals").small().color(theme::of(ui).weak);
+        let text = RichText::new("Objectives beside the goals").small().color(theme::palette(ui).weak);
         ui.add(Label::new(text).truncate());
         let menu = small_menu(ui, "Add objective", |ui| {
             let mut add = |ui: &mut Ui, word: &str, hint: &str, next: FluenceObjectives| {
@@ -242,7 +242,8 @@ impl<'a> Row<'a> {
         let mut next = None;
         cell(ui, self.rect, [self.fields_left() + FIELDS, self.weight_width()], |ui| {
             if let Some(why) = why {
-                let text = RichText::new(format!("left out: {why}")).small().color(theme::of(ui).warning);
+                let text =
+                    RichText::new(format!("left out: {why}")).small().color(theme::palette(ui).warning);
                 ui.add(Label::new(text).truncate()).on_hover_text(why);
                 return;
             }

@@ -55,7 +55,7 @@ pub fn rows(ui: &mut Ui, state: &State, stages: &Stages) {
         let line = ui.add(Label::new(RichText::new(text).small()).truncate());
         line.on_hover_text(delivery.of.words());
         if let Some(remark) = &delivery.of.remark {
-            ui.add(Label::new(RichText::new(remark).small().color(theme::of(ui).warning)).wrap());
+            ui.add(Label::new(RichText::new(remark).small().color(theme::palette(ui).warning)).wrap());
         }
     }
 }
@@ -69,10 +69,13 @@ pub fn headings(ui: &mut Ui, stages: &Stages) {
         let child = egui::UiBuilder::new().max_rect(own).layout(Layout::top_down(Align::Max));
         ui.scope_builder(child, |ui| {
             ui.spacing_mut().item_spacing.y = 0.0;
-            ui.add(Label::new(RichText::new(stage.name).small().color(theme::of(ui).weak)).selectable(false));
+            ui.add(
+                Label::new(RichText::new(stage.name).small().color(theme::palette(ui).weak))
+                    .selectable(false),
+            );
             let (word, colour) = match stage.status {
-                Some(status) => (status.word().to_uppercase(), theme::of(ui).status(status)),
-                None => ("none".to_owned(), theme::of(ui).weak),
+                Some(status) => (status.word().to_uppercase(), theme::palette(ui).status(status)),
+                None => ("none".to_owned(), theme::palette(ui).weak),
             };
             let chip =
                 ui.add(Label::new(RichText::new(&word).small().strong().color(colour)).selectable(false));
@@ -114,7 +117,7 @@ fn row(
     let name = format!("{structure} {figure}");
     for (stage, [left, width]) in stages.stages.iter().zip(numbers) {
         let (text, is_met) = value(stage);
-        let colours = theme::of(ui);
+        let colours = theme::palette(ui);
         let colour = match is_met {
             Some(false) => colours.error,
             _ if text == "–" => colours.weak,

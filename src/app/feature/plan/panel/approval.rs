@@ -11,7 +11,7 @@ use files::user_name;
 /// Shows the record of a plan, and what the user may do about it.
 pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
     section(ui, "Approval");
-    let palette = theme::of(ui);
+    let palette = theme::palette(ui);
     let colour = match plan.approval.as_ref().map(|approval| approval.stage) {
         Some(Stage::Approved) => palette.good,
         Some(Stage::Rejected) => palette.error,

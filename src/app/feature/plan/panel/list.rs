@@ -33,7 +33,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             count => format!("{count} apertures no longer fit"),
         };
         ui.horizontal_wrapped(|ui| {
-            ui.label(egui::RichText::new(text).small().color(theme::of(ui).warning));
+            ui.label(egui::RichText::new(text).small().color(theme::palette(ui).warning));
             beam::panel::aperture::refit(ui, state, commands);
         });
     }
@@ -183,10 +183,10 @@ fn status_dot(ui: &mut Ui, status: Option<DoseStatus>) {
     let (rect, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
     match status {
         Some(status) => {
-            ui.painter().circle_filled(rect.center(), 3.5, theme::of(ui).status(status));
+            ui.painter().circle_filled(rect.center(), 3.5, theme::palette(ui).status(status));
         }
         None => {
-            ui.painter().circle_stroke(rect.center(), 3.0, egui::Stroke::new(1.0, theme::of(ui).weak));
+            ui.painter().circle_stroke(rect.center(), 3.0, egui::Stroke::new(1.0, theme::palette(ui).weak));
         }
     }
 }

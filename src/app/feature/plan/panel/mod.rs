@@ -20,7 +20,7 @@ use engine::{DeviceChoice, Measured, automatic_order, cuda, wgpu};
 /// Reasons why plans among the files were refused.
 pub fn refused_plans(ui: &mut Ui, case: &Case) {
     for why in &case.refused_plans {
-        ui.colored_label(theme::of(ui).warning, why);
+        ui.colored_label(theme::palette(ui).warning, why);
     }
 }
 
@@ -54,10 +54,10 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         }
     });
     if let Some(why) = state.results.plan_failure() {
-        ui.colored_label(theme::of(ui).error, why);
+        ui.colored_label(theme::palette(ui).error, why);
     }
     for why in why_left_out(plan) {
-        ui.colored_label(theme::of(ui).warning, format!("Not computed: {why}"));
+        ui.colored_label(theme::palette(ui).warning, format!("Not computed: {why}"));
     }
     fields(ui, "plan", |ui| {
         field(ui, "Name", |ui| {
@@ -108,7 +108,7 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
                     commands.edit_with(&response, Edit::SetPlan { plan: state.plan, value });
                 }
                 if plan.prescription_gy.is_some_and(|gy| gy <= 0.0) {
-                    ui.colored_label(theme::of(ui).warning, "no dose: percent mean nothing");
+                    ui.colored_label(theme::palette(ui).warning, "no dose: percent mean nothing");
                 }
             } else {
                 ui.weak("none");

@@ -170,7 +170,7 @@ fn unit(ui: &mut Ui, plan: &Plan, dose: &mut NormalisedDose) {
 fn said(ui: &mut Ui, state: &State, plan: &Plan, now: &Normalisation) {
     match now.wanted_gy(plan.prescription_gy) {
         Err(why) => {
-            ui.colored_label(theme::of(ui).error, format!("Not normalised: {why}."));
+            ui.colored_label(theme::palette(ui).error, format!("Not normalised: {why}."));
         }
         Ok(gy) => {
             let text = match state.results.normalisation_factor() {

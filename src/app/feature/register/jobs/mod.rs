@@ -4,7 +4,7 @@ pub mod made_up;
 pub mod xray;
 
 use crate::feature::register::state::{Proposal, Search, Trace};
-use crate::jobs::{Answer, Requests};
+use crate::jobs::{JobAnswer, Requests};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, State};
 use registration::{self, Found, Request, Step};
@@ -50,7 +50,7 @@ impl Requests<'_> {
             let device = device.resolve_for_cuda().map_err(|e| e.to_string())?;
             let found =
                 registration::register(&request, &device, control, &note).map_err(|e| e.to_string())?;
-            Ok::<_, String>(Answer::then(move |window| window.take_found(found)))
+            Ok::<_, String>(JobAnswer::then(move |window| window.take_found(found)))
         });
         self.worker.submit(Slot::Search, task.on(Lane::Device));
     }

@@ -2,7 +2,7 @@
 
 use crate::feature::register::jobs::made_up;
 use crate::feature::register::state::{GeometryDraft, Image, Region};
-use crate::jobs::{Answer, Requests};
+use crate::jobs::{JobAnswer, Requests};
 use crate::state::files::file_name;
 use crate::state::slot::Slot;
 use crate::state::{About, NoticeKind};
@@ -57,11 +57,11 @@ impl Requests<'_> {
                     let p = &image.radiograph.projection;
                     let region = region.filter(|r| r.fits([p.columns(), p.rows()]));
                     let image = Image { region, file: Some((path, given)), ..image };
-                    Answer::then(move |window| window.take_opened(OpenedImage { image, remarks }))
+                    JobAnswer::then(move |window| window.take_opened(OpenedImage { image, remarks }))
                 }
                 Read::Lacks(missing) => {
                     let draft = Box::new(GeometryDraft { path, missing, placement: given });
-                    Answer::then(move |window| window.ask_for_geometry(draft))
+                    JobAnswer::then(move |window| window.ask_for_geometry(draft))
                 }
             };
             Ok::<_, String>(answer)
@@ -82,7 +82,7 @@ impl Requests<'_> {
         state.register.made_up += 1;
         let task = Task::new("Making up X-rays", move |control| {
             made_up::made_up(&ct, isocentre_mm, &patient, number, control)
-                .map(|(images, hidden)| Answer::then(move |window| window.take_made_up(images, hidden)))
+                .map(|(images, hidden)| JobAnswer::then(move |window| window.take_made_up(images, hidden)))
         });
         self.submit_xray(task);
     }
@@ -94,7 +94,7 @@ impl Requests<'_> {
     }
 
     /// Submits a job that reads an X-ray. Each has its own slot, so no job replaces another.
-    fn submit_xray(&mut self, task: Task<Answer>) {
+    fn submit_xray(&mut self, task: Task<JobAnswer>) {
         self.worker.submit(Slot::Xray(self.state.register.asked), task);
         self.state.register.asked += 1;
     }

@@ -55,7 +55,10 @@ fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak(RichText::new(detail).small());
         if image.region.is_some() {
             ui.horizontal(|ui| {
-                ui.colored_label(theme::of(ui).accent, RichText::new("Metric looks at the region").small());
+                ui.colored_label(
+                    theme::palette(ui).accent,
+                    RichText::new("Metric looks at the region").small(),
+                );
                 if ui.small_button("All of it").clicked() {
                     let action = RegisterAction::Region { image: index, region: None };
                     commands.push(Command::Register(action));
@@ -185,7 +188,9 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
             let (rect, _) = ui.allocate_exact_size(vec2(12.0, 12.0), egui::Sense::hover());
             theme::swatch(ui, rect, structure.colour);
             let text = RichText::new(&structure.name);
-            ui.add(egui::Label::new(if shown { text } else { text.color(theme::of(ui).weak) }).truncate());
+            ui.add(
+                egui::Label::new(if shown { text } else { text.color(theme::palette(ui).weak) }).truncate(),
+            );
         });
     }
 }

@@ -114,7 +114,7 @@ pub(crate) fn couch(ui: &mut Ui, state: &State) {
     section(ui, "Couch shift that corrects it");
     let Some(ct) = &state.case().ct else { return };
     if let Some(standing) = state.register.shown_standing() {
-        let palette = theme::of(ui);
+        let palette = theme::palette(ui);
         let colour = match standing {
             PoseStanding::Found { .. } => palette.good,
             PoseStanding::ByHand => palette.weak,
@@ -124,10 +124,10 @@ pub(crate) fn couch(ui: &mut Ui, state: &State) {
         ui.add(egui::Label::new(text).wrap());
     }
     if let Some(what) = beyond_couch(&state.register.shown_pose()) {
-        let text = RichText::new(format!("It has {what}")).small().color(theme::of(ui).warning);
+        let text = RichText::new(format!("It has {what}")).small().color(theme::palette(ui).warning);
         ui.add(egui::Label::new(text).wrap());
     }
-    let couch = CouchShift::of(&state.register.shown_pose(), ct.position);
+    let couch = CouchShift::undoing(&state.register.shown_pose(), ct.position);
     let mm = |v: f64| format!("{:+.1} mm", 0.0 + (10.0 * v).round() / 10.0);
     let deg = |v: f64| format!("{:+.1}°", 0.0 + (10.0 * v).round() / 10.0);
     egui::Grid::new("couch").num_columns(4).spacing(vec2(14.0, 3.0)).show(ui, |ui| {

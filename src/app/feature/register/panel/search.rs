@@ -25,9 +25,9 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             Some((value, current)) => {
                 let text = RichText::new(format!("{value:.4}")).monospace().size(16.0);
                 ui.label(if current {
-                    text.color(theme::of(ui).text)
+                    text.color(theme::palette(ui).text)
                 } else {
-                    text.color(theme::of(ui).weak)
+                    text.color(theme::palette(ui).weak)
                 })
                 .on_hover_text("Greater is more alike");
                 // The search's value is of finer pixels: a number of its own.
@@ -40,7 +40,8 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
     if let Some(why) = state.results.metric_failure() {
         ui.add(
-            egui::Label::new(RichText::new(format!("No metric: {why}.")).color(theme::of(ui).error)).wrap(),
+            egui::Label::new(RichText::new(format!("No metric: {why}.")).color(theme::palette(ui).error))
+                .wrap(),
         );
     }
     curve(ui, state);
@@ -56,7 +57,7 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 /// Plots the newest values, from left to right.
 fn curve(ui: &mut Ui, state: &State) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 56.0), Sense::hover());
-    ui.painter().rect_filled(rect, 3.0, theme::of(ui).field);
+    ui.painter().rect_filled(rect, 3.0, theme::palette(ui).field);
     let values: Vec<f64> = state.register.curve().collect();
     let (low, high) =
         values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
@@ -68,7 +69,7 @@ fn curve(ui: &mut Ui, state: &State) {
             egui::Align2::CENTER_CENTER,
             text,
             egui::FontId::proportional(11.0),
-            theme::of(ui).weak,
+            theme::palette(ui).weak,
         );
         return;
     }
@@ -77,7 +78,7 @@ fn curve(ui: &mut Ui, state: &State) {
     let x = |n: usize| inner.left() + inner.width() * n as f32 / (values.len() - 1) as f32;
     let y = |v: f64| inner.bottom() - inner.height() * ((v - low) / span) as f32;
     let line = values.iter().enumerate().map(|(n, v)| pos2(x(n), y(*v))).collect();
-    ui.painter().line(line, Stroke::new(1.4, theme::of(ui).accent));
+    ui.painter().line(line, Stroke::new(1.4, theme::palette(ui).accent));
     response.on_hover_text(format!("{low:.4} to {high:.4}"));
 }
 
@@ -132,7 +133,7 @@ fn running(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// The state of a match in words, and what speaks against it.
 fn evidence(ui: &mut Ui, found: &Found) {
-    let palette = theme::of(ui);
+    let palette = theme::palette(ui);
     if found.doubts.is_empty() {
         let words = format!("Match {}", found.standing().words());
         ui.add(egui::Label::new(RichText::new(words).strong().color(palette.good)).wrap());
@@ -167,7 +168,7 @@ fn ended(ui: &mut Ui, proposal: &Proposal, commands: &mut Commands) {
         }
     }
     ui.horizontal(|ui| {
-        let accept = Button::new("Accept").fill(theme::of(ui).accent.gamma_multiply(0.35));
+        let accept = Button::new("Accept").fill(theme::palette(ui).accent.gamma_multiply(0.35));
         if ui.add(accept).clicked() {
             commands.push(Command::Register(RegisterAction::Accept));
         }

@@ -17,7 +17,7 @@ pub struct CouchShift {
 
 impl CouchShift {
     /// Undoes a pose: from where the patient lies to where he was planned.
-    pub fn of(pose: &Pose, position: PatientPosition) -> Self {
+    pub fn undoing(pose: &Pose, position: PatientPosition) -> Self {
         let room = BeamFrame::new(position, 0.0, 0.0, 0.0, DVec3::ZERO, 1000.0).axes;
         // Rows are the room's axes in patient LPS.
         let to_room = DMat3::from_cols(room[0], room[1], room[2]).transpose();
@@ -39,7 +39,7 @@ mod tests {
     /// A supine patient, head to the gantry: his left is the room's x, his head its y, his front its z (assets/CONVENTIONS.md).
     #[test]
     fn a_patient_too_far_left_is_moved_right() {
-        let of = |t, r, position| CouchShift::of(&Pose::new(t, r), position);
+        let of = |t, r, position| CouchShift::undoing(&Pose::new(t, r), position);
         let c = of([3.0, -5.0, 7.0], [0.0; 3], PatientPosition::Hfs);
         assert!(c.shift_mm.iter().zip([-3.0, -7.0, -5.0]).all(|(a, b)| (a - b).abs() < 1e-12), "{c:?}");
         // Feet first, supine: left is -x, head is -y.
@@ -61,7 +61,7 @@ mod tests {
     fn the_couch_undoes_any_pose() {
         for position in PatientPosition::ALL {
             let pose = Pose::new([12.0, -7.0, 4.0], [3.0, -6.0, 9.0]);
-            let couch = CouchShift::of(&pose, position);
+            let couch = CouchShift::undoing(&pose, position);
             let room = BeamFrame::new(position, 0.0, 0.0, 0.0, DVec3::ZERO, 1000.0).axes;
             let to_room = DMat3::from_cols(room[0], room[1], room[2]).transpose();
             let moves = Pose::new([0.0; 3], couch.pitch_roll_yaw_deg);

@@ -36,7 +36,7 @@ pub struct KeptImage {
 }
 
 impl RegisterRecord {
-    pub fn of(register: &Register) -> Self {
+    pub fn new(register: &Register) -> Self {
         let kept = register.images.iter().filter_map(|image| {
             let (path, placement) = image.file.clone()?;
             let path = std::path::absolute(&path).unwrap_or(path);

@@ -166,7 +166,7 @@ mod tests {
 
     fn seen(preset: Preset, position: PatientPosition) -> Camera {
         let beam = Beam::fixed("B", 1, 90.0, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 1.0);
-        let beam = BeamLayer::of(0, &beam, position, 1000.0, true);
+        let beam = BeamLayer::new(0, &beam, position, 1000.0, true);
         Camera::preset(preset, position, beam.as_ref(), DVec3::ZERO, 800.0)
     }
 

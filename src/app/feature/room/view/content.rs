@@ -91,7 +91,7 @@ fn beam_look(
     surfaces: &mut Vec<RoomSurface>,
     lines: &mut Vec<RoomLines>,
 ) {
-    let field = Field::of(beam, beyond_mm(room, beam));
+    let field = Field::new(beam, beyond_mm(room, beam));
     let main = room.scene.bev_beam().is_some_and(|b| b.index == beam.index);
     let mut draw = |ends_mm: Ends, colour: Color32, opacity: f32| {
         lines.push(RoomLines { ends_mm, colour: with(colour, opacity) });

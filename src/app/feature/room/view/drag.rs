@@ -138,7 +138,7 @@ mod tests {
     fn layer(gantry_deg: f64) -> BeamLayer {
         let iso = DVec3::new(20.0, -30.0, 40.0);
         let beam = Beam::fixed("B", 1, gantry_deg, iso, Jaws::symmetric(100.0, 100.0), 1.0);
-        BeamLayer::of(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam")
+        BeamLayer::new(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam")
     }
 
     fn camera(preset: Preset) -> Camera {

@@ -57,7 +57,7 @@ pub struct Field {
 }
 
 impl Field {
-    pub fn of(beam: &BeamLayer, beyond_mm: f64) -> Self {
+    pub fn new(beam: &BeamLayer, beyond_mm: f64) -> Self {
         Self { frame: beam.frame(), beyond_mm }
     }
 
@@ -140,7 +140,7 @@ mod tests {
     fn layer(gantry_deg: f64) -> BeamLayer {
         let beam =
             Beam::fixed("B", 1, gantry_deg, DVec3::new(5.0, 6.0, 7.0), Jaws::symmetric(100.0, 60.0), 1.0);
-        BeamLayer::of(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam")
+        BeamLayer::new(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam")
     }
 
     /// The head that is drawn is the one that is tested for clearance; its triangles face outwards.
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_field_diverges_from_its_source() {
         let beam = layer(90.0);
-        let field = Field::of(&beam, 200.0);
+        let field = Field::new(&beam, 200.0);
         let frame = beam.frame();
         let sides = field.sides(&beam);
         assert_eq!(sides.triangles.len(), 4);

@@ -47,7 +47,7 @@ fn card(ui: &mut Ui, case: &RecentCase, size: egui::Vec2, commands: &mut Command
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
     let spoken = [format!("Open {name}"), case.patient.clone(), case.opened.clone()].join(", ");
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &spoken));
-    let palette = theme::of(ui);
+    let palette = theme::palette(ui);
     let fill = if response.hovered() { palette.raised } else { palette.panel };
     let outline = if response.has_focus() { palette.accent } else { palette.outlines[0] };
     ui.painter().rect(rect, 4.0, fill, Stroke::new(1.0, outline), StrokeKind::Inside);

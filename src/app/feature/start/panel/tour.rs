@@ -45,7 +45,7 @@ pub fn show(ctx: &Context, state: &State, commands: &mut Commands) {
         painter.rect_stroke(widget.expand(3.0), 4.0, Stroke::new(2.0, colour), StrokeKind::Outside);
     }
     let shown = Area::new(area).order(Order::Middle).fixed_pos(place.min).show(ctx, |ui| {
-        Frame::popup(ui.style()).stroke(Stroke::new(1.5, theme::of(ui).accent)).show(ui, |ui| {
+        Frame::popup(ui.style()).stroke(Stroke::new(1.5, theme::palette(ui).accent)).show(ui, |ui| {
             ui.set_width(WIDTH - 2.0 * GAP);
             content(ui, stop, commands);
         });

@@ -1,6 +1,6 @@
 //! The couch: one below the body, and the one in the CT.
 
-use crate::jobs::{Answer, Requests};
+use crate::jobs::{JobAnswer, Requests};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, Selection, State, roi};
 use analysis::{Couch, body_of, couch_densities, couch_from_ct};
@@ -16,7 +16,7 @@ impl Requests<'_> {
         let task = Task::new("Finding the couch in the CT", move |control| {
             let found = couch_from_ct(&ct, &set, body, control);
             let (contours, cm3) = found.map_err(|e| format!("Couch from CT: {e}"))?;
-            Ok::<_, String>(Answer::then(move |window| window.state.take_couch(contours, cm3, density)))
+            Ok::<_, String>(JobAnswer::then(move |window| window.state.take_couch(contours, cm3, density)))
         });
         self.worker.submit(Slot::Body, task);
     }

@@ -3,7 +3,7 @@
 pub mod couch;
 
 use crate::feature::structures::state::{ContouringAction, Destination};
-use crate::jobs::{Answer, Requests};
+use crate::jobs::{JobAnswer, Requests};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, Selection, State, roi};
 use analysis::contouring::{ContouringError, MadeContours, made_of};
@@ -47,7 +47,7 @@ impl Requests<'_> {
                 Some(why) if made.is_empty() => Err(format!("{}: {why}", action.operation.name())),
                 _ => {
                     let contoured = Contoured { action, sources, made };
-                    Ok::<_, String>(Answer::then(move |window| window.take_contoured(contoured)))
+                    Ok::<_, String>(JobAnswer::then(move |window| window.take_contoured(contoured)))
                 }
             }
         });
@@ -100,7 +100,7 @@ impl Requests<'_> {
     pub fn open_structures(&mut self, path: PathBuf) {
         let task = Task::new("Reading a template of structures", move |_| {
             let read = StructureTemplate::read(&path);
-            read.map(|t| Answer::then(move |window| window.state.add_structures(&t)))
+            read.map(|t| JobAnswer::then(move |window| window.state.add_structures(&t)))
                 .map_err(|e| e.to_string())
         });
         self.worker.submit(Slot::Contouring, task);

@@ -191,7 +191,7 @@ fn field_of(state: &State, body: &Structure, beam: &Beam) -> Option<BolusOver> {
     let plan = state.plan()?;
     let sad_mm = state.results.sad_mm(plan.machine_of(beam));
     let middle_mm = roi::middle_mm(body)?;
-    EntranceField::of(beam, plan.position, sad_mm, middle_mm).map(BolusOver::Field)
+    EntranceField::new(beam, plan.position, sad_mm, middle_mm).map(BolusOver::Field)
 }
 
 fn create(body: &Structure, draft: Draft, over: BolusOver, commands: &mut Commands) {

@@ -122,5 +122,5 @@ fn warnings(ui: &mut Ui, structure: &Structure) {
         }
         None => return,
     };
-    ui.add(egui::Label::new(egui::RichText::new(text).small().color(theme::of(ui).warning)).wrap());
+    ui.add(egui::Label::new(egui::RichText::new(text).small().color(theme::palette(ui).warning)).wrap());
 }

@@ -31,7 +31,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             Some(cm3) => {
                 ui.label(format_cm3(cm3));
                 if cm3 < 1.0 && cm3 > 0.0 {
-                    ui.colored_label(theme::of(ui).warning, "under 1 cm³");
+                    ui.colored_label(theme::palette(ui).warning, "under 1 cm³");
                 }
             }
             None if structure.contours.is_empty() => {
@@ -57,7 +57,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::RemoveStructure { number: structure.number, sure: false });
         }
     });
-    if let Some(shape) = state.shapes.of(structure) {
+    if let Some(shape) = state.shapes.shape_of(structure) {
         shape_ui(ui, structure, shape, commands);
     }
     beside::of_body(ui, state, structure, commands);
@@ -162,7 +162,7 @@ fn dose(ui: &mut Ui, state: &State, structure: &Structure) {
         }
     });
     for remark in dvh.remarks() {
-        ui.colored_label(theme::of(ui).warning, remark);
+        ui.colored_label(theme::palette(ui).warning, remark);
     }
 }
 

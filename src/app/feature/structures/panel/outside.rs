@@ -14,7 +14,7 @@ pub fn offer(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let text = "Beams pass matter outside the body, which is not counted: the couch of the CT?";
-    ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).warning)).wrap());
+    ui.add(Label::new(RichText::new(text).small().color(theme::palette(ui).warning)).wrap());
     ui.horizontal_wrapped(|ui| {
         for (word, hint, density) in choices() {
             if ui.button(word).on_hover_text(hint).clicked() {

@@ -21,7 +21,7 @@ const MEAN_PERCENT: f64 = 50.0;
 
 /// A limit as a point of the cumulative plane.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Place {
+struct LimitPoint {
     gy: f64,
     percent: f64,
     /// Whether the limit is a volume, which a drag moves up and down.
@@ -29,14 +29,14 @@ struct Place {
 }
 
 /// Place of the limit of a goal; `None` for figures without a dose, and for percent of an unknown prescription.
-fn place_of(goal: &Goal, hundred_gy: Option<f64>, whole_cm3: f64) -> Option<Place> {
+fn limit_point(goal: &Goal, hundred_gy: Option<f64>, whole_cm3: f64) -> Option<LimitPoint> {
     let value = goal.kept().unwrap_or(goal.limit());
     let number = goal.metric().number().unwrap_or_default();
     let gy_of = |percent: f64| hundred_gy.map(|hundred| 0.01 * percent * hundred);
     let gy = || if goal.unit() == MetricUnit::Percent { gy_of(value) } else { Some(value) };
     let percent = || if goal.unit() == MetricUnit::Cm3 { 100.0 * value / whole_cm3 } else { value };
-    let dose = |percent: f64| Some(Place { gy: gy()?, percent, is_volume: false });
-    let volume = |gy: f64| Some(Place { gy, percent: percent(), is_volume: true });
+    let dose = |percent: f64| Some(LimitPoint { gy: gy()?, percent, is_volume: false });
+    let volume = |gy: f64| Some(LimitPoint { gy, percent: percent(), is_volume: true });
     match goal.metric().figure() {
         Figure::Greatest => dose(0.0),
         Figure::Least => dose(100.0),
@@ -50,7 +50,7 @@ fn place_of(goal: &Goal, hundred_gy: Option<f64>, whole_cm3: f64) -> Option<Plac
 }
 
 /// The goal with its limit at a point of the cumulative plane, to a tenth of its unit.
-fn moved(goal: &Goal, to: Place, hundred_gy: Option<f64>, whole_cm3: f64) -> Goal {
+fn moved(goal: &Goal, to: LimitPoint, hundred_gy: Option<f64>, whole_cm3: f64) -> Goal {
     let limit = match (to.is_volume, goal.unit()) {
         (true, MetricUnit::Cm3) => 0.01 * to.percent.clamp(0.0, 100.0) * whole_cm3,
         (true, _) => to.percent.clamp(0.0, 100.0),
@@ -87,7 +87,7 @@ pub(crate) fn show(
             continue;
         };
         let whole_cm3 = curve.dvh.volume_cm3();
-        let Some(place) = place_of(&row.goal, hundred_gy, whole_cm3) else { continue };
+        let Some(place) = limit_point(&row.goal, hundred_gy, whole_cm3) else { continue };
         let at = plane.screen(place, curve);
         let id = ui.scope_id().with(("goal handle", row.index));
         let area = Rect::from_center_size(at, Vec2::splat(2.0 * HALF + 4.0));
@@ -96,7 +96,7 @@ pub(crate) fn show(
         let name = format!("Handle {}", row.goal.short_text());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Slider, true, &name));
         if let Some(pointer) = response.interact_pointer_pos().filter(|_| response.dragged()) {
-            let to = Place { is_volume: place.is_volume, ..plane.place(pointer, curve) };
+            let to = LimitPoint { is_volume: place.is_volume, ..plane.place(pointer, curve) };
             let goal = moved(&row.goal, to, hundred_gy, whole_cm3);
             if goal != row.goal {
                 drag(commands, Some(row.index), goal, id);
@@ -163,24 +163,25 @@ struct Plane<'a> {
 
 impl Plane<'_> {
     /// Place at which a limit is drawn: the edge where it lies beyond the plot.
-    fn screen(&self, place: Place, curve: &Curve<'_>) -> Pos2 {
+    fn screen(&self, place: LimitPoint, curve: &Curve<'_>) -> Pos2 {
         let height = place.percent * self.axes.per_percent(curve.dvh);
         let at = self.to.position_from_point(&PlotPoint::new(place.gy * self.axes.per_gy, height));
         self.to.frame().shrink(2.0).clamp(at)
     }
 
-    fn place(&self, at: Pos2, curve: &Curve<'_>) -> Place {
+    fn place(&self, at: Pos2, curve: &Curve<'_>) -> LimitPoint {
         let point = self.to.value_from_position(at);
         let percent = point.y / self.axes.per_percent(curve.dvh);
-        Place { gy: (point.x / self.axes.per_gy).max(0.0), percent, is_volume: false }
+        LimitPoint { gy: (point.x / self.axes.per_gy).max(0.0), percent, is_volume: false }
     }
 
     /// The structure whose curve passes nearest to a place within reach, and the volume there, percent.
     fn nearest(&self, at: Pos2, curves: &[Curve<'_>]) -> Option<(u32, f64)> {
         let to_curve = |curve: &Curve<'_>| {
             let here = self.place(at, curve);
-            let across = self.screen(Place { gy: curve.dvh.dose_at_percent(here.percent), ..here }, curve);
-            let up = self.screen(Place { percent: curve.dvh.percent_at(here.gy), ..here }, curve);
+            let across =
+                self.screen(LimitPoint { gy: curve.dvh.dose_at_percent(here.percent), ..here }, curve);
+            let up = self.screen(LimitPoint { percent: curve.dvh.percent_at(here.gy), ..here }, curve);
             ((across.x - at.x).abs().min((up.y - at.y).abs()), curve.structure.number, here.percent)
         };
         let inside = |percent: f64| percent > 0.0 && percent < 100.0;
@@ -190,14 +191,14 @@ impl Plane<'_> {
 }
 
 /// An arrow that points to where values meet the goal; told in words while it is held.
-fn draw(ui: &Ui, state: &State, row: &GoalRow, (at, place): (Pos2, Place), told: Option<Rect>) {
+fn draw(ui: &Ui, state: &State, row: &GoalRow, (at, place): (Pos2, LimitPoint), told: Option<Rect>) {
     let colour = state.case().structures.referenced(row.goal.number, &row.goal.structure);
     let colour = colour.map_or(theme::IMAGE.text, |s| theme::colour(s.colour));
     let turned = state.is_turned_by_drag(row);
     let missed = row.answer.as_ref().is_ok_and(|outcome| outcome.margin < -row.goal.tolerance());
     let edge = match (turned, missed) {
-        (true, _) => Stroke::new(2.5, theme::of(ui).error),
-        (false, true) => Stroke::new(1.5, theme::of(ui).error),
+        (true, _) => Stroke::new(2.5, theme::palette(ui).error),
+        (false, true) => Stroke::new(1.5, theme::palette(ui).error),
         (false, false) => Stroke::new(1.0, Color32::WHITE),
     };
     let painter = ui.painter();
@@ -227,7 +228,7 @@ fn draw(ui: &Ui, state: &State, row: &GoalRow, (at, place): (Pos2, Place), told:
         (None, true) => "unmet by this drag".to_owned(),
         (None, false) => return,
     };
-    let ink = if turned { theme::of(ui).error } else { theme::IMAGE.text };
+    let ink = if turned { theme::palette(ui).error } else { theme::IMAGE.text };
     let galley = painter.layout_no_wrap(text, egui::FontId::proportional(12.0), ink);
     let room = told.unwrap_or_else(|| painter.clip_rect());
     let x = (at.x + 10.0).min(room.right() - galley.size().x - 4.0);
@@ -255,13 +256,13 @@ mod tests {
             ("S: Dmean <= 20 Gy", 20.0, 50.0),
         ] {
             let goal: Goal = words.parse().expect(words);
-            let place = place_of(&goal, Some(60.0), 40.0).expect(words);
+            let place = limit_point(&goal, Some(60.0), 40.0).expect(words);
             assert!((place.gy - gy).abs() < 1e-9 && (place.percent - percent).abs() < 1e-9, "{words}");
             assert_eq!(moved(&goal, place, Some(60.0), 40.0), goal);
-            let further = Place { gy: place.gy + 2.0, percent: place.percent + 2.0, ..place };
+            let further = LimitPoint { gy: place.gy + 2.0, percent: place.percent + 2.0, ..place };
             assert_ne!(moved(&goal, further, Some(60.0), 40.0), goal, "{words}");
         }
-        assert!(place_of(&"S: CI >= 0.8".parse().expect("a goal"), Some(60.0), 40.0).is_none());
-        assert!(place_of(&"S: Dmin >= 90 %".parse().expect("a goal"), None, 40.0).is_none());
+        assert!(limit_point(&"S: CI >= 0.8".parse().expect("a goal"), Some(60.0), 40.0).is_none());
+        assert!(limit_point(&"S: Dmin >= 90 %".parse().expect("a goal"), None, 40.0).is_none());
     }
 }

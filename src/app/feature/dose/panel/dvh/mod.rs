@@ -70,9 +70,9 @@ pub(crate) struct Curve<'a> {
 fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
     let is_tight = ui.available_width() < ROOM_FOR_LABEL;
     ui.horizontal_wrapped(|ui| {
-        ui.label(RichText::new("DVH").strong().size(12.0).color(theme::of(ui).weak));
+        ui.label(RichText::new("DVH").strong().size(12.0).color(theme::palette(ui).weak));
         if state.optimisers_dose().is_some() {
-            ui.label(RichText::new(OPTIMISERS_DOSE).small().color(theme::of(ui).warning)).on_hover_text(
+            ui.label(RichText::new(OPTIMISERS_DOSE).small().color(theme::palette(ui).warning)).on_hover_text(
                 "Columns times fluence at sampled voxels, with the last difference to the true dose: the dose of the maps follows when \
                  the optimisation rests",
             );
@@ -99,7 +99,7 @@ fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
             }
         }
         if let Some(gy) = crosshair_gy(state).filter(|_| !is_tight) {
-            let text = RichText::new(format!("crosshair {gy:.2} Gy")).small().color(theme::of(ui).crosshair);
+            let text = RichText::new(format!("crosshair {gy:.2} Gy")).small().color(theme::palette(ui).crosshair);
             let label = egui::Label::new(text).truncate();
             ui.add(label).on_hover_text("Dose at the crosshair: the dashed line");
         }
@@ -258,13 +258,13 @@ fn plot_here(
         .include_y(0.0)
         .custom_x_axes(vec![
             AxisHints::new_x()
-                .label(RichText::new(format!("Dose ({x_unit})")).small().color(theme::of(ui).weak))
+                .label(RichText::new(format!("Dose ({x_unit})")).small().color(theme::palette(ui).weak))
                 .formatter(|mark, _| mark_text(mark))
                 .label_spacing(egui::Rangef::new(22.0, 32.0)),
         ])
         .custom_y_axes(vec![
             AxisHints::new_y()
-                .label(RichText::new(y_label).small().color(theme::of(ui).weak))
+                .label(RichText::new(y_label).small().color(theme::palette(ui).weak))
                 .placement(HPlacement::Left)
                 .formatter(|mark, _| mark_text(mark)),
         ])
@@ -363,7 +363,7 @@ fn hover(
     let unit = axes.dose_unit.split(' ').next().unwrap_or("Gy");
     let font = egui::FontId::proportional(12.0);
     let head = format!("at {:.2} {unit}, {:.2} {}", at.x, at.y.max(0.0), axes.height_unit());
-    let mut lines = vec![(head, theme::of(ui).weak)];
+    let mut lines = vec![(head, theme::palette(ui).weak)];
     for n in near {
         let Curve { structure, dvh, dashed } = &curves[n];
         let name = format!("{}{}", structure.name, if *dashed { " (B, dashed)" } else { "" });
@@ -391,12 +391,12 @@ fn hover(
     min.x = min.x.min(room.right() - size.x).max(room.left());
     min.y = min.y.max(room.top());
     let rect = egui::Rect::from_min_size(min, size);
-    let stroke = egui::Stroke::new(1.0, theme::of(ui).line);
+    let stroke = egui::Stroke::new(1.0, theme::palette(ui).line);
     painter.rect(rect, 4.0, Color32::from_black_alpha(220), stroke, egui::StrokeKind::Inside);
     let mut place = rect.min + egui::vec2(6.0, 4.0);
     for galley in galleys {
         let below = galley.size().y;
-        painter.galley(place, galley, theme::of(ui).text);
+        painter.galley(place, galley, theme::palette(ui).text);
         place.y += below;
     }
 }
@@ -407,7 +407,7 @@ const TABLE: [Metric; 4] = [Metric::MEAN, Metric::D95, Metric::D2, Metric::MAX];
 /// Metrics of the structures, a row each.
 fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Commands) {
     let small = |text: String| RichText::new(text).small();
-    let (width, colours) = (ui.available_width(), theme::of(ui));
+    let (width, colours) = (ui.available_width(), theme::palette(ui));
     egui::ScrollArea::both().auto_shrink(false).id_salt("dvh table").show(ui, |ui| {
         ui.spacing_mut().interact_size.y = 15.0;
         ui.spacing_mut().item_spacing.x = 5.0;
@@ -417,11 +417,11 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
         grid.show(ui, |ui| {
             let metrics = TABLE.map(|metric| metric.to_string());
             for heading in ["doses in Gy".to_owned(), "cm³".to_owned()].into_iter().chain(metrics) {
-                let heading = small(heading).color(theme::of(ui).weak);
+                let heading = small(heading).color(theme::palette(ui).weak);
                 whole(ui, heading);
             }
             if certain {
-                ui.label(small("± %".to_owned()).color(theme::of(ui).weak)).on_hover_text(
+                ui.label(small("± %".to_owned()).color(theme::palette(ui).weak)).on_hover_text(
                     "Mean relative standard deviation of the Monte Carlo dose in the structure, in voxels with more than half of \
                      its greatest dose",
                 );
@@ -446,7 +446,7 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                 let d = curve.dvh;
                 let volume = d.volume_cm3();
                 let flags = d.remarks();
-                let colour = if flags.is_empty() { theme::of(ui).text } else { theme::of(ui).warning };
+                let colour = if flags.is_empty() { theme::palette(ui).text } else { theme::palette(ui).warning };
                 let mark = if flags.is_empty() { "" } else { " !" };
                 let digits = if volume < 10.0 {
                     2
