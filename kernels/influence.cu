@@ -47,7 +47,6 @@ struct Entry {
 // What a launch is about, as the host declares it, field for field.
 struct Lattice {
     unsigned lit;
-    unsigned shares;   // of all beamlets
     unsigned sampled;  // voxels
     unsigned most_entries;
     float units;       // of the deposit, to an energy per volume of 1
@@ -90,7 +89,7 @@ influence_terms(const Lattice lattice, const Walk* __restrict__ walks, const Lit
 
 constexpr unsigned NONE = 0xffffffffu;
 
-// A beamlet's share in a voxel, and the voxel's number among the lit ones; 0 outside the tube.
+// A beamlet's share in a voxel, whose shares ascend by beamlet, and the voxel's number among the lit ones; 0 outside the tube.
 __device__ inline float share_of(unsigned beamlet, int voxel, const unsigned* __restrict__ number_of,
                                  const unsigned* __restrict__ first, const Share* __restrict__ beamlets, unsigned& number)
 {
@@ -99,40 +98,68 @@ __device__ inline float share_of(unsigned beamlet, int voxel, const unsigned* __
         return 0.0f;
     }
     for (unsigned n = first[number]; n < first[number + 1]; ++n) {
-        if (beamlets[n].number == beamlet) {
-            return beamlets[n].share;
+        if (beamlets[n].number >= beamlet) {
+            return beamlets[n].number == beamlet ? beamlets[n].share : 0.0f;
         }
     }
     return 0.0f;
 }
 
-// Lists the lines of the chunk's directions (y) that enter a tube in one of its voxels (x).
+// Calls for each beamlet whose tube a line enters in a voxel: it has no share in the voxel before. Shares ascend by beamlet.
+template <typename Each>
+__device__ inline void each_entered(uint2 own, unsigned before, const unsigned* __restrict__ first,
+                                    const Share* __restrict__ beamlets, Each each)
+{
+    uint2 past = before == NONE ? make_uint2(0, 0) : make_uint2(first[before], first[before + 1]);
+    for (unsigned n = own.x; n < own.y; ++n) {
+        unsigned beamlet = beamlets[n].number;
+        while (past.x < past.y && beamlets[past.x].number < beamlet) {
+            ++past.x;
+        }
+        if (past.x == past.y || beamlets[past.x].number != beamlet) {
+            each(beamlet);
+        }
+    }
+}
+
+// Lists the lines of the chunk's directions (y) that enter tubes in a lit voxel (x). Lines of a voxel follow each other: they pass the
+// same voxels.
 extern "C" __global__ void __launch_bounds__(128)
 influence_entries(const Lattice lattice, const Walk* __restrict__ walks, const Step* __restrict__ steps,
-                  const uint2* __restrict__ layers, const LitVoxel* __restrict__ lit,
-                  const unsigned* __restrict__ voxel_of, const unsigned* __restrict__ number_of,
+                  const uint2* __restrict__ layers, const LitVoxel* __restrict__ lit, const unsigned* __restrict__ number_of,
                   const unsigned* __restrict__ first, const Share* __restrict__ beamlets, unsigned* __restrict__ count,
                   Entry* __restrict__ entries)
 {
-    unsigned n = blockIdx.x * blockDim.x + threadIdx.x;
-    if (n >= lattice.shares) {
-        return;
-    }
+    unsigned n = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % LANES;
     const Walk& walk = walks[blockIdx.y];
-    const LitVoxel& voxel = lit[voxel_of[n]];
-    uint2 layer = layers[walk.first_layer + voxel.place[walk.axis]];
     const Step* own = steps + walk.first_step;
-    unsigned beamlet = beamlets[n].number;
+    int at = 0;
+    uint2 layer = {}, shares = {};
+    if (n < lattice.lit) {
+        at = lit[n].at;
+        layer = layers[walk.first_layer + lit[n].place[walk.axis]];
+        shares = make_uint2(first[n], first[n + 1]);
+    }
+    auto before = [&](unsigned step) { return step > 0 ? number_of[at - own[step].offset + own[step - 1].offset] : NONE; };
+    unsigned entered = 0;
     for (unsigned step = layer.x; step < layer.y; ++step) {
-        int base = (int)voxel.at - own[step].offset;
-        unsigned number;
-        if (step > 0 && share_of(beamlet, base + own[step - 1].offset, number_of, first, beamlets, number) > 0.0f) {
-            continue;
-        }
-        unsigned at = atomicAdd(count, 1u);
-        if (at < lattice.most_entries) {
-            entries[at] = {base, (int)step, (int)blockIdx.y, (int)beamlet};
-        }
+        each_entered(shares, before(step), first, beamlets, [&](unsigned) { ++entered; });
+    }
+    // Places of this lane's lines: behind those of the lanes before it, and of all that have listed theirs.
+    unsigned to = entered;
+    for (unsigned near = 1; near < LANES; near *= 2) {
+        unsigned other = __shfl_up_sync(ALL_LANES, to, near);
+        to += lane >= near ? other : 0;
+    }
+    unsigned listed = lane == LANES - 1 ? atomicAdd(count, to) : 0;
+    to += __shfl_sync(ALL_LANES, listed, LANES - 1) - entered;
+    for (unsigned step = layer.x; step < layer.y; ++step) {
+        each_entered(shares, before(step), first, beamlets, [&](unsigned beamlet) {
+            if (to < lattice.most_entries) {
+                entries[to] = {at - own[step].offset, (int)step, (int)blockIdx.y, (int)beamlet};
+            }
+            ++to;
+        });
     }
 }
 

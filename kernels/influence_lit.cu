@@ -105,13 +105,29 @@ lit_count(const Field field, const LitField lit, const float* __restrict__ numbe
     }
 }
 
+// TERMA of the brightest voxel, in one thread.
+extern "C" __global__ void
+lit_brightest(const Field field, const LitField lit, const float* __restrict__ numbers, const float* __restrict__ depth_mm,
+              Brightest* __restrict__ brightest)
+{
+    if (brightest->key == 0) {
+        return;
+    }
+    unsigned index = (unsigned)brightest->key;
+    unsigned nx = field.size[0], ny = field.size[1];
+    Seen seen = seen_from_source(field, index % nx, index / nx % ny, index / (nx * ny));
+    Terma terma = terma_of(field, lit, numbers, seen, depth_mm[index]);
+    for (int c = 0; c < 4; ++c) {
+        brightest->terma[c] = terma.channel[c];
+    }
+}
+
 // Writes lit voxels and shares; `before` has those of all blocks before each.
 extern "C" __global__ void __launch_bounds__(THREADS)
 lit_fill(const Field field, const LitField lit, const float* __restrict__ numbers, const float* __restrict__ sides,
          const double* __restrict__ sums, const unsigned* __restrict__ asked, const float* __restrict__ density,
-         const float* __restrict__ depth_mm, const uint2* __restrict__ before, Brightest* __restrict__ brightest,
-         LitVoxel* __restrict__ voxels, Terma* __restrict__ terma, unsigned* __restrict__ first, Share* __restrict__ beamlets,
-         unsigned* __restrict__ voxel_of, unsigned* __restrict__ number_of)
+         const float* __restrict__ depth_mm, const uint2* __restrict__ before, LitVoxel* __restrict__ voxels, Terma* __restrict__ terma, unsigned* __restrict__ first, Share* __restrict__ beamlets,
+         unsigned* __restrict__ number_of)
 {
     int index = blockIdx.x * THREADS + threadIdx.x;
     int nx = field.size[0], ny = field.size[1];
@@ -157,14 +173,8 @@ lit_fill(const Field field, const LitField lit, const float* __restrict__ number
     number_of[out.at] = number;
     first[number] = share;
     first[number + 1] = share + shares;
-    if ((unsigned)index == (unsigned)brightest->key) {
-        for (int c = 0; c < 4; ++c) {
-            brightest->terma[c] = own.channel[c];
-        }
-    }
     each_share(field, lit, sides, sums, asked, seen, [&](unsigned beamlet, float part) {
         beamlets[share] = {beamlet, part};
-        voxel_of[share] = number;
         ++share;
     });
 }

@@ -5,10 +5,14 @@ use case::{Beam, ControlPoint, FluenceLimit, FluenceMap, Jaws, MlcAxis, bounds, 
 use geometry::PatientPosition;
 use glam::DVec3;
 use physics::Machine;
+use rayon::prelude::*;
 use thiserror::Error;
 
 /// Beamlets reach so far beyond the target's projection, mm at the isocentre plane: the penumbra falls off within it.
 const MARGIN_MM: f64 = 5.0;
+
+/// Points of a target that a thread projects in turn.
+const POINTS_TOGETHER: usize = 4096;
 
 /// A beam with an empty map, and the beamlets of the map that see the target.
 #[derive(Clone, Debug)]
@@ -71,17 +75,25 @@ impl Beamlets {
         let columns = (bounds::COLLIMATOR_MM.end() / step_mm) as usize;
         // Columns on either side of the axis within the reach of the collimator.
         let across = 2 * columns;
-        let mut seen = vec![false; sides.len().saturating_sub(1) * across];
-        for (at, _) in target_mm.iter().filter_map(|mm| frame.project(*mm)) {
-            let [u, v] = if mlc.axis == MlcAxis::X { at } else { [at[1], at[0]] };
-            let first = sides.partition_point(|side| *side <= v - MARGIN_MM).saturating_sub(1);
-            let rows = (first..sides.len() - 1).take_while(|row| sides[*row] < v + MARGIN_MM);
-            let place = |mm: f64| (mm / step_mm + columns as f64).clamp(0.0, across as f64);
-            let span = place(u - MARGIN_MM) as usize..place(u + MARGIN_MM).ceil() as usize;
-            for row in rows.filter(|row| sides[row + 1] > v - MARGIN_MM) {
-                seen[row * across..(row + 1) * across][span.clone()].fill(true);
+        let see = |points_mm: &[DVec3]| {
+            let mut seen = vec![false; sides.len().saturating_sub(1) * across];
+            for (at, _) in points_mm.iter().filter_map(|mm| frame.project(*mm)) {
+                let [u, v] = if mlc.axis == MlcAxis::X { at } else { [at[1], at[0]] };
+                let first = sides.partition_point(|side| *side <= v - MARGIN_MM).saturating_sub(1);
+                let rows = (first..sides.len() - 1).take_while(|row| sides[*row] < v + MARGIN_MM);
+                let place = |mm: f64| (mm / step_mm + columns as f64).clamp(0.0, across as f64);
+                let span = place(u - MARGIN_MM) as usize..place(u + MARGIN_MM).ceil() as usize;
+                for row in rows.filter(|row| sides[row + 1] > v - MARGIN_MM) {
+                    seen[row * across..(row + 1) * across][span.clone()].fill(true);
+                }
             }
-        }
+            seen
+        };
+        let either = |mut one: Vec<bool>, other: Vec<bool>| {
+            one.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
+            one
+        };
+        let seen = target_mm.par_chunks(POINTS_TOGETHER).map(see).reduce(|| see(&[]), either);
         let seen: Vec<(usize, i64)> = (0..seen.len())
             .filter(|at| seen[*at])
             .map(|at| (at / across, (at % across) as i64 - columns as i64))

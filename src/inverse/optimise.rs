@@ -15,6 +15,7 @@ use engine::cccs::DoseError;
 use geometry::GridError;
 use physics::MachineError;
 use sequence::{SequenceError, sequence_plan};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Why a plan is not optimised.
@@ -50,7 +51,7 @@ pub struct Optimised {
     /// The plan with maps; monitor units of each beam are those of its strongest beamlet.
     pub plan: Plan,
     pub columns: Columns,
-    pub rows: Rows,
+    pub rows: Arc<Rows>,
     /// All that was minimised, tails at their last doses.
     pub objectives: Vec<Objective>,
     pub reference_gy: f64,

@@ -178,7 +178,7 @@ impl Optimiser {
         own.find(|(own, _)| setup.shares_columns(field, &self.setup, own)).and_then(|(_, made)| made.clone())
     }
 
-    pub fn rows(&self) -> &Rows {
+    pub fn rows(&self) -> &Arc<Rows> {
         &self.setup.rows
     }
 

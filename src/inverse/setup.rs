@@ -95,7 +95,7 @@ pub(super) struct Setup {
     pub plan: Plan,
     pub patient: Arc<Patient>,
     pub grid: Arc<Grid>,
-    pub rows: Rows,
+    pub rows: Arc<Rows>,
     /// Structures that the rows were sampled of.
     regions: Vec<Region>,
     body: Option<Arc<Mask>>,
@@ -125,14 +125,14 @@ impl Setup {
             None => None,
         };
         let (rows, target_mm) = match before.filter(|before| before.has_rows_of(inputs, &grid)) {
-            Some(before) => (before.rows.clone(), Arc::clone(&before.target_mm)),
+            Some(before) => (Arc::clone(&before.rows), Arc::clone(&before.target_mm)),
             None => {
                 let target_mm = inputs.target_mm();
                 if target_mm.is_empty() {
                     return Err(OptimiseError::NoTarget);
                 }
                 let coarse = dose_grid(image, inputs.corners_mm, inputs.grid_mm.max(DISTANCE_MM))?;
-                (rows(inputs, &grid, &coarse, &target_mm)?, target_mm)
+                (Arc::new(rows(inputs, &grid, &coarse, &target_mm)?), target_mm)
             }
         };
         Ok(Self {

@@ -3,6 +3,7 @@
 use super::error::{CudaError, is_out_of_memory};
 use super::kernels;
 use super::memory::{BlockSource, Buffer, ItemCache, Key, Pool, Resident};
+use super::staging::Landings;
 use crate::drr::cuda::{Class, Launch};
 pub use crate::kernel_size::int;
 use bytemuck::Pod;
@@ -71,13 +72,16 @@ fn find_cards() -> Result<Vec<Card>, CudaError> {
     if cards.is_empty() { Err(CudaError::NoCard) } else { Ok(cards) }
 }
 
-/// An open card: a context, one stream on which everything is queued in order, its memory, its kernels.
+/// An open card: a context, one stream on which all work is queued in order, its memory, its kernels.
 pub struct Device {
     card: Card,
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
+    /// Copies to the host that go beside the work queued later.
+    copies: Arc<CudaStream>,
     pool: Arc<Pool>,
     state: Mutex<State>,
+    landings: Mutex<Landings>,
 }
 
 #[derive(Default)]
@@ -133,9 +137,15 @@ impl Device {
     fn new(card: Card) -> Result<Self, CudaError> {
         let failed = |error| CudaError::failed(&card.to_string(), "opening it", error);
         let context = CudaContext::new(card.ordinal).map_err(failed)?;
-        let stream = context.new_stream().map_err(failed)?;
+        let [stream, copies] = [context.new_stream().map_err(failed)?, context.new_stream().map_err(failed)?];
         let pool = Pool::new(Box::new(DriverMemory { context: context.clone(), device: card.to_string() }));
-        Ok(Self { card, context, stream, pool, state: Mutex::default() })
+        let (state, landings) = (Mutex::default(), Mutex::default());
+        Ok(Self { card, context, stream, copies, pool, state, landings })
+    }
+
+    /// Pinned memory of copies that end without the lock.
+    pub(super) fn landings(&self) -> MutexGuard<'_, Landings> {
+        self.landings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn card(&self) -> &Card {
@@ -254,6 +264,11 @@ impl CardLock<'_> {
 
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.device.stream
+    }
+
+    /// The stream of copies that end without the lock.
+    pub(super) fn copies(&self) -> &Arc<CudaStream> {
+        &self.device.copies
     }
 
     pub(crate) fn context(&self) -> &Arc<CudaContext> {

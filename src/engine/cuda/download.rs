@@ -1,6 +1,6 @@
 //! Copies from a card: into the staging buffer, from which threads copy each part on its arrival.
 
-use super::device::CardLock;
+use super::device::{CardLock, Device};
 use super::error::CudaError;
 use super::memory::Buffer;
 use super::pages::HostBuffer;
@@ -8,7 +8,8 @@ use super::staging::{LEAST_PART_BYTES, StagingBuffer};
 use super::transfer::ReadyEvent;
 use crate::in_turn::{Results, in_order};
 use bytemuck::Pod;
-use cudarc::driver::{CudaEvent, CudaStream, DriverError, result};
+use cudarc::driver::{CudaEvent, CudaStream, DriverError, PinnedHostSlice, result};
+use rayon::prelude::*;
 use std::iter;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -125,6 +126,85 @@ impl CardLock<'_> {
         let results: Result<Vec<Results<S>>, DriverError> = results.into_iter().chain([own]).collect();
         let seen = in_order(results.map_err(self.failed("working"))?).collect();
         Ok((values, seen, overlapped?))
+    }
+}
+
+impl<'a> CardLock<'a> {
+    /// Begins a copy of a buffer behind the work queued so far; it goes beside what is queued later, and ends without the lock. Copies
+    /// for which there is no landing are made at once.
+    #[expect(unsafe_code, reason = "cuMemcpyDtoHAsync into page-locked memory, read after its event")]
+    pub fn begin_download<T: Pod + Send + Sync>(
+        &mut self,
+        buffer: &Buffer<T>,
+    ) -> Result<Download<'a, T>, CudaError> {
+        let Some(mut landing) = self.landing(buffer.bytes())? else {
+            return Ok(Download::There(self.download(buffer)?));
+        };
+        let copies = self.copies().clone();
+        let mut begin = || {
+            self.context().bind_to_thread()?;
+            let work = self.stream().record_event(None)?;
+            copies.wait(&work)?;
+            let (to, from) = (landing.as_mut_slice()?, buffer.address());
+            // SAFETY: the buffer, which the download holds until the event has come, has so much, and so has the landing.
+            unsafe { result::memcpy_dtoh_async(&mut to[..buffer.bytes()], from, copies.cu_stream()) }?;
+            copies.record_event(None)
+        };
+        let come = begin().map_err(self.failed("copying from it"))?;
+        let buffer = buffer.clone();
+        Ok(Download::Coming(Coming { device: self.device, buffer, landing: Some(landing), come }))
+    }
+}
+
+/// A copy from a card that ends without the lock on it.
+pub enum Download<'a, T> {
+    There(Vec<T>),
+    Coming(Coming<'a, T>),
+}
+
+impl<T: Pod + Send + Sync> Download<'_, T> {
+    /// The values, once they have come.
+    ///
+    /// # Errors
+    /// What the driver says of the work before the copy, and of the copy.
+    pub fn end(self) -> Result<Vec<T>, CudaError> {
+        match self {
+            Self::There(values) => Ok(values),
+            Self::Coming(coming) => coming.values(),
+        }
+    }
+}
+
+/// A copy that is under way. Neither its buffer nor where it lands is anybody else's before it has come.
+pub struct Coming<'a, T> {
+    device: &'a Device,
+    buffer: Buffer<T>,
+    landing: Option<PinnedHostSlice<u8>>,
+    come: CudaEvent,
+}
+
+impl<T: Pod + Send + Sync> Coming<'_, T> {
+    fn values(self) -> Result<Vec<T>, CudaError> {
+        let failed = |error| CudaError::failed(&self.device.card().to_string(), "copying from it", error);
+        let mut values = HostBuffer::Later(self.buffer.count()).values();
+        self.come.synchronize().map_err(failed)?;
+        if let Some(landing) = &self.landing {
+            let from = &landing.as_slice().map_err(failed)?[..self.buffer.bytes()];
+            let to = bytemuck::cast_slice_mut(&mut values).par_chunks_mut(THREAD_BYTES);
+            to.zip(from.par_chunks(THREAD_BYTES)).for_each(|(to, from)| to.copy_from_slice(from));
+        }
+        Ok(values)
+    }
+}
+
+impl<T> Drop for Coming<'_, T> {
+    fn drop(&mut self) {
+        // A landing is kept once nothing is on its way to it; one whose copy failed is left to the driver.
+        if self.come.synchronize().is_ok()
+            && let Some(landing) = self.landing.take()
+        {
+            self.device.landings().keep(landing);
+        }
     }
 }
 

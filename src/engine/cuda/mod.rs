@@ -19,6 +19,7 @@ mod staging;
 mod transfer;
 
 pub use device::{Arg, Card, CardLock, Device, Shape, cards, int, opened};
+pub use download::Download;
 pub use error::{CudaError, Failure};
 pub use handed::Handed;
 pub use kernels::signature;

@@ -21,7 +21,66 @@ pub(super) struct StagingBuffer {
 
 pub(super) type Staging = Option<StagingBuffer>;
 
+/// A small landing.
+const SMALL_LANDING_BYTES: usize = 1 << 18;
+/// Greater landings at most: into one comes a copy, from the other a thread takes what has come.
+const MOST_GREAT_LANDINGS: usize = 2;
+
+/// Pinned memory in which copies land that end without the lock on the card; each is one copy's until that has ended.
+#[derive(Default)]
+pub(super) struct Landings {
+    small: Vec<PinnedHostSlice<u8>>,
+    great: Vec<PinnedHostSlice<u8>>,
+    /// Greater ones, those in use with them.
+    great_count: usize,
+}
+
+impl Landings {
+    /// A free one for so many bytes.
+    fn take(&mut self, bytes: usize) -> Option<PinnedHostSlice<u8>> {
+        if bytes <= SMALL_LANDING_BYTES {
+            return self.small.pop();
+        }
+        let fits = self.great.iter().position(|landing| landing.num_bytes() >= bytes)?;
+        Some(self.great.swap_remove(fits))
+    }
+
+    /// Whether there may be one more for so many bytes; a smaller one that is free gives way.
+    fn makes_room(&mut self, bytes: usize) -> bool {
+        if bytes <= SMALL_LANDING_BYTES {
+            return true;
+        }
+        if self.great_count == MOST_GREAT_LANDINGS && self.great.pop().is_none() {
+            return false;
+        }
+        self.great_count = (self.great_count + 1).min(MOST_GREAT_LANDINGS);
+        true
+    }
+
+    /// Takes one back.
+    pub fn keep(&mut self, landing: PinnedHostSlice<u8>) {
+        let is_small = landing.num_bytes() <= SMALL_LANDING_BYTES;
+        if is_small { self.small.push(landing) } else { self.great.push(landing) }
+    }
+}
+
 impl CardLock<'_> {
+    /// A landing for so many bytes; `None` where all are in use, for nothing, and for more than the greatest staging buffer.
+    pub(super) fn landing(&mut self, bytes: usize) -> Result<Option<PinnedHostSlice<u8>>, CudaError> {
+        if bytes == 0 || bytes > MOST_STAGING_BYTES {
+            return Ok(None);
+        }
+        let mut landings = self.device.landings();
+        if let Some(kept) = landings.take(bytes) {
+            return Ok(Some(kept));
+        }
+        if !landings.makes_room(bytes) {
+            return Ok(None);
+        }
+        drop(landings);
+        self.pinned(bytes.next_power_of_two().max(SMALL_LANDING_BYTES)).map(Some)
+    }
+
     /// The cached staging buffer, or a new one where it is too small.
     pub(super) fn staging_buffer(&mut self, bytes: usize) -> Result<StagingBuffer, CudaError> {
         let wanted = bytes.next_power_of_two().clamp(LEAST_STAGING_BYTES, MOST_STAGING_BYTES);

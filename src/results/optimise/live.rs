@@ -98,7 +98,7 @@ impl LiveOptimiser {
         }
         let Some(own) = place else { return Err(Failure::here("there is nothing to optimise")) };
         let (query, asked, moved_percent) = (&own.query, &own.asked, own.optimiser.moved_percent());
-        let rows = own.optimiser.rows().clone();
+        let rows = Arc::clone(own.optimiser.rows());
         let mut watch = |_: Progress, now: &dyn Fn() -> Option<Snapshot>| {
             let answer = || {
                 let optimum = optimum(query, asked, &rows, now()?, moved_percent);

@@ -2,7 +2,7 @@
 
 use super::tables::{Spans, TablesOnCard};
 use crate::cccs::medium::Medium;
-use crate::cuda::{Arg, Buffer, CardLock, CudaError, Shape};
+use crate::cuda::{Arg, Buffer, CardLock, CudaError, Download, Shape};
 use crate::influence::field::{Sampled, Share};
 use crate::influence::walks::{LitVoxel, Padded};
 use bytemuck::{Pod, Zeroable};
@@ -40,8 +40,6 @@ pub struct LitOnCard {
     /// First share of each voxel, and one past the last.
     pub first: Buffer<u32>,
     pub beamlets: Buffer<Share>,
-    /// The voxel of each share.
-    pub voxel_of: Buffer<u32>,
     /// The number of the lit voxel; all ones elsewhere.
     pub number_of: Buffer<u32>,
     /// [`END`](crate::influence::walks::END) beyond the lattice.
@@ -52,13 +50,41 @@ pub struct LitOnCard {
     pub densest: f32,
 }
 
-impl LitOnCard {
-    /// Finds the lit voxels of a medium with a depth in each voxel; waits for the card twice, because their number is not known before.
-    pub fn find(
-        card: &mut CardLock<'_>,
+/// The medium's values that light is found by.
+#[derive(Clone, Copy)]
+pub struct Lattice<'a> {
+    pub medium: &'a Medium,
+    pub padded: &'a Padded,
+    pub density: &'a Buffer<f32>,
+    pub depth_mm: &'a Buffer<f32>,
+}
+
+/// Lit voxels and shares that are being counted.
+pub struct Counting<'a> {
+    lit: LitField,
+    shape: Shape,
+    /// Lit voxels and shares of each block.
+    of_blocks: Download<'a, [u32; 2]>,
+    brightest: Download<'a, Brightest>,
+}
+
+/// Lit voxels and shares, counted.
+pub struct Counted {
+    lit: LitField,
+    shape: Shape,
+    /// Lit voxels and shares of all blocks before each.
+    before: Vec<[u32; 2]>,
+    voxels: usize,
+    shares: usize,
+    brightest: Brightest,
+}
+
+impl<'a> Counting<'a> {
+    /// Queues the count: memory for the lit voxels is taken once their number is known.
+    pub fn begin(
+        card: &mut CardLock<'a>,
         tables: &TablesOnCard,
-        (medium, padded): (&Medium, &Padded),
-        (density, depth_mm): (&Buffer<f32>, &Buffer<f32>),
+        Lattice { medium, density, depth_mm, .. }: Lattice<'_>,
     ) -> Result<Self, CudaError> {
         let lit = LitField {
             lines: tables.focal,
@@ -70,19 +96,24 @@ impl LitOnCard {
         let shape = Shape::covering([medium.grid.len(), 1, 1], [THREADS, 1, 1]);
         let of_blocks: Buffer<[u32; 2]> = card.alloc(shape.blocks[0] as usize)?;
         let brightest: Buffer<Brightest> = card.upload(&[Brightest::default()])?;
-        let inputs = [
+        let args =
+            [&inputs(tables, &lit, density, depth_mm)[..], &[Arg::from(&of_blocks), Arg::from(&brightest)]];
+        card.launch("influence_lit", "lit_count", shape, &args.concat())?;
+        let args = [
             Arg::value(&tables.field),
             Arg::value(&lit),
             Arg::from(&tables.numbers),
-            Arg::from(&tables.sides_mm),
-            Arg::from(&tables.sums),
-            Arg::from(&tables.asked),
-            Arg::from(density),
             Arg::from(depth_mm),
+            Arg::from(&brightest),
         ];
-        let args = [&inputs[..], &[Arg::from(&of_blocks), Arg::from(&brightest)]].concat();
-        card.launch("influence_lit", "lit_count", shape, &args)?;
-        let mut before = card.download(&of_blocks)?;
+        card.launch("influence_lit", "lit_brightest", Shape::covering([1; 3], [1; 3]), &args)?;
+        let (of_blocks, brightest) = (card.begin_download(&of_blocks)?, card.begin_download(&brightest)?);
+        Ok(Self { lit, shape, of_blocks, brightest })
+    }
+
+    /// Waits for the count; needs no lock on the card.
+    pub fn end(self) -> Result<Counted, CudaError> {
+        let mut before = self.of_blocks.end()?;
         let mut counts = [0_usize; 2];
         for of_block in &mut before {
             let own = of_block.map(|count| count as usize);
@@ -90,17 +121,44 @@ impl LitOnCard {
             counts = [counts[0] + own[0], counts[1] + own[1]];
         }
         let [voxels, shares] = counts;
+        let brightest = self.brightest.end()?.first().copied().unwrap_or_default();
+        Ok(Counted { lit: self.lit, shape: self.shape, before, voxels, shares, brightest })
+    }
+}
+
+/// First arguments of the kernels that count and fill.
+fn inputs(tables: &TablesOnCard, lit: &LitField, density: &Buffer<f32>, depth_mm: &Buffer<f32>) -> [Arg; 8] {
+    [
+        Arg::value(&tables.field),
+        Arg::value(lit),
+        Arg::from(&tables.numbers),
+        Arg::from(&tables.sides_mm),
+        Arg::from(&tables.sums),
+        Arg::from(&tables.asked),
+        Arg::from(density),
+        Arg::from(depth_mm),
+    ]
+}
+
+impl LitOnCard {
+    /// Queues the lit voxels of a medium with a depth in each voxel.
+    pub fn new(
+        card: &mut CardLock<'_>,
+        tables: &TablesOnCard,
+        counted: &Counted,
+        Lattice { medium, padded, density, depth_mm }: Lattice<'_>,
+    ) -> Result<Self, CudaError> {
+        let Counted { voxels, shares, brightest, .. } = *counted;
         card.fits_int("shares of beamlets", shares)?;
-        let mut lit = Self {
+        let lit = Self {
             voxels: card.alloc(voxels)?,
             terma: card.alloc(voxels)?,
             first: card.alloc(voxels + 1)?,
             beamlets: card.alloc(shares)?,
-            voxel_of: card.alloc(shares)?,
             number_of: card.alloc(padded.len())?,
             density: card.alloc(padded.len())?,
-            brightest: [0.0; CHANNELS],
-            densest: 1.0,
+            brightest: brightest.terma,
+            densest: f32::from_bits(brightest.densest).max(1.0),
         };
         card.fill(&lit.number_of, u8::MAX)?;
         let [nx, ny, nz] = medium.grid.size();
@@ -108,22 +166,17 @@ impl LitOnCard {
         let whole = Shape::covering([padded.len(), 1, 1], [THREADS, 1, 1]);
         card.launch("influence_lit", "lit_pad", whole, &args)?;
         if voxels > 0 {
-            let before = card.upload(&before)?;
+            let before = card.upload(&counted.before)?;
             let outputs = [
                 Arg::from(&before),
-                Arg::from(&brightest),
                 Arg::from(&lit.voxels),
                 Arg::from(&lit.terma),
                 Arg::from(&lit.first),
                 Arg::from(&lit.beamlets),
-                Arg::from(&lit.voxel_of),
                 Arg::from(&lit.number_of),
             ];
-            card.launch("influence_lit", "lit_fill", shape, &[&inputs[..], &outputs].concat())?;
-        }
-        if let [brightest] = card.download(&brightest)?[..] {
-            lit.brightest = brightest.terma;
-            lit.densest = f32::from_bits(brightest.densest).max(1.0);
+            let args = [&inputs(tables, &counted.lit, density, depth_mm)[..], &outputs].concat();
+            card.launch("influence_lit", "lit_fill", counted.shape, &args)?;
         }
         Ok(lit)
     }
@@ -180,7 +233,8 @@ mod tests {
         let (field, lit) = (size_of::<Field>(), size_of::<LitField>());
         for (kernel, want) in [
             ("lit_count", [vec![field, lit], vec![8; 8]].concat()),
-            ("lit_fill", [vec![field, lit], vec![8; 14]].concat()),
+            ("lit_brightest", vec![field, lit, 8, 8, 8]),
+            ("lit_fill", [vec![field, lit], vec![8; 12]].concat()),
             ("lit_pad", vec![4, 4, 4, 8, 8]),
             ("lit_rows", vec![4, 4, 4, 8, 8]),
         ] {

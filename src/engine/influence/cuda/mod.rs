@@ -18,14 +18,14 @@ use crate::cccs::cuda::{energy_on_card, monitor_unit_at};
 use crate::cccs::job::{Clock, digest, receipt};
 use crate::cccs::lattice::ORDERS;
 use crate::cccs::medium::Medium;
-use crate::cuda::{Arg, Buffer, CardLock, CudaError, Device, Failure, Shape};
+use crate::cuda::{Arg, Buffer, CardLock, CudaError, Device, Download, Failure, Shape};
 use crate::influence::columns::DoseColumns;
 use crate::influence::field::Sampled;
 use crate::influence::request::{BeamletDoses, InfluenceRequest, OpenField};
 use crate::influence::walks::{LINES_OF_SHARE, Padded, Step, Walk, deposit_units};
 use crate::path::cuda::{PathBuffers, PathMethod};
 use bytemuck::{Pod, Zeroable};
-use lit::{LitOnCard, SampledOnCard};
+use lit::{Counting, Lattice, LitOnCard, SampledOnCard};
 use smooth::{SmoothOnCard, WideSources};
 use std::sync::Arc;
 use tables::Tables;
@@ -62,7 +62,6 @@ struct CardWalk {
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct Launch {
     lit: u32,
-    shares: u32,
     sampled: u32,
     most_entries: u32,
     units: f32,
@@ -83,6 +82,10 @@ pub fn beamlet_doses(
     clock.phase("calibration");
     let field = OpenField::new(request)?;
     clock.phase("fluence");
+    // The card begins before the host is through with the rest.
+    let extra_focal =
+        field.by_extra_focal(&dose.machine, |alone| energy_on_card(&beam, alone, &medium, device))?;
+    clock.phase("extra-focal");
     let tilt = beam.tilt_norm(&field.frame, &medium.grid);
     let tables = Tables::new(request, &dose.machine, &field, (&beam, &tilt), &medium);
     let padded = Padded::new(medium.lattice());
@@ -99,9 +102,6 @@ pub fn beamlet_doses(
         padded,
     };
     clock.phase("lines");
-    let extra_focal =
-        field.by_extra_focal(&dose.machine, |alone| energy_on_card(&beam, alone, &medium, device))?;
-    clock.phase("extra-focal");
     let mut card = device.lock();
     let tables = tables.upload(&mut card)?;
     let density = card.uploaded(&medium.equivalent_g_cm3)?;
@@ -113,8 +113,9 @@ pub fn beamlet_doses(
         PathMethod::default(),
     )?;
     path.queue(&mut card)?;
-    let lit = LitOnCard::find(&mut card, &tables, (&medium, &padded), (&density, &path.depth_mm))?;
-    clock.phase("terma");
+    let on_lattice =
+        Lattice { medium: &medium, padded: &lattice.padded, density: &density, depth_mm: &path.depth_mm };
+    let counting = Counting::begin(&mut card, &tables, on_lattice)?;
     let on_card = SampledOnCard::new(&mut card, &sampled, &medium, &padded)?;
     let sources = WideSources {
         density: &density,
@@ -123,10 +124,18 @@ pub fn beamlet_doses(
         electrons_gy: dose.machine.electrons.map_or(0.0, |_| per_mu.electrons_gy),
     };
     let smooth = SmoothOnCard::new(&mut card, &tables, (&on_card, &sampled.gy_per_energy), &sources)?;
+    // Other fields are queued while the card counts, and while it walks the lines of this one.
+    drop(card);
+    let counted = counting.end()?;
+    clock.phase("terma");
+    let mut card = device.lock();
+    let lit = LitOnCard::new(&mut card, &tables, &counted, on_lattice)?;
     let parts = Parts { request, beam: &beam, lit: &lit, on_card: &on_card, lattice: &lattice };
     let (launch, deposit) = transported(&mut card, &parts, walks, control)?;
-    let columns = finished(&mut card, &tables.places, &smooth, launch, &deposit)?;
+    let (steps, gy_per_step) = finished(&mut card, &tables.places, &smooth, launch, &deposit)?;
     drop(card);
+    let rows = request.voxels.len();
+    let columns = DoseColumns { rows, steps: steps.end()?, gy_per_step: gy_per_step.end()? };
     clock.phase("transport");
     let work = (lit.shares() * beam.directions.len()) as u64;
     let receipt = receipt("influence", digest(dose), device.card().to_string(), clock, work);
@@ -172,7 +181,6 @@ fn transported(
     let (voxels, shares) = (lit.voxels.count(), lit.shares());
     let mut launch = Launch {
         lit: voxels as u32,
-        shares: shares as u32,
         sampled: sampled as u32,
         most_entries: 0,
         units: deposit_units(lit.brightest.iter().sum(), lit.densest),
@@ -233,14 +241,13 @@ impl Uploaded<'_> {
             Arg::from(&self.steps),
             Arg::from(&self.layers),
             Arg::from(&self.lit.voxels),
-            Arg::from(&self.lit.voxel_of),
             Arg::from(&self.lit.number_of),
             Arg::from(&self.lit.first),
             Arg::from(&self.lit.beamlets),
             Arg::from(counter),
             Arg::from(entries),
         ];
-        card.launch("influence", "influence_entries", covering(launch.shares), &args)?;
+        card.launch("influence", "influence_entries", covering(launch.lit), &args)?;
         let args = [
             Arg::value(&launch),
             Arg::from(walks),
@@ -318,14 +325,15 @@ fn card_walks(walks: &[Walk]) -> (Vec<CardWalk>, Vec<Step>, Vec<[u32; 2]>) {
     (walks, steps, layers)
 }
 
-/// Energies to columns in steps of Gy, with the smooth part. `places` are row and column of each beamlet in the map.
-fn finished(
-    card: &mut CardLock<'_>,
+/// Queues the columns of energies in steps of Gy, with the smooth part: the steps, and the Gy of one. `places` are row and column of
+/// each beamlet in the map.
+fn finished<'a>(
+    card: &mut CardLock<'a>,
     places: &Buffer<[u32; 2]>,
     smooth: &SmoothOnCard,
     launch: Launch,
     deposit: &Buffer<i32>,
-) -> Result<DoseColumns, Failure<DoseError>> {
+) -> Result<(Download<'a, i16>, Download<'a, f32>), CudaError> {
     let steps: Buffer<i16> = card.alloc(deposit.count())?;
     let gy_per_step: Buffer<f32> = card.alloc(places.count())?;
     let args = [
@@ -341,8 +349,7 @@ fn finished(
         let shape = Shape { blocks: [places.count() as u32, 1, 1], threads: [FINISH_THREADS, 1, 1] };
         card.launch("influence", "influence_finish", shape, &args)?;
     }
-    let rows = launch.sampled as usize;
-    Ok(DoseColumns { rows, steps: card.download(&steps)?, gy_per_step: card.download(&gy_per_step)? })
+    Ok((card.begin_download(&steps)?, card.begin_download(&gy_per_step)?))
 }
 
 #[cfg(test)]
@@ -363,7 +370,7 @@ mod tests {
         let (launch, smooth) = (size_of::<Launch>(), size_of::<[smooth::Profiles; 2]>());
         for (kernel, more) in [
             ("influence_terms", vec![8; 5]),
-            ("influence_entries", vec![8; 10]),
+            ("influence_entries", vec![8; 9]),
             ("influence_lines", vec![8; 11]),
             ("influence_local", [vec![layout, correction, 12], vec![8; 9]].concat()),
             ("influence_finish", vec![8, 8, 8, smooth, 8, 8]),
