@@ -1,5 +1,5 @@
 //! The look: calm, for a whole day's work; dark for a dim room, or light. What is drawn on images is dark in both.
-//! Panels ask [`of`] for the palette of their theme; views and plots take [`IMAGE`].
+//! Panels ask [`palette`] for the palette of their theme; views and plots take [`IMAGE`].
 
 use case::{DoseStatus, Rgb};
 use egui::{

@@ -166,7 +166,7 @@ impl<T: Pod + Send + Sync> Download<'_, T> {
     /// The values, once they have come.
     ///
     /// # Errors
-    /// What the driver says of the work before the copy, and of the copy.
+    /// [`CudaError`] of the work before the copy, and of the copy.
     pub fn end(self) -> Result<Vec<T>, CudaError> {
         match self {
             Self::There(values) => Ok(values),
