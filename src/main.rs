@@ -1,23 +1,17 @@
 //! Chooses between the window and a verb of the command line.
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod heap;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use heap::give_large_buffers_back;
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[global_allocator]
+static HEAP: heap::Heap = heap::Heap;
+
 fn main() -> std::process::ExitCode {
     keep_device_selection_from_wayland();
     beamsight::cli::run(std::env::args_os(), give_large_buffers_back)
-}
-
-/// Buffers of so many bytes are mapped by themselves, so that their pages go back to the system when they are freed: doses, masks
-/// and CTs have more, and what a frame or a DVH allocates has less.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-const MAPPED_FROM_BYTES: std::ffi::c_int = 1 << 20;
-
-/// The heap of glibc raises that limit to 32 MiB once such a buffer is freed, and its trimming to twice that: each of eight heaps a
-/// processor then holds the largest volumes that its threads ever had. A window or a listener would hold them for hours; a verb that
-/// ends soon is quicker with them.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[expect(unsafe_code, reason = "mallopt, before there is another thread")]
-fn give_large_buffers_back() {
-    // SAFETY: the process has one thread, and a parameter that is refused changes nothing.
-    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM_BYTES) };
 }
 
 /// Heaps of other systems map large buffers by themselves.
