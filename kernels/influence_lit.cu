@@ -126,8 +126,8 @@ lit_brightest(const Field field, const LitField lit, const float* __restrict__ n
 extern "C" __global__ void __launch_bounds__(THREADS)
 lit_fill(const Field field, const LitField lit, const float* __restrict__ numbers, const float* __restrict__ sides,
          const double* __restrict__ sums, const unsigned* __restrict__ asked, const float* __restrict__ density,
-         const float* __restrict__ depth_mm, const uint2* __restrict__ before, LitVoxel* __restrict__ voxels, Terma* __restrict__ terma, unsigned* __restrict__ first, Share* __restrict__ beamlets,
-         unsigned* __restrict__ number_of)
+         const float* __restrict__ depth_mm, const uint2* __restrict__ before, LitVoxel* __restrict__ voxels,
+         Terma* __restrict__ terma, unsigned* __restrict__ first, Share* __restrict__ beamlets, unsigned* __restrict__ number_of)
 {
     int index = blockIdx.x * THREADS + threadIdx.x;
     int nx = field.size[0], ny = field.size[1];

@@ -1,5 +1,6 @@
-//! The heap of a window: large buffers go back to the system when they are freed, and have large pages until then.
+//! The heap of a window or a listener: large buffers go back to the system when they are freed, and have large pages until then.
 
+use beamsight::engine::large_pages::{LARGE_PAGE_BYTES, ask_for_large_pages};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,20 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// and CTs have more, and what a frame or a DVH allocates has less.
 const MAPPED_FROM_BYTES: c_int = 1 << 20;
 
-/// Large pages of x86-64, and of most arm64.
-const LARGE_PAGE_BYTES: usize = 2 << 20;
-
 /// Buffers of so many bytes hold a large page wherever they begin.
 const LARGE_FROM_BYTES: usize = 2 * LARGE_PAGE_BYTES;
 
-static IS_OF_WINDOW: AtomicBool = AtomicBool::new(false);
+/// Whether large buffers are given back when they are freed.
+static GIVES_BACK: AtomicBool = AtomicBool::new(false);
 
 /// The heap of glibc raises that limit to 32 MiB once such a buffer is freed, and its trimming to twice that: each of eight heaps a
 /// processor then holds the largest volumes that its threads ever had. A window or a listener would hold them for hours; a verb that
 /// ends soon is quicker with them.
 #[expect(unsafe_code, reason = "mallopt, before there is another thread")]
 pub fn give_large_buffers_back() {
-    IS_OF_WINDOW.store(true, Ordering::Relaxed);
+    GIVES_BACK.store(true, Ordering::Relaxed);
     // SAFETY: the process has one thread, and a parameter that is refused changes nothing.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM_BYTES) };
 }
@@ -53,14 +52,10 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
-/// Asks for large pages where a window's buffer covers them.
-#[expect(unsafe_code, reason = "madvise, a hint that changes no memory")]
+/// Asks for large pages where a buffer that will be given back covers them.
 fn in_large_pages(buffer: *mut u8, bytes: usize) -> *mut u8 {
-    if bytes >= LARGE_FROM_BYTES && !buffer.is_null() && IS_OF_WINDOW.load(Ordering::Relaxed) {
-        let skip = buffer.align_offset(LARGE_PAGE_BYTES);
-        let len = bytes.saturating_sub(skip) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
-        // SAFETY: whole pages within the buffer; where the system does not take the hint nothing is lost but time.
-        unsafe { libc::madvise(buffer.wrapping_add(skip).cast(), len, libc::MADV_HUGEPAGE) };
+    if bytes >= LARGE_FROM_BYTES && !buffer.is_null() && GIVES_BACK.load(Ordering::Relaxed) {
+        ask_for_large_pages(buffer, bytes);
     }
     buffer
 }

@@ -17,6 +17,7 @@ pub mod influence;
 mod job_control;
 mod kernel_size;
 mod lanes;
+pub mod large_pages;
 pub mod mccs;
 pub mod path;
 pub mod phantom;

@@ -241,8 +241,8 @@ impl<T> From<&Buffer<T>> for Arg {
     }
 }
 
-/// A job's hold on a card: allocates, copies, launches. Everything is queued on one stream, in order; only what hands
-/// numbers to the host waits.
+/// A job's hold on a card: allocates, copies, launches. Everything is queued on one stream, in order, but for copies that end without
+/// the lock; only what hands numbers to the host waits.
 pub struct CardLock<'a> {
     pub(super) device: &'a Device,
     state: MutexGuard<'a, State>,

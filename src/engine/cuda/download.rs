@@ -1,4 +1,5 @@
-//! Copies from a card: into the staging buffer, from which threads copy each part on its arrival.
+//! Copies from a card: into the staging buffer, from which threads copy each part on its arrival, or into a landing, where a copy ends
+//! without the lock on the card.
 
 use super::device::{CardLock, Device};
 use super::error::CudaError;

@@ -1,13 +1,12 @@
 //! Host memory with pre-faulted pages: page faults at the first write take several times as long as the copy from the card.
 
+use crate::large_pages::{LARGE_PAGE_BYTES, ask_for_large_pages};
 use bytemuck::Pod;
 use rayon::prelude::*;
 use std::thread::JoinHandle;
 
 /// No system's pages are smaller.
 const PAGE_BYTES: usize = 4096;
-/// Large pages of x86-64, and of most arm64.
-const LARGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Threads that fault pages in during an upload: a call of gamma takes 5.5 ms with three, 9.2 with one, 6.3 with all at its end.
 const FINDING: usize = 3;
@@ -25,7 +24,7 @@ impl<T: Pod + Send> HostBuffer<T> {
     pub fn begin(count: usize) -> Self {
         let find = move || {
             let mut values = vec![T::zeroed(); count];
-            ask_for_large_pages(bytemuck::cast_slice_mut(&mut values));
+            ask_for_large_pages(values.as_mut_ptr().cast(), size_of_val(&*values));
             let part = count.div_ceil(FINDING).max(1);
             std::thread::scope(|scope| {
                 for part in values.chunks_mut(part) {
@@ -50,7 +49,7 @@ impl<T: Pod + Send> HostBuffer<T> {
 /// Zeros in pre-faulted pages, large ones where the system has them.
 fn ready_pages<T: Pod + Send>(count: usize) -> Vec<T> {
     let mut values = vec![T::zeroed(); count];
-    ask_for_large_pages(bytemuck::cast_slice_mut(&mut values));
+    ask_for_large_pages(values.as_mut_ptr().cast(), size_of_val(&*values));
     values.par_chunks_mut((LARGE_PAGE_BYTES / size_of::<T>().max(1)).max(1)).for_each(touch);
     values
 }
@@ -59,19 +58,3 @@ fn touch<T: Pod>(part: &mut [T]) {
     let step = (PAGE_BYTES / size_of::<T>().max(1)).max(1);
     part.iter_mut().step_by(step).for_each(|value| *value = T::zeroed());
 }
-
-#[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "madvise, a hint that changes no memory")]
-fn ask_for_large_pages(bytes: &mut [u8]) {
-    let skip = bytes.as_ptr().align_offset(LARGE_PAGE_BYTES);
-    let Some(whole) = bytes.get_mut(skip..) else { return };
-    let len = whole.len() / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
-    if len > 0 {
-        // SAFETY: whole pages within a slice that is ours; the advice neither reads nor writes them. Where the system
-        // does not take it nothing is lost but time.
-        let _ = unsafe { libc::madvise(whole.as_mut_ptr().cast(), len, libc::MADV_HUGEPAGE) };
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn ask_for_large_pages(_: &mut [u8]) {}

@@ -62,13 +62,13 @@ impl OpenField {
         let all = exposures(&flat, request.dose.quality.arc_step_deg());
         let [exposure]: &[Exposure<'_>; 1] =
             all.as_slice().try_into().map_err(|_| refused("it turns while it delivers"))?;
-        let (all, of_each) = rayon::join(
+        let (whole, of_each) = rayon::join(
             || Fluence::new(machine, &flat, exposure),
             || BeamletFluence::new(machine, &flat, &map, exposure),
         );
         Ok(Self {
             frame: frame_of(&request.dose, exposure),
-            flat: all?,
+            flat: whole?,
             beamlets: of_each?,
             share: exposure.share,
             map,

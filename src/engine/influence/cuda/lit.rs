@@ -50,9 +50,9 @@ pub struct LitOnCard {
     pub densest: f32,
 }
 
-/// The medium's values that light is found by.
+/// A medium on a card, with the depth of each voxel from the source.
 #[derive(Clone, Copy)]
-pub struct Lattice<'a> {
+pub struct TracedMedium<'a> {
     pub medium: &'a Medium,
     pub padded: &'a Padded,
     pub density: &'a Buffer<f32>,
@@ -84,7 +84,7 @@ impl<'a> Counting<'a> {
     pub fn begin(
         card: &mut CardLock<'a>,
         tables: &TablesOnCard,
-        Lattice { medium, density, depth_mm, .. }: Lattice<'_>,
+        TracedMedium { medium, density, depth_mm, .. }: TracedMedium<'_>,
     ) -> Result<Self, CudaError> {
         let lit = LitField {
             lines: tables.focal,
@@ -146,7 +146,7 @@ impl LitOnCard {
         card: &mut CardLock<'_>,
         tables: &TablesOnCard,
         counted: &Counted,
-        Lattice { medium, padded, density, depth_mm }: Lattice<'_>,
+        TracedMedium { medium, padded, density, depth_mm }: TracedMedium<'_>,
     ) -> Result<Self, CudaError> {
         let Counted { voxels, shares, brightest, .. } = *counted;
         card.fits_int("shares of beamlets", shares)?;

@@ -25,7 +25,7 @@ use crate::influence::request::{BeamletDoses, InfluenceRequest, OpenField};
 use crate::influence::walks::{LINES_OF_SHARE, Padded, Step, Walk, deposit_units};
 use crate::path::cuda::{PathBuffers, PathMethod};
 use bytemuck::{Pod, Zeroable};
-use lit::{Counting, Lattice, LitOnCard, SampledOnCard};
+use lit::{Counting, LitOnCard, SampledOnCard, TracedMedium};
 use smooth::{SmoothOnCard, WideSources};
 use std::sync::Arc;
 use tables::Tables;
@@ -113,9 +113,13 @@ pub fn beamlet_doses(
         PathMethod::default(),
     )?;
     path.queue(&mut card)?;
-    let on_lattice =
-        Lattice { medium: &medium, padded: &lattice.padded, density: &density, depth_mm: &path.depth_mm };
-    let counting = Counting::begin(&mut card, &tables, on_lattice)?;
+    let traced = TracedMedium {
+        medium: &medium,
+        padded: &lattice.padded,
+        density: &density,
+        depth_mm: &path.depth_mm,
+    };
+    let counting = Counting::begin(&mut card, &tables, traced)?;
     let on_card = SampledOnCard::new(&mut card, &sampled, &medium, &padded)?;
     let sources = WideSources {
         density: &density,
@@ -129,7 +133,7 @@ pub fn beamlet_doses(
     let counted = counting.end()?;
     clock.phase("terma");
     let mut card = device.lock();
-    let lit = LitOnCard::new(&mut card, &tables, &counted, on_lattice)?;
+    let lit = LitOnCard::new(&mut card, &tables, &counted, traced)?;
     let parts = Parts { request, beam: &beam, lit: &lit, on_card: &on_card, lattice: &lattice };
     let (launch, deposit) = transported(&mut card, &parts, walks, control)?;
     let (steps, gy_per_step) = finished(&mut card, &tables.places, &smooth, launch, &deposit)?;
