@@ -2,8 +2,10 @@
 //! for whole plans.
 
 use super::body::Body;
-use super::given::DensityOverrides;
-use super::outside::{OUTSIDE_CAVEAT, Outside, meets_matter, outside_remark};
+use super::ct_edge::CtEdge;
+use super::given::{DensityOverrides, WithoutDensity};
+use super::not_counted::NotCounted;
+use super::outside::{Outside, meets_matter};
 use super::remarks::{hu_caveats, hu_remarks, status_with};
 use case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, PlanFault, Radiation, Structure};
 use engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
@@ -48,6 +50,8 @@ pub struct Ready {
     hu_remarks: Vec<String>,
     /// Caveats of every dose: bolus and couch that are not counted, and HU beyond the table.
     caveats: Vec<String>,
+    edge: CtEdge,
+    without_density: Vec<WithoutDensity>,
 }
 
 impl Ready {
@@ -60,7 +64,8 @@ impl Ready {
         let patient = Patient::with(ct, table, body.mask.as_ref(), &given.parts())?;
         let beyond = BeyondTable::count(ct, table, body.mask.as_ref(), &given.parts());
         let place = if body.mask.is_some() { "of the body" } else { "of the CT" };
-        let DensityOverrides { mut caveats, beside, .. } = given;
+        let DensityOverrides { mut caveats, beside, without_density, .. } = given;
+        let edge = CtEdge::new(ct, &patient.mass_density_g_cm3, &beside);
         caveats.extend(hu_caveats(&beyond, table));
         let outside = |mask| Outside { hu: Arc::clone(&ct.hu), body: Arc::new(mask), beside };
         Ok(Self {
@@ -68,6 +73,8 @@ impl Ready {
             remarks: body.remarks,
             hu_remarks: hu_remarks(&beyond, table, place),
             caveats,
+            edge,
+            without_density,
             corners_mm: matter_box(&patient.mass_density_g_cm3, MATTER_G_CM3),
             patient: Arc::new(patient),
             frame_of_reference_uid: ct.frame_of_reference_uid.clone(),
@@ -109,6 +116,14 @@ impl Ready {
 
     pub(super) fn outside(&self) -> Option<&Outside> {
         self.outside.as_ref()
+    }
+
+    pub(super) fn edge(&self) -> &CtEdge {
+        &self.edge
+    }
+
+    pub(super) fn without_density(&self) -> &[WithoutDensity] {
+        &self.without_density
     }
 }
 
@@ -173,9 +188,9 @@ pub fn dose_of_beam(
     remarks.extend(isocentre_remark(image, beam));
     // A preview skips these rays: its status already warns against it.
     let full = how.quality != Quality::Preview;
-    let outside = if full { outside_remark(ready, beam, machine.sad_mm) } else { None };
-    let outside_caveat = outside.is_some().then(|| OUTSIDE_CAVEAT.to_owned());
-    remarks.extend(outside);
+    let not_counted =
+        if full { NotCounted::of_beam(ready, beam, machine.sad_mm) } else { NotCounted::default() };
+    remarks.extend(not_counted.remarks);
     let request = DoseRequest {
         patient: Arc::clone(&ready.patient),
         machine,
@@ -189,7 +204,7 @@ pub fn dose_of_beam(
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(remarks);
     let caveats: Vec<String> =
-        caveats.into_iter().chain(ready.caveats.iter().cloned()).chain(outside_caveat).collect();
+        caveats.into_iter().chain(ready.caveats.iter().cloned()).chain(not_counted.caveats).collect();
     Ok(Dose {
         gy: answer.gy,
         status: answer.status.worst(on_this_grid).worst(status_with(&caveats)),

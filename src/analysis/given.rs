@@ -1,15 +1,23 @@
 //! Structures with densities of their own: tissue in place of the CT's, bolus and couch beside the patient.
 
 use super::beam_job::{is_computed, mask_of};
+use super::opening::Opening;
 use case::{Ct, DensityOverride, Plan, Structure, StructureKind, StructureSet};
 use engine::{Cancelled, JobControl};
 use geometry::{Grid, Mask, MaskError};
+use glam::DVec3;
 use physics::{Given, HuTable, Tissue};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// A structure that reaches beyond the CT by less is not remarked on, mm.
 const BEYOND_MM: f64 = 1.0;
+
+/// Distance between places on a contour that are looked for in a field, mm: the width of a leaf.
+const OUTLINE_STEP_MM: f64 = 5.0;
+/// Most of them on one side of a contour: 10 m.
+const MOST_PLACES_A_SIDE: f64 = 2000.0;
 
 /// The structures of a case with densities of their own, as voxels.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +29,46 @@ pub struct DensityOverrides {
     pub(super) beside: Vec<Mask>,
     /// Bolus and couch that are not counted, a few words each.
     pub(super) caveats: Vec<String>,
+    /// Bolus and couch without a density.
+    pub(super) without_density: Vec<WithoutDensity>,
+}
+
+/// A bolus or couch that has contours and no density, or one that is switched off.
+#[derive(Clone, Debug)]
+pub(super) struct WithoutDensity {
+    /// `support`, `bolus`.
+    pub kind_word: String,
+    /// Places on its contours, patient LPS, mm.
+    outline_mm: Vec<DVec3>,
+}
+
+impl WithoutDensity {
+    fn new(structure: &Structure) -> Self {
+        let outline_mm = structure.contours.iter().flat_map(|c| places_along(&c.points_mm)).collect();
+        Self { kind_word: structure.kind.name().to_lowercase(), outline_mm }
+    }
+
+    /// Whether some of it lies in the field before the isocentre. Behind the patient it changes little, and a remark says that it does
+    /// not count.
+    pub(super) fn is_before_patient(&self, openings: &[Opening]) -> bool {
+        let is_in = |opening: &Opening| {
+            let is_before = |place: &&DVec3| opening.frame.device_from_patient(**place).z > 0.0;
+            let mut before = self.outline_mm.iter().filter(is_before);
+            before.any(|place| opening.beside_mm(*place, 0.0).is_some())
+        };
+        openings.par_iter().any(is_in)
+    }
+}
+
+/// Places along a closed contour, none farther from the next than [`OUTLINE_STEP_MM`].
+fn places_along(points_mm: &[DVec3]) -> Vec<DVec3> {
+    let next = points_mm.iter().cycle().skip(1);
+    let side = |(from, to): (&DVec3, &DVec3)| {
+        let count = (from.distance(*to) / OUTLINE_STEP_MM).ceil().clamp(1.0, MOST_PLACES_A_SIDE);
+        let (from, step) = (*from, (*to - *from) / count);
+        (0..count as usize).map(move |n| from + step * n as f64)
+    };
+    points_mm.iter().zip(next).flat_map(side).collect()
 }
 
 /// Why a density cannot count.
@@ -45,7 +93,9 @@ impl DensityOverrides {
         table: &HuTable,
         control: &JobControl,
     ) -> Result<Self, GivenError> {
-        let mut made = Self::default();
+        let without_density = set.structures.iter().filter(|s| is_without_density(s));
+        let mut made =
+            Self { without_density: without_density.map(WithoutDensity::new).collect(), ..Self::default() };
         // What reaches farthest, by kind: a couch may be of several structures.
         let mut beyond: BTreeMap<&str, f64> = BTreeMap::new();
         let mut reaches = |structure: &Structure, mm: f64| {
@@ -98,6 +148,13 @@ impl DensityOverrides {
     }
 }
 
+/// Whether a structure is a bolus or couch that does not count in dose: it has contours, and no density or one that is switched off.
+pub fn is_without_density(structure: &Structure) -> bool {
+    structure.kind.is_beside_patient()
+        && !structure.contours.is_empty()
+        && structure.counted_density().is_none()
+}
+
 /// Structures whose density counts.
 fn counted(set: &StructureSet) -> impl Iterator<Item = (&Structure, DensityOverride)> {
     let drawn = set.structures.iter().filter(|s| !s.contours.is_empty());
@@ -109,7 +166,7 @@ fn beyond_mm(grid: &Grid, structure: &Structure) -> Option<f64> {
     let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| grid.edges_mm(axis));
     let ends = edges.map(|e| [e.first().copied().unwrap_or(0.0), e.last().copied().unwrap_or(0.0)]);
     let points = structure.contours.iter().flat_map(|c| &c.points_mm);
-    let beyond = |p: glam::DVec3| {
+    let beyond = |p: DVec3| {
         let p = grid.local_from_patient(p).to_array();
         p.iter().zip(&ends).map(|(v, [low, high])| (low - v).max(v - high)).fold(0.0, f64::max)
     };
@@ -157,8 +214,9 @@ pub fn given_words(set: &StructureSet, plan: Option<&Plan>) -> Vec<String> {
             Some(_) if s.contours.is_empty() => {
                 words.push(format!("'{}' has a density and no contours: nothing of it counts", s.name));
             }
-            None if s.kind == StructureKind::Bolus => {
-                words.push(format!("bolus '{}' is not included: it has no density", s.name));
+            None if is_without_density(s) => {
+                let kind = s.kind.name().to_lowercase();
+                words.push(format!("{kind} '{}' is not included: it has no density", s.name));
             }
             _ => {}
         }

@@ -4,18 +4,21 @@ mod aperture;
 mod beam_job;
 mod beam_ray;
 mod body;
+mod caveat;
 mod clearance;
 mod clusters;
 mod colour_scales;
 mod compare;
 pub mod contouring;
 mod couch;
+mod ct_edge;
 mod depth_job;
 mod difference;
 mod drr_sight;
 mod dvh;
 mod dvh_pair;
 mod dvh_table;
+mod either_way;
 mod figures;
 mod fineness;
 mod gamma_report;
@@ -26,6 +29,8 @@ pub mod machine_fit;
 mod mccs_job;
 mod metric;
 mod normalise;
+mod not_counted;
+mod opening;
 mod outside;
 mod plan_sum;
 mod point_beam;
@@ -48,6 +53,7 @@ pub use beam_job::{
 pub use beam_ray::{CentralRay, central_ray};
 pub use body::{Body, BodyChoice, BodyError, BodyWord, SKIN_HU, body_from_ct, body_of};
 pub use case::{Figure, Goal, GoalError, Metric, MetricError, MetricUnit};
+pub use caveat::{BEYOND_CT_CAVEAT, OUTSIDE_CAVEAT, way_out, ways_out};
 pub use clearance::{
     Closest, CouchTop, HEAD_FACE_MM, HEAD_RADIUS_MM, HeadPath, LEAST_CLEARANCE_MM, head_clearance_mm,
 };
@@ -66,6 +72,7 @@ pub use drr_sight::shows_patient;
 pub use dvh::{Dvh, DvhError, DvhPlanes, Isodoses, Sampling};
 pub use dvh_pair::{DvhPair, changed_most_first};
 pub use dvh_table::{dvh_csv, dvhs_of};
+pub use either_way::{decided_either_way, lacks_only_matter_outside};
 pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use fineness::low_peaks;
 pub use gamma_report::{
@@ -75,7 +82,7 @@ pub use gamma_verdict::{
     CRITERION as TG_218_CRITERION, GammaVerdict, Judged, MOST_UNJUDGED_PERCENT,
     THRESHOLD_PERCENT as TG_218_THRESHOLD_PERCENT, digits_apart, loosened, not_final, rate_text,
 };
-pub use given::{DensityOverrides, GivenError, given_words, why_bolus_stays};
+pub use given::{DensityOverrides, GivenError, given_words, is_without_density, why_bolus_stays};
 pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard, unsettled};
 pub use mccs_job::{
     Certainty, Engine, MOST_HISTORIES, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request,
@@ -83,7 +90,6 @@ pub use mccs_job::{
 };
 pub use metric::NoValue;
 pub use normalise::{CannotNormalise, Normalising};
-pub use outside::OUTSIDE_CAVEAT;
 pub use plan_sum::{BeamShare, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};

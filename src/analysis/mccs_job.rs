@@ -2,7 +2,7 @@
 
 use super::beam_job::{BeamJobError, Computation, DEFAULT_GRID_MM, Ready, is_computed, no_beams};
 use super::isocentre_remark;
-use super::outside::{OUTSIDE_CAVEAT, outside_remark};
+use super::not_counted::NotCounted;
 use super::plan_sum::caveats_of;
 use super::remarks::status_with;
 use case::{Beam, Dose, DoseStatus, Plan};
@@ -172,17 +172,19 @@ pub fn mccs_of_plan(
         None => refine_over(&request, &devices(computation, how)?, control, show)?,
     };
     let image = ready.patient().mass_density_g_cm3.grid();
-    let outside = { request.beams.iter() }.map(|(beam, machine)| outside_remark(ready, beam, machine.sad_mm));
-    let outside: Vec<Option<String>> = outside.collect();
-    let outside_caveat = outside.iter().any(Option::is_some).then(|| OUTSIDE_CAVEAT.to_owned());
-    let warnings = request.beams.iter().zip(outside).flat_map(|((beam, machine), outside)| {
+    let not_counted: Vec<NotCounted> = { request.beams.iter() }
+        .map(|(beam, machine)| NotCounted::of_beam(ready, beam, machine.sad_mm))
+        .collect();
+    let warnings = request.beams.iter().zip(&not_counted).flat_map(|((beam, machine), not_counted)| {
         let remarks = super::beam_remarks(beam, machine).into_iter().chain(isocentre_remark(image, beam));
-        remarks.chain(outside).map(|w| format!("beam '{}': {w}", beam.name))
+        let remarks = remarks.chain(not_counted.remarks.iter().cloned());
+        remarks.map(|w| format!("beam '{}': {w}", beam.name))
     });
     let caveats: Vec<Vec<String>> =
         request.beams.iter().map(|(beam, machine)| super::beam_caveats(beam, machine)).collect();
-    let of_patient: Vec<String> = ready.caveats().iter().cloned().chain(outside_caveat).collect();
-    let caveats = caveats_of(caveats.iter().chain([&of_patient]));
+    let of_patient = ready.caveats().to_vec();
+    let of_field = not_counted.iter().map(|found| &found.caveats);
+    let caveats = caveats_of(caveats.iter().chain([&of_patient]).chain(of_field));
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(warnings);
     let seconds =

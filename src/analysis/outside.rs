@@ -2,10 +2,11 @@
 
 use super::beam_job::Ready;
 use super::body::SKIN_HU;
-use case::{Beam, ControlPoint, MlcAxis};
+use super::caveat::{OUTSIDE_CAVEAT, way_out};
+use super::opening::{Window, stops, windows};
+use case::{Beam, ControlPoint};
 use geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume, walk};
 use glam::DVec3;
-use physics::{Exposure, exposures};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -28,8 +29,6 @@ const RAYS: [f64; 7] = [0.02, 0.18, 0.34, 0.5, 0.66, 0.82, 0.98];
 
 /// Most places of an arc that are sampled.
 const MOST_POINTS: usize = 24;
-/// Steps of an arc between its control points, degrees: an edge of a couch is not stepped over.
-const STEP_DEG: f64 = 10.0;
 
 /// The rays of a control point: its frame, and where they pass the isocentre plane (device x and y, mm).
 type Bundle = (BeamFrame, Vec<[f64; 2]>);
@@ -162,11 +161,8 @@ impl ContactRun {
 pub(super) fn outside_remark(ready: &Ready, beam: &Beam, sad_mm: f64) -> Option<String> {
     let outside = ready.outside()?;
     let mm = outside.most_mm(&bundles(ready.patient().position, beam, sad_mm));
-    (mm > MOST_MM).then(|| format!("{mm:.0} mm of {OUTSIDE_CAVEAT}"))
+    (mm > MOST_MM).then(|| format!("{mm:.0} mm of {OUTSIDE_CAVEAT}: {}", way_out(OUTSIDE_CAVEAT)))
 }
-
-/// The caveat of a dose whose beams pass matter outside the body. It names no beam: a dose outlives its beam's name.
-pub const OUTSIDE_CAVEAT: &str = "matter outside the body not counted";
 
 /// Whether a beam meets matter as dense as skin in an image.
 pub(super) fn meets_matter(hu: &Volume<f32>, position: PatientPosition, beam: &Beam, sad_mm: f64) -> bool {
@@ -190,22 +186,6 @@ fn far_end(frame: &BeamFrame, grid: &Grid, [x, y]: [f64; 2]) -> DVec3 {
     grid.local_direction(through.normalize() * (farthest + 1.0))
 }
 
-/// Control points, and where a beam turns the middle of each step on its way.
-fn stops(beam: &Beam) -> Vec<ControlPoint> {
-    let mut stops = beam.control_points.clone();
-    let steps = exposures(beam, STEP_DEG);
-    let middle = |step: &Exposure<'_>| {
-        let s = step.segments.first()?;
-        let (gantry_deg, collimator_deg, couch_deg) = (step.gantry_deg, step.collimator_deg, step.couch_deg);
-        let point = s.from.on_the_way_to(s.to, 0.5 * (s.span[0] + s.span[1]));
-        Some(ControlPoint { gantry_deg, collimator_deg, couch_deg, ..point })
-    };
-    if steps.len() > 1 {
-        stops.extend(steps.iter().filter_map(middle));
-    }
-    stops
-}
-
 /// Rays of some stops of a beam through the open part of its field.
 fn bundles(position: PatientPosition, beam: &Beam, sad_mm: f64) -> Vec<Bundle> {
     let points = stops(beam);
@@ -215,42 +195,23 @@ fn bundles(position: PatientPosition, beam: &Beam, sad_mm: f64) -> Vec<Bundle> {
     picked.map(|point| (beam.frame_at(point, position, sad_mm), open_points(beam, point))).collect()
 }
 
-/// Points of the isocentre plane that jaws and leaves leave open; none where the field is closed.
+/// Points of the isocentre plane that jaws and leaves, or a map, leave open; none where the field is closed.
 fn open_points(beam: &Beam, point: &ControlPoint) -> Vec<[f64; 2]> {
-    let jaws = point.jaws;
-    let within = |a: [f64; 2], b: [f64; 2]| {
-        let both = [a[0].max(b[0]), a[1].min(b[1])];
-        (both[1] > both[0]).then_some(both)
+    let windows = windows(beam, point);
+    let bands: Vec<Window> = match windows[..] {
+        [whole] => {
+            let share = |n: usize| n as f64 / ROWS as f64;
+            (0..ROWS).map(|n| whole.band([share(n), share(n + 1)])).collect()
+        }
+        // Some of many leaf pairs, the outermost among them.
+        _ => {
+            let count = windows.len().min(2 * ROWS);
+            (0..count).map(|n| windows[(n * (windows.len() - 1)).div_ceil(count.max(2) - 1)]).collect()
+        }
     };
     let at = |[low, high]: [f64; 2], share: f64| low + share * (high - low);
-    // Along the leaves and across them.
-    let (along, across, swapped) = match beam.mlc.as_ref().map(|mlc| mlc.axis) {
-        Some(MlcAxis::Y) => (jaws.y, jaws.x, true),
-        _ => (jaws.x, jaws.y, false),
-    };
-    let rows: Vec<([f64; 2], [f64; 2])> = match beam.mlc.as_ref().filter(|_| !point.leaves_mm.is_empty()) {
-        Some(mlc) => {
-            let sides = mlc.boundaries_mm.windows(2).zip(&point.leaves_mm);
-            let open = sides.filter_map(|(side, tips)| {
-                Some((within([side[0], side[1]], across)?, within(*tips, along)?))
-            });
-            open.collect()
-        }
-        None if jaws.is_open() => {
-            let share = |n: usize| at(across, n as f64 / ROWS as f64);
-            (0..ROWS).map(|n| ([share(n), share(n + 1)], along)).collect()
-        }
-        None => Vec::new(),
-    };
-    // Some of many leaf pairs, the outermost among them.
-    let count = rows.len().min(2 * ROWS);
-    let picked = (0..count).map(|n| &rows[(n * (rows.len() - 1)).div_ceil(count.max(2) - 1)]);
-    picked
-        .flat_map(|(side, tips)| {
-            let v = at(*side, 0.5);
-            RAYS.map(|share| if swapped { [v, at(*tips, share)] } else { [at(*tips, share), v] })
-        })
-        .collect()
+    let rays = |band: &Window| RAYS.map(|share| band.xy(at(band.along_mm, share), at(band.across_mm, 0.5)));
+    bands.iter().flat_map(rays).collect()
 }
 
 #[cfg(test)]

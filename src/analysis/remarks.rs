@@ -1,5 +1,6 @@
 //! Remarks on a beam: where plan and machine differ, and values that cannot be meant.
 
+use super::caveat::FLUENCE_CAVEAT;
 use case::{Beam, DoseStatus};
 use physics::{BeyondEnd, BeyondTable, HuTable, Machine};
 
@@ -93,9 +94,6 @@ pub fn most_mu_remark(beam: &Beam) -> Option<String> {
     };
     (beam.mu > MOST_MU).then(said)
 }
-
-/// The dose of a map is true, and no machine delivers it as it stands.
-const FLUENCE_CAVEAT: &str = "fluence, not deliverable";
 
 /// Features of `beam` that are not computed with `machine`, a few words each: caveats of its dose.
 pub fn beam_caveats(beam: &Beam, machine: &Machine) -> Vec<String> {

@@ -127,17 +127,19 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         }
     }
     let mut remarks = Vec::new();
-    let (dose, prescription) = match file {
+    let (dose, computed, prescription) = match file {
         Some(mut file) => {
             doses::check(&mut file, &case, args.any_patient)?;
             remarks.extend(file.remarks.iter().map(Remark::with_files));
-            (file.dose, args.plan.prescription_gy(&case)?)
+            (file.dose, None, args.plan.prescription_gy(&case)?)
         }
         None => {
             let plan = args.plan.plan(&case)?;
             let result = args.plan.compute(&case, plan, Engine::Cccs, device)?;
-            remarks.extend(result.remarks);
-            (result.dose, result.plan.prescription_gy.ok_or("the plan does not say what is prescribed"))
+            remarks.extend(result.remarks.iter().cloned());
+            let prescription = result.plan.prescription_gy.ok_or("the plan does not say what is prescribed");
+            let with_matter = args.plan.with_matter_outside(&case, (&result, goals.as_ref()), device)?;
+            (result.dose.clone(), Some((result, with_matter)), prescription)
         }
     };
     let prescription = args.prescription.map_or(prescription, Ok);
@@ -154,7 +156,13 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         MetricList(Metric::USUAL.into_iter().map(|metric| (metric.to_string(), metric)).collect())
     });
     let mut dvhs = dvhs_of(structures, &grid, &dose, &JobControl::new())?;
-    let goals = goals.map(|goals| Scorecard::new(&case, goals, dose.status, &dvhs, prescription.ok()));
+    let hundred_gy = prescription.ok();
+    let goals = goals.map(|goals| match &computed {
+        Some((result, Some(with_matter))) => {
+            Scorecard::of_plan(&case, goals, (result, Some(with_matter)), hundred_gy)
+        }
+        _ => Scorecard::new(&case, goals, dose.status, &dvhs, hundred_gy),
+    });
     dvhs.truncate(asked_for);
     let rows: Vec<StructureRow<'_>> = dvhs
         .into_iter()

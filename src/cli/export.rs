@@ -169,15 +169,14 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
 
 /// A dose that does not leave, with the words for an export without it.
 fn without_dose(failure: ExportFailure, options: &ExportOptions, engine: analysis::Engine) -> anyhow::Error {
-    match failure {
-        ExportFailure::Refused(why) => {
-            let rest = options.parts.iter().filter(|part| **part != ExportPart::Dose);
-            let rest: Vec<&str> = rest.map(|part| part.word()).collect();
-            let beams = if engine == analysis::Engine::Cccs { "--dose beams, or " } else { "" };
-            anyhow!("{why}: {beams}--only {}", rest.join(","))
-        }
-        other => other.into(),
-    }
+    let (why, beams) = match failure {
+        ExportFailure::Refused(why) if engine == analysis::Engine::Cccs => (why, "--dose beams, or "),
+        ExportFailure::Refused(why) | ExportFailure::NoDoseLeaves(why) => (why, ""),
+        other => return other.into(),
+    };
+    let rest = options.parts.iter().filter(|part| **part != ExportPart::Dose);
+    let rest: Vec<&str> = rest.map(|part| part.word()).collect();
+    anyhow!("{why}: {beams}--only {}", rest.join(","))
 }
 
 fn describe(exported: &Exported, folder: &str) -> String {

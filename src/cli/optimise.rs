@@ -8,7 +8,6 @@ use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
 use analysis::Engine;
 use anyhow::Context as _;
-use case::Structure;
 use clap::ValueEnum;
 use engine::{DeviceChoice, JobControl};
 use files::{plan_toml, replace_file, stop_in_order};
@@ -170,9 +169,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         Cut::with_dose(&case, &args.plan, (&result, matched.clone()), (sequenced, leaves.objective), device)
     });
     let cut = cut.transpose()?;
-    let dvhs: Vec<(&Structure, _)> = result.dvhs.iter().map(|(s, dvh)| (s, Ok((**dvh).clone()))).collect();
-    let scorecard = matched
-        .map(|matched| Scorecard::new(&case, matched, result.dose.status, &dvhs, plan.prescription_gy));
+    let with_matter = args.plan.with_matter_outside(&case, (&result, matched.as_ref()), device)?;
+    let scorecard = matched.map(|matched| {
+        Scorecard::of_plan(&case, matched, (&result, with_matter.as_ref()), plan.prescription_gy)
+    });
     outputs.write(|| {
         plan_toml::write(&args.out, cut.as_ref().map_or(&answer.plan, Cut::plan))?;
         if let Some(path) = &args.matrix {

@@ -7,10 +7,10 @@ use anyhow::anyhow;
 use case::{Case, Plan};
 use engine::cccs::{DoseTo, Quality};
 use engine::{DeviceChoice, JobControl};
-use files::plan_toml;
+use files::{Matched, plan_toml};
 use geometry::PatientPosition;
 use physics::HuTable;
-use results::{PlanJob, PlanResult, Settings, compute_plan};
+use results::{PlanJob, PlanResult, Settings, compute_plan, with_matter_outside};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -176,6 +176,24 @@ impl PlanArgs {
     ) -> anyhow::Result<PlanResult> {
         let job = self.job(case, plan, engine, device)?;
         Ok(compute_plan(&job, &JobControl::new(), &super::tell)?)
+    }
+
+    /// DVHs of the same plan in the patient with the matter outside the body counted, where nothing else keeps its dose from being
+    /// whole and there are goals to decide.
+    ///
+    /// # Errors
+    /// As [`Self::compute`].
+    pub fn with_matter_outside(
+        &self,
+        case: &Case,
+        (result, matched): (&PlanResult, Option<&Matched>),
+        device: DeviceChoice,
+    ) -> anyhow::Result<Option<PlanResult>> {
+        if matched.is_none_or(|matched| matched.goals.is_empty()) {
+            return Ok(None);
+        }
+        let job = self.job(case, result.plan.clone(), Engine::Cccs, device)?;
+        Ok(with_matter_outside(&job, result, &JobControl::new(), &super::tell)?)
     }
 
     /// Job for a plan of a case.

@@ -1,10 +1,11 @@
 //! The goals of a case as `beamsight dvh` and `beamsight report` tell them.
 
 use super::Failure;
-use analysis::{Dvh, DvhError, GoalRow, Unanswered, met_text, scorecard, unsettled};
+use analysis::{Dvh, DvhError, GoalRow, Unanswered, decided_either_way, met_text, scorecard, unsettled};
 use anyhow::Context as _;
 use case::{Case, DoseStatus, Goal, Structure};
 use files::{GoalTemplate, Matched};
+use results::PlanResult;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -38,6 +39,23 @@ pub fn structures_of<'a>(case: &'a Case, goals: &[Goal]) -> Vec<&'a Structure> {
     found
 }
 
+fn rows(
+    case: &Case,
+    goals: &[Goal],
+    unsettled: Option<&str>,
+    dvhs: &[(&Structure, Result<Dvh, DvhError>)],
+    hundred_gy: Option<f64>,
+) -> Vec<GoalRow> {
+    scorecard(goals, &case.structures, hundred_gy, unsettled, |structure| {
+        let found = dvhs.iter().find(|(of, _)| of.number == structure.number);
+        match found {
+            Some((_, Ok(dvh))) => Ok(dvh),
+            Some((_, Err(why))) => Err(Unanswered::NoDose(why.to_string())),
+            None => Err(Unanswered::NoDose("it has no DVH".to_owned())),
+        }
+    })
+}
+
 /// Goals with their answers.
 pub struct Scorecard {
     rows: Vec<GoalRow>,
@@ -53,14 +71,26 @@ impl Scorecard {
         dvhs: &[(&Structure, Result<Dvh, DvhError>)],
         hundred_gy: Option<f64>,
     ) -> Self {
-        let rows = scorecard(&matched.goals, &case.structures, hundred_gy, unsettled(status), |structure| {
-            let found = dvhs.iter().find(|(of, _)| of.number == structure.number);
-            match found {
-                Some((_, Ok(dvh))) => Ok(dvh),
-                Some((_, Err(why))) => Err(Unanswered::NoDose(why.to_string())),
-                None => Err(Unanswered::NoDose("it has no DVH".to_owned())),
-            }
-        });
+        let rows = rows(case, &matched.goals, unsettled(status), dvhs, hundred_gy);
+        Self { rows, unmatched: matched.unmatched }
+    }
+
+    /// The goals held against the dose of a plan, and against the one with the matter outside the body counted where there is one.
+    pub fn of_plan(
+        case: &Case,
+        matched: Matched,
+        (result, with_matter): (&PlanResult, Option<&PlanResult>),
+        hundred_gy: Option<f64>,
+    ) -> Self {
+        let rows_of = |result: &PlanResult, unsettled: Option<&str>| {
+            let dvhs: Vec<(&Structure, _)> =
+                result.dvhs.iter().map(|(s, dvh)| (s, Ok((**dvh).clone()))).collect();
+            rows(case, &matched.goals, unsettled, &dvhs, hundred_gy)
+        };
+        let rows = match with_matter {
+            Some(counted) => decided_either_way(rows_of(result, None), &rows_of(counted, None)),
+            None => rows_of(result, unsettled(result.dose.status)),
+        };
         Self { rows, unmatched: matched.unmatched }
     }
 

@@ -6,7 +6,7 @@ use super::scorecard::{Scorecard, goals_of};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
 use analysis::Engine;
-use case::{Case, Plan, Structure};
+use case::{Case, Plan};
 use clap::ValueEnum;
 use engine::DeviceChoice;
 use files::{Matched, plan_toml};
@@ -132,11 +132,14 @@ impl Cut {
         super::tell("dose of the leaves");
         let leaves = how.compute(case, sequenced.plan.clone(), Engine::Cccs, device)?;
         let card = |result: &PlanResult, matched: Matched| {
-            let dvhs: Vec<(&Structure, _)> =
-                result.dvhs.iter().map(|(s, dvh)| (s, Ok((**dvh).clone()))).collect();
-            Scorecard::new(case, matched, result.dose.status, &dvhs, result.plan.prescription_gy)
+            let with_matter = how.with_matter_outside(case, (result, Some(&matched)), device)?;
+            let hundred_gy = result.plan.prescription_gy;
+            Ok::<_, Failure>(Scorecard::of_plan(case, matched, (result, with_matter.as_ref()), hundred_gy))
         };
-        let scorecards = goals.map(|goals| [card(maps, goals.clone()), card(&leaves, goals)]);
+        let scorecards = match goals {
+            Some(goals) => Some([card(maps, goals.clone())?, card(&leaves, goals)?]),
+            None => None,
+        };
         Ok(Self { delivery: PlanDelivery::new(&leaves.plan, 1.0), sequenced, refined, leaves, scorecards })
     }
 

@@ -5,8 +5,8 @@ use super::imaging_job::{XRays, imaging};
 use super::inputs::Settings;
 use super::plan_job::compute_written_plan;
 use analysis::{
-    Certainty, DEFAULT_GRID_MM, Engine, beams_left_out, given_words, is_computed, low_peaks, why_bolus_stays,
-    why_left_out,
+    Certainty, DEFAULT_GRID_MM, Engine, beams_left_out, given_words, is_computed, low_peaks, ways_out,
+    why_bolus_stays, why_left_out,
 };
 use case::{Case, DoseStatus, Plan};
 use dicom::{
@@ -59,6 +59,9 @@ pub enum ExportFailure {
     Compute(#[from] Failure),
     #[error("{0}")]
     Refused(String),
+    /// Nor do the doses of single beams leave.
+    #[error("{0}")]
+    NoDoseLeaves(String),
 }
 
 impl ExportHow<'_> {
@@ -111,14 +114,14 @@ fn check_doses(case: &Case, how: &ExportHow) -> Result<(), ExportFailure> {
         }
     }
     if settings.grid_mm > DEFAULT_GRID_MM || settings.quality != Quality::default() {
-        return Err(ExportFailure::Refused(format!(
+        return Err(ExportFailure::NoDoseLeaves(format!(
             "the doses would be {}, and only final ones leave: compute them on a grid of {DEFAULT_GRID_MM} mm or less, with all \
              directions of the kernels",
             DoseStatus::Coarse
         )));
     }
     if let Some(why) = why_bolus_stays(&case.structures) {
-        return Err(ExportFailure::Refused(format!(
+        return Err(ExportFailure::NoDoseLeaves(format!(
             "no dose of the case leaves: {why}. Its plans can leave without doses"
         )));
     }
@@ -155,22 +158,20 @@ fn doses_of(
             percent.map_or("not known".to_owned(), |p| format!("{p:.1} %"))
         )));
     }
-    let leaves =
-        |what: String, status: DoseStatus, caveats: &[String]| match why_no_plan_dose(status, caveats) {
-            Some(why) => Err(ExportFailure::Refused(format!("the dose of {what} does not leave: {why}"))),
-            None => Ok(()),
-        };
     let by_beam = if which == DosesToExport::Plan { Vec::new() } else { beams };
     // Peaks of single beams are judged by the sum of all.
     if let Some(low) = low_peaks(&result.dose).filter(|_| !by_beam.is_empty()) {
-        leaves(format!("each beam of the plan '{name}'"), DoseStatus::Coarse, &[low])?;
+        let refused = refusal(&format!("each beam of the plan '{name}'"), DoseStatus::Coarse, &[low]);
+        refused.map_or(Ok(()), |why| Err(ExportFailure::NoDoseLeaves(why)))?;
     }
     for (number, dose) in &by_beam {
-        leaves(format!("beam {number} of the plan '{name}'"), dose.status, &dose.caveats)?;
+        let refused = refusal(&format!("beam {number} of the plan '{name}'"), dose.status, &dose.caveats);
+        refused.map_or(Ok(()), |why| Err(ExportFailure::NoDoseLeaves(why)))?;
     }
     let whole = (which != DosesToExport::Beams).then_some(result.dose);
     if let Some(dose) = &whole {
-        leaves(format!("the plan '{name}'"), dose.status, &dose.caveats)?;
+        let refused = refusal(&format!("the plan '{name}'"), dose.status, &dose.caveats);
+        refused.map_or(Ok(()), |why| Err(ExportFailure::Refused(why)))?;
     }
     Ok(PlanDoses {
         note: note(case, plan, settings, result.certainty.as_ref()),
@@ -180,6 +181,14 @@ fn doses_of(
         beams: by_beam,
         beam_doses: result.beam_doses,
     })
+}
+
+/// Why a dose does not leave, with the ways out; `None` where it does.
+fn refusal(what: &str, status: DoseStatus, caveats: &[String]) -> Option<String> {
+    let why = why_no_plan_dose(status, caveats)?;
+    let ways = ways_out(caveats);
+    let ways = if ways.is_empty() { String::new() } else { format!(". To make it whole: {ways}") };
+    Some(format!("the dose of {what} does not leave: {why}{ways}"))
 }
 
 /// How a plan was computed, and which of its beams were not.

@@ -1,6 +1,6 @@
 //! Inputs of results: equal inputs give equal results.
 
-use analysis::{BodyChoice, Computation, body_of, unit_beam};
+use analysis::{BodyChoice, Computation, body_of, is_without_density, unit_beam};
 use case::{Beam, Case, DensityOverride, Plan, StructureSet};
 use engine::DeviceChoice;
 use engine::cccs::{DoseTo, Quality};
@@ -60,6 +60,8 @@ pub struct PatientInputs {
     pub body: Option<u64>,
     /// Structures with densities of their own, by the identity of their contours, and whether they count outside the body.
     pub given: Vec<(u64, DensityOverride, bool)>,
+    /// Bolus and couch without a density, by the identity of their contours: caveats of a dose where a beam meets them.
+    pub without_density: Vec<u64>,
 }
 
 impl PatientInputs {
@@ -79,7 +81,10 @@ impl PatientInputs {
         let given = { set.structures.iter() }
             .filter_map(|s| Some((s.contours.id(), s.counted_density()?, s.kind.is_beside_patient())));
         let given = given.filter(|(contours, ..)| *contours != 0).collect();
-        Self { ct, hu_table: Arc::clone(hu_table), choice, body, given }
+        let without_density =
+            set.structures.iter().filter(|s| is_without_density(s)).map(|s| s.contours.id());
+        let without_density = without_density.collect();
+        Self { ct, hu_table: Arc::clone(hu_table), choice, body, given, without_density }
     }
 }
 

@@ -52,7 +52,8 @@ pub use optimise::{
 pub use patient::{Densities, MaskOf};
 pub use plan_dose::{DoseOfPlan, Summed};
 pub use plan_job::{
-    DosesOfBeams, PlanJob, PlanResult, compute_part, compute_plan, compute_plan_on_card, compute_written_plan,
+    DosesOfBeams, PlanJob, PlanResult, compute_part, compute_plan, compute_plan_on_card,
+    compute_written_plan, with_matter_outside,
 };
 pub use ray::RayOfBeam;
 pub use register::{AttenuationOf, MetricAtPose, MetricOf, MetricReady};

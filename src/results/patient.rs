@@ -41,8 +41,12 @@ impl Densities {
 
     /// The structures that the densities depend on.
     pub(super) fn counted_structures(&self) -> impl Iterator<Item = &Structure> {
-        let PatientInputs { choice, body, given, .. } = &self.inputs;
-        let is_named = |id: u64| *body == Some(id) || given.iter().any(|(contours, ..)| *contours == id);
+        let PatientInputs { choice, body, given, without_density, .. } = &self.inputs;
+        let is_named = |id: u64| {
+            *body == Some(id)
+                || given.iter().any(|(contours, ..)| *contours == id)
+                || without_density.contains(&id)
+        };
         // A body that is looked for in the CT leaves out others.
         let counts = move |s: &&Structure| *choice == BodyChoice::Auto || is_named(s.contours.id());
         self.structures.structures.iter().filter(counts)

@@ -11,7 +11,7 @@ use super::run::{PartOfRun, RunOfPlan};
 use super::shared::Shared;
 use analysis::{
     BodyChoice, Certainty, Dvh, Engine, PlanFigures, UNIT_MU, contradiction, given_words, is_computed,
-    most_mu_remark, no_beams, scaled, target_of, why_left_out,
+    lacks_only_matter_outside, most_mu_remark, no_beams, scaled, target_of, ways_out, why_left_out,
 };
 use case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Severity, Structure, StructureSet};
 use dicom::plan_as_written;
@@ -134,6 +134,27 @@ pub fn compute_plan_on_card(
         None => CardDose::sum(card, &[(Arc::clone(&result.dose.gy), 1.0)], 1.0),
     };
     Ok((result, on_card.map_err(Failure::here)?))
+}
+
+/// The same monitor units in the same patient with the matter outside the body counted; `None` where the dose of `result` lacks anything
+/// else, or the other one is not whole either.
+///
+/// # Errors
+/// As [`compute_plan`].
+pub fn with_matter_outside(
+    job: &PlanJob,
+    result: &PlanResult,
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<Option<PlanResult>, Failure> {
+    if !lacks_only_matter_outside(&result.dose) || job.parts.is_some() {
+        return Ok(None);
+    }
+    tell("the same with the matter outside the body counted");
+    let plan = Plan { normalisation: None, ..result.plan.clone() };
+    let job = PlanJob { plan, body: BodyChoice::Everything, ..job.clone() };
+    let counted = compute_plan(&job, control, tell)?;
+    Ok(counted.dose.caveats.is_empty().then_some(counted))
 }
 
 /// The sums of a part of the histories of a plan's Monte Carlo run.
@@ -264,7 +285,7 @@ fn compute_with(
     }
     remarks.extend(made.warnings);
     if !dose.caveats.is_empty() {
-        remarks.push(format!("the dose is {}", dose.status_text()));
+        remarks.push(format!("the dose is {}: {}", dose.status_text(), ways_out(&dose.caveats)));
     }
     let mut plan = Arc::unwrap_or_clone(plan);
     plan.beams.iter_mut().for_each(|b| b.mu *= summed.factor);
