@@ -1,61 +1,57 @@
-//! The heap of a window or a listener: large buffers go back to the system when they are freed, and have large pages until then.
+//! The heap of a window or a listener: what has been freed goes back to the system once the program rests.
 
-use beamsight::engine::large_pages::{LARGE_PAGE_BYTES, ask_for_large_pages};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
-/// Buffers of so many bytes are mapped by themselves, so that their pages go back to the system when they are freed: doses, masks
-/// and CTs have more, and what a frame or a DVH allocates has less.
-const MAPPED_FROM_BYTES: c_int = 1 << 20;
+/// Time between two looks at the work done.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Buffers of so many bytes hold a large page wherever they begin.
-const LARGE_FROM_BYTES: usize = 2 * LARGE_PAGE_BYTES;
+/// Processor time between two looks below which the program rests, as a part of the time between them: a window that redraws a
+/// clock or waits for a pointer takes less.
+const REST_SHARE: f64 = 0.05;
 
-/// Whether large buffers are given back when they are freed.
-static GIVES_BACK: AtomicBool = AtomicBool::new(false);
+/// Looks after which freed memory goes back although the program works on: a drag then waits a few milliseconds, twice a minute.
+const MOST_LOOKS: u32 = 30;
 
-/// The heap of glibc raises that limit to 32 MiB once such a buffer is freed, and its trimming to twice that: each of eight heaps a
-/// processor then holds the largest volumes that its threads ever had. A window or a listener would hold them for hours; a verb that
-/// ends soon is quicker with them.
-#[expect(unsafe_code, reason = "mallopt, before there is another thread")]
-pub fn give_large_buffers_back() {
-    GIVES_BACK.store(true, Ordering::Relaxed);
-    // SAFETY: the process has one thread, and a parameter that is refused changes nothing.
-    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM_BYTES) };
+/// Starts a thread that gives freed memory back to the system at rest. glibc keeps freed buffers of up to 32 MiB in heaps, eight a
+/// processor, and a window or a listener would hold the largest volumes that its threads ever had, for hours. While the program works
+/// they stay: each dose of a drag needs the buffers of the one before, and buffers that are mapped anew cost it a third of its pace.
+/// Without the thread, for want of one, memory is held and nothing else is lost. A verb that ends soon needs none.
+pub fn give_back_at_rest() {
+    let _ = thread::Builder::new().name("heap".to_owned()).spawn(trim_at_rest);
 }
 
-/// The system's heap, which asks for large pages: what is mapped anew for each dose would else be faulted in by pages of 4 KiB.
-pub struct Heap;
-
-#[expect(unsafe_code, reason = "each call is passed on to the system's heap")]
-// SAFETY: memory comes from the system's heap and goes back to it, with the caller's layouts.
-unsafe impl GlobalAlloc for Heap {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's own promises.
-        in_large_pages(unsafe { System.alloc(layout) }, layout.size())
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as above.
-        in_large_pages(unsafe { System.alloc_zeroed(layout) }, layout.size())
-    }
-
-    unsafe fn realloc(&self, buffer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // SAFETY: as above.
-        in_large_pages(unsafe { System.realloc(buffer, layout, bytes) }, bytes)
-    }
-
-    unsafe fn dealloc(&self, buffer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(buffer, layout) }
+fn trim_at_rest() {
+    let (mut looks_since_trim, mut worked_s) = (0, 0.0);
+    let mut before_s = processor_s();
+    loop {
+        thread::sleep(LOOK_EVERY);
+        let now_s = processor_s();
+        let since_look_s = now_s - before_s;
+        before_s = now_s;
+        worked_s += since_look_s;
+        looks_since_trim += 1;
+        let is_at_rest = since_look_s < REST_SHARE * LOOK_EVERY.as_secs_f64();
+        let has_worked = worked_s >= LOOK_EVERY.as_secs_f64() * REST_SHARE;
+        if has_worked && (is_at_rest || looks_since_trim >= MOST_LOOKS) {
+            trim();
+            // The trim itself is no work that a further trim could follow.
+            (looks_since_trim, worked_s, before_s) = (0, 0.0, processor_s());
+        }
     }
 }
 
-/// Asks for large pages where a buffer that will be given back covers them.
-fn in_large_pages(buffer: *mut u8, bytes: usize) -> *mut u8 {
-    if bytes >= LARGE_FROM_BYTES && !buffer.is_null() && GIVES_BACK.load(Ordering::Relaxed) {
-        ask_for_large_pages(buffer, bytes);
-    }
-    buffer
+/// Processor time of all threads, s.
+#[expect(unsafe_code, reason = "clock_gettime, which writes to the time it is given")]
+fn processor_s() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` outlives the call. Where the clock cannot be read it stays 0, and nothing is trimmed.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64
+}
+
+#[expect(unsafe_code, reason = "malloc_trim, which takes the heap's own locks")]
+fn trim() {
+    // SAFETY: the heap may be trimmed from any thread at any time; nothing that is allocated moves.
+    unsafe { libc::malloc_trim(0) };
 }

@@ -3,20 +3,16 @@
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod heap;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-use heap::give_large_buffers_back;
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[global_allocator]
-static HEAP: heap::Heap = heap::Heap;
+use heap::give_back_at_rest;
 
 fn main() -> std::process::ExitCode {
     keep_device_selection_from_wayland();
-    beamsight::cli::run(std::env::args_os(), give_large_buffers_back)
+    beamsight::cli::run(std::env::args_os(), give_back_at_rest)
 }
 
-/// Heaps of other systems map large buffers by themselves.
+/// Heaps of other systems give large buffers back by themselves.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn give_large_buffers_back() {}
+fn give_back_at_rest() {}
 
 /// Mesa's layer that puts the compositor's card first asks libwayland for a compositor, which complains on standard error where
 /// no session has a runtime folder. The layer is left out there, unless the user has it choose a card.

@@ -14,6 +14,9 @@ use thiserror::Error;
 /// little further, in its own voxels. Beyond that the sum is NaN: unknown, which is not zero.
 const RIM_VOXELS: f64 = 1.0;
 
+/// Voxels that a thread writes at a time.
+const TAKEN: usize = 1 << 14;
+
 /// One beam's share of a plan dose.
 #[derive(Clone, Debug)]
 pub struct BeamShare {
@@ -71,12 +74,18 @@ fn added(parts: &[BeamShare]) -> Result<Volume<f32>, SumError> {
         }
     }
     let grid = finest.dose.gy.grid().clone();
-    let mut sum = vec![0.0_f32; grid.len()];
-    let rows: Vec<Rows<'_>> = parts.iter().map(|part| Rows::new(part, &grid)).collect();
-    // Each row is added up while it is in the processor's cache.
-    sum.par_chunks_mut(grid.size()[0]).enumerate().for_each(|(row, sum)| {
-        rows.iter().for_each(|part| part.add(&grid, row, sum));
-    });
+    // The finest part is written, not added to zeros: a plan is summed at the pace of a drag, and zeros are as many bytes again.
+    let scale = finest.scale as f32;
+    let mut sum: Vec<f32> =
+        finest.dose.gy.data().par_iter().with_min_len(TAKEN).map(|gy| scale * gy).collect();
+    let others = parts.iter().filter(|part| !std::ptr::eq(*part, finest));
+    let rows: Vec<Rows<'_>> = others.map(|part| Rows::new(part, &grid)).collect();
+    if !rows.is_empty() {
+        // Each row is added up while it is in the processor's cache.
+        sum.par_chunks_mut(grid.size()[0]).enumerate().for_each(|(row, sum)| {
+            rows.iter().for_each(|part| part.add(&grid, row, sum));
+        });
+    }
     Ok(Volume::new(grid, sum))
 }
 

@@ -27,6 +27,8 @@ const OPEN: u64 = 2;
 const MOVE: u64 = 3;
 /// Frames after which the graphics device holds no texture that is not on show, and some.
 const FRAMES_OF_TEXTURES: usize = 250;
+/// Time without work before the memory at rest is read.
+const REST: Duration = Duration::from_secs(3);
 /// The window of these frames.
 const SMALL_POINTS: Vec2 = vec2(640.0, 400.0);
 
@@ -71,6 +73,8 @@ pub fn work(cases: &[String], choice: DeviceChoice, time: Duration) -> Result<Wo
         user.window.resize(SIZE_POINTS);
         user.draw(1)?;
     }
+    // The program gives freed memory back once it rests.
+    std::thread::sleep(REST);
     Ok(Worked { rounds, steps: user.steps, jobs: user.window.app.jobs_asked(), resident: resident() })
 }
 
