@@ -2,6 +2,7 @@
 //! the same words.
 
 use super::bounds;
+use super::rotation::RotationAxis;
 use super::{
     Approval, ApprovalError, Beam, ControlPoint, Density, FluenceLimit, FluenceMapError, Jaws,
     LeafBoundaryError, Mlc, Normalisation, NormalisationError, Plan, Structure, check_leaf_boundaries,
@@ -228,18 +229,15 @@ fn check_step(from: &ControlPoint, to: &ControlPoint) -> Checked {
     if now == before {
         return Ok(());
     }
-    for (axis, from, to) in [
-        ("gantry", from.gantry_deg, to.gantry_deg),
-        ("collimator", from.collimator_deg, to.collimator_deg),
-        ("couch", from.couch_deg, to.couch_deg),
-    ] {
+    for axis in RotationAxis::ALL {
+        let [from, to] = [from, to].map(|point| axis.angle_deg(point));
         let is_half = turn_deg(from, to).abs() > 180.0 - bounds::SAME_DEG;
-        must(!is_half, || Fault::HalfTurn { axis, from, to })?;
+        must(!is_half, || Fault::HalfTurn { axis: axis.name(), from, to })?;
     }
     Ok(())
 }
 
-/// The turn the short way from one angle to another, degrees: from -180 to 180, clockwise (as angles rise) above 0.
+/// The turn the short way from one angle to another, degrees: from -180 to 180, above 0 as angles rise.
 pub fn turn_deg(from: f64, to: f64) -> f64 {
     (to - from + 180.0).rem_euclid(360.0) - 180.0
 }

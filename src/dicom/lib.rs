@@ -14,6 +14,7 @@ mod pixels;
 mod planes;
 mod radiograph;
 mod registration;
+mod rotation;
 mod rtbeam;
 mod rtdose;
 mod rtimage;

@@ -2,9 +2,10 @@
 //! move.
 
 use super::object::{AttributeError, Attributes, IfSaid, Item, keyword, within};
+use super::rotation::{read_rotation, rotation_tag};
 use super::rtbeam::Refusal;
 use super::rtplan::Notes;
-use case::{Bank, ControlPoint, Jaws, Mlc, MlcAxis, bounds, check_leaf_boundaries, turn_deg};
+use case::{Bank, ControlPoint, Jaws, Mlc, MlcAxis, RotationAxis, bounds, check_leaf_boundaries, turn_deg};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
@@ -337,23 +338,15 @@ fn refuse_changes(first: &Item, item: &Item, refusal: &mut Refusal) {
 
 /// The engines turn the short way between control points: a file with the opposite direction is not computed.
 fn refuse_turns(items: &[Item], points: &[ControlPoint], refusal: &mut Refusal) {
-    type Angle = fn(&ControlPoint) -> f64;
-    let axes: [(Tag, Angle); 3] = [
-        (tags::GANTRY_ROTATION_DIRECTION, |p| p.gantry_deg),
-        (tags::BEAM_LIMITING_DEVICE_ROTATION_DIRECTION, |p| p.collimator_deg),
-        (tags::PATIENT_SUPPORT_ROTATION_DIRECTION, |p| p.couch_deg),
-    ];
-    for (tag, angle) in axes {
+    for axis in RotationAxis::ALL {
+        let tag = rotation_tag(axis);
         let mut direction = None;
         for (k, w) in points.windows(2).enumerate() {
             direction = items[k].text(tag).or(direction);
-            let (from, to) = (angle(&w[0]), angle(&w[1]));
+            let (from, to) = (axis.angle_deg(&w[0]), axis.angle_deg(&w[1]));
             let turn = turn_deg(from, to);
-            let against = match direction.as_deref() {
-                Some("CW") => turn < -bounds::SAME_DEG,
-                Some("CC" | "CCW") => turn > bounds::SAME_DEG,
-                _ => false,
-            };
+            let stated = direction.as_deref().and_then(read_rotation);
+            let against = stated.is_some_and(|stated| axis.is_against(turn, stated));
             // The direction of a turn by half a circle is ambiguous.
             let unsure = against || turn.abs() > 180.0 - bounds::SAME_DEG;
             if unsure && w[1].meterset_weight > w[0].meterset_weight {

@@ -2,8 +2,10 @@
 
 use super::data_set::{DataSet, new_series, now, shortened};
 use super::{Belonging, WriteError};
+use crate::rotation::{rotation_tag, rotation_word};
 use case::{
-    Approval, Beam, BeamDose, ControlPoint, Jaws, MlcAxis, Plan, Radiation, Stage, new_uid, turn_deg,
+    Approval, Beam, BeamDose, ControlPoint, Jaws, MlcAxis, Plan, Radiation, RotationAxis, Stage, new_uid,
+    turn_deg,
 };
 use dicom_core::Tag;
 use dicom_dictionary_std::{tags, uids};
@@ -322,18 +324,14 @@ pub(super) fn set_point(
     next: Option<&ControlPoint>,
 ) {
     item.items(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE, positions(kinds, point));
-    let turn = |now: f64, next: Option<f64>| match next.map(|next| turn_deg(now, next)) {
-        Some(by) if by > 0.0 => "CW",
-        Some(by) if by < 0.0 => "CC",
-        _ => "NONE",
-    };
     item.numbers(tags::GANTRY_ANGLE, &[point.gantry_deg]);
-    item.text(tags::GANTRY_ROTATION_DIRECTION, turn(point.gantry_deg, next.map(|n| n.gantry_deg)));
     item.numbers(tags::BEAM_LIMITING_DEVICE_ANGLE, &[point.collimator_deg]);
-    let collimator = turn(point.collimator_deg, next.map(|n| n.collimator_deg));
-    item.text(tags::BEAM_LIMITING_DEVICE_ROTATION_DIRECTION, collimator);
     item.numbers(tags::PATIENT_SUPPORT_ANGLE, &[point.couch_deg]);
-    item.text(tags::PATIENT_SUPPORT_ROTATION_DIRECTION, turn(point.couch_deg, next.map(|n| n.couch_deg)));
+    for axis in RotationAxis::ALL {
+        let turn = next.map(|next| turn_deg(axis.angle_deg(point), axis.angle_deg(next)));
+        let direction = turn.and_then(|deg| axis.direction(deg));
+        item.text(rotation_tag(axis), rotation_word(direction));
+    }
     if !item.has(tags::TABLE_TOP_ECCENTRIC_ANGLE) {
         item.numbers(tags::TABLE_TOP_ECCENTRIC_ANGLE, &[0.0]);
         item.text(tags::TABLE_TOP_ECCENTRIC_ROTATION_DIRECTION, "NONE");

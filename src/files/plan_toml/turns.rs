@@ -2,11 +2,12 @@
 //! whose numbers lie half a circle or more apart has to say which way is meant.
 
 use case::bounds::{ANGLE_DEG, SAME_DEG};
-use case::{ControlPoint, turn_deg};
+use case::{ControlPoint, RotationAxis, RotationDirection, turn_deg};
 use geometry::wrapped_deg;
 use serde::Deserialize;
 
-/// As DICOM names them: clockwise, as angles rise, and counter-clockwise.
+/// As DICOM names them: clockwise and counter-clockwise as one faces the gantry, looks from the source at the collimator, and from above at
+/// the couch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -21,16 +22,26 @@ impl Direction {
             Self::Cc => "cc",
         }
     }
+
+    fn rotation(self) -> RotationDirection {
+        match self {
+            Self::Cw => RotationDirection::Clockwise,
+            Self::Cc => RotationDirection::CounterClockwise,
+        }
+    }
+}
+
+impl From<RotationDirection> for Direction {
+    fn from(direction: RotationDirection) -> Self {
+        match direction {
+            RotationDirection::Clockwise => Self::Cw,
+            RotationDirection::CounterClockwise => Self::Cc,
+        }
+    }
 }
 
 /// Stated directions of gantry, collimator and couch.
 pub type Directions = [Option<Direction>; 3];
-
-const AXES: [&str; 3] = ["gantry", "collimator", "couch"];
-
-fn angles_deg(point: &ControlPoint) -> [f64; 3] {
-    [point.gantry_deg, point.collimator_deg, point.couch_deg]
-}
 
 /// Whether the short way between two angles is not plainly that of their numbers: from 10 to 200, from 350 to 10.
 fn is_unclear(from: f64, to: f64) -> bool {
@@ -42,21 +53,21 @@ pub fn turn_fault(from: &ControlPoint, to: &ControlPoint, stated: Directions) ->
     if to.meterset_weight <= from.meterset_weight {
         return None;
     }
-    let (before, now) = (angles_deg(from), angles_deg(to));
-    (0..AXES.len()).find_map(|n| {
-        let (name, from, to, stated) = (AXES[n], before[n], now[n], stated[n]);
+    RotationAxis::ALL.into_iter().zip(stated).find_map(|(axis, stated)| {
+        let (name, from, to) = (axis.name(), axis.angle_deg(from), axis.angle_deg(to));
         if ![from, to].iter().all(|deg| ANGLE_DEG.contains(deg)) {
             // The check of the plan refuses it.
             return None;
         }
         let turn = turn_deg(from, to);
         let is_long = match stated {
-            Some(Direction::Cw) => turn < -SAME_DEG,
-            Some(Direction::Cc) => turn > SAME_DEG,
+            Some(stated) => axis.is_against(turn, stated.rotation()),
             None if is_unclear(from, to) => {
+                let rising = axis.rising();
+                let [rises, falls] = [rising, rising.opposite()].map(|way| Direction::from(way).word());
                 return Some(format!(
                     "the {name} goes from {from} to {to} degrees, and which way round is not stated: write \
-                     {name}_direction = \"cw\" (angles rise) or \"cc\" at the control point before, or give control points \
+                     {name}_direction = \"{rises}\" (angles rise) or \"{falls}\" at the control point before, or give control points \
                      less than 180 degrees apart"
                 ));
             }
@@ -78,20 +89,20 @@ pub fn turn_fault(from: &ControlPoint, to: &ControlPoint, stated: Directions) ->
 /// change.
 pub fn to_state(points: &[ControlPoint]) -> Vec<String> {
     let mut lines = vec![String::new(); points.len()];
-    for (n, name) in AXES.iter().enumerate() {
-        let angles: Vec<f64> = points.iter().map(|point| wrapped_deg(angles_deg(point)[n])).collect();
+    for axis in RotationAxis::ALL {
+        let angles: Vec<f64> = points.iter().map(|point| wrapped_deg(axis.angle_deg(point))).collect();
         if !angles.windows(2).any(|pair| is_unclear(pair[0], pair[1])) {
             continue;
         }
         let mut last = None;
         for (line, pair) in lines.iter_mut().zip(angles.windows(2)) {
-            let direction = match turn_deg(pair[0], pair[1]) {
-                turn if turn.abs() <= SAME_DEG => continue,
-                turn if turn > 0.0 => Direction::Cw,
-                _ => Direction::Cc,
+            let turn = turn_deg(pair[0], pair[1]);
+            let Some(direction) = axis.direction(turn).filter(|_| turn.abs() > SAME_DEG).map(Direction::from)
+            else {
+                continue;
             };
             if last != Some(direction) {
-                *line += &format!("{name}_direction = \"{}\"\n", direction.word());
+                *line += &format!("{}_direction = \"{}\"\n", axis.name(), direction.word());
                 last = Some(direction);
             }
         }
@@ -133,6 +144,24 @@ mod tests {
                 assert_eq!(unstated.is_some(), unclear, "{from} {to}");
                 assert!(unstated.is_none_or(|why| why.contains("which way round is not stated")));
             }
+        }
+        // DICOM looks at collimator and couch from where rising angles turn counter-clockwise.
+        let turning = |collimator_deg, couch_deg, meterset_weight| ControlPoint {
+            collimator_deg,
+            couch_deg,
+            ..at(0.0, meterset_weight)
+        };
+        let (start, risen) = (turning(350.0, 350.0, 0.0), turning(10.0, 10.0, 1.0));
+        let [cw, cc] = [Direction::Cw, Direction::Cc].map(Some);
+        assert_eq!(turn_fault(&start, &risen, [None, cc, cc]), None);
+        assert_eq!(
+            to_state(&[start.clone(), risen.clone()])[0],
+            "collimator_direction = \"cc\"\ncouch_direction = \"cc\"\n"
+        );
+        for long in [[None, cw, cc], [None, cc, cw]] {
+            assert!(
+                turn_fault(&start, &risen, long).is_some_and(|why| why.contains("half a circle or more"))
+            );
         }
         let whole = turn_fault(&at(0.0, 0.0), &at(360.0, 1.0), [Some(Direction::Cw), None, None]);
         assert!(whole.unwrap().contains("half a circle or more"));

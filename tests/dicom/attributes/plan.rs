@@ -405,7 +405,8 @@ const POINT_ROWS: &[Row] = &[
         &[
             (Missing, Meant),
             (Unreadable("ROUND"), Meant),
-            (Contradicting("CC", &[(point!("1", "BeamLimitingDeviceAngle"), "30")]), LeftOut),
+            // Seen as DICOM sees it, a rising angle turns counter-clockwise (PS3.3 C.8.8.14).
+            (Contradicting("CW", &[(point!("1", "BeamLimitingDeviceAngle"), "30")]), LeftOut),
         ],
     ),
     Row(
@@ -413,7 +414,8 @@ const POINT_ROWS: &[Row] = &[
         &[
             (Missing, Meant),
             (Unreadable("ROUND"), Meant),
-            (Contradicting("CC", &[(point!("1", "PatientSupportAngle"), "30")]), LeftOut),
+            // Seen as DICOM sees it, a rising angle turns counter-clockwise (PS3.3 C.8.8.14).
+            (Contradicting("CW", &[(point!("1", "PatientSupportAngle"), "30")]), LeftOut),
         ],
     ),
     Row(
