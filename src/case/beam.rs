@@ -33,6 +33,9 @@ pub struct Beam {
     pub source_axis_mm: Option<f64>,
     /// Monitor units per fraction.
     pub mu: f64,
+    /// Dose rate that the machine is set to, MU a minute, where stated: leaves that move meanwhile were made for it. No dose hangs on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dose_rate_mu_min: Option<f64>,
     /// Patient LPS, mm.
     pub isocentre_mm: DVec3,
     /// The leaves, if the beam has an MLC.
@@ -184,6 +187,7 @@ impl Beam {
             unflattened: false,
             source_axis_mm: None,
             mu,
+            dose_rate_mu_min: None,
             isocentre_mm,
             mlc: None,
             fluence: None,

@@ -6,6 +6,9 @@ use std::ops::RangeInclusive;
 /// per cm² has large numbers.
 pub const MU: RangeInclusive<f64> = 0.0..=1e9;
 
+/// Dose rates that machines are set to, MU a minute.
+pub const DOSE_RATE_MU_MIN: RangeInclusive<f64> = 1.0..=10_000.0;
+
 /// Beyond the fractions of any course.
 pub const FRACTIONS: RangeInclusive<u32> = 1..=200;
 

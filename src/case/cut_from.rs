@@ -53,6 +53,8 @@ impl Beam {
             fluence: Some(map),
             fluence_limits: limits,
             cut_from: None,
+            // The rate is that of the leaves.
+            dose_rate_mu_min: None,
             control_points: start.into_iter().collect(),
             ..self.clone()
         }

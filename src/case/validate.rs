@@ -182,6 +182,7 @@ impl Beam {
         for (key, value, range) in [
             ("energy_mv", self.energy_mv, &bounds::ENERGY_MV),
             ("source_axis_mm", self.source_axis_mm, &bounds::SOURCE_AXIS_MM),
+            ("dose_rate_mu_min", self.dose_rate_mu_min, &bounds::DOSE_RATE_MU_MIN),
         ] {
             value.map_or(Ok(()), |value| within(key, value, range))?;
         }

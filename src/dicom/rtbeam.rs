@@ -104,6 +104,7 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
         unflattened,
         source_axis_mm: item.try_number(tags::SOURCE_AXIS_DISTANCE).ok(),
         mu: if setup { 0.0 } else { told_mu.unwrap_or(0.0) },
+        dose_rate_mu_min: dose_rate_set(points),
         isocentre_mm: isocentre.unwrap_or(DVec3::ZERO),
         mlc: devices.mlc.filter(|_| walk.has_leaves()).map(|(_, mlc)| mlc),
         control_points: walk.points,
@@ -136,6 +137,13 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
     }
     beam.read_only = refusal.0;
     Ok(beam)
+}
+
+/// The dose rate that a beam is set to; `None` where it changes, or is that of no machine. No dose hangs on it.
+fn dose_rate_set(points: &[Item]) -> Option<f64> {
+    let mut rates = points.iter().filter_map(|point| point.number(tags::DOSE_RATE_SET));
+    let first = rates.next().filter(|rate| bounds::DOSE_RATE_MU_MIN.contains(rate))?;
+    rates.all(|rate| rate == first).then_some(first)
 }
 
 fn radiation_of(item: &Item, ion: bool, refusal: &mut Refusal) -> Radiation {

@@ -69,6 +69,7 @@ struct BeamFile {
     #[serde(default)]
     off: bool,
     source_axis_mm: Option<f64>,
+    dose_rate_mu_min: Option<f64>,
     #[serde(default)]
     not_modelled: Vec<String>,
     #[serde(default)]
@@ -236,6 +237,7 @@ fn beam_from(
         unflattened: file.unflattened,
         source_axis_mm: file.source_axis_mm,
         mu: file.mu,
+        dose_rate_mu_min: file.dose_rate_mu_min,
         isocentre_mm: DVec3::from(isocentre),
         mlc,
         fluence: file.fluence,
@@ -346,6 +348,9 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
     }
     if let Some(mm) = beam.source_axis_mm {
         writeln!(out, "source_axis_mm = {mm:?}")?;
+    }
+    if let Some(rate) = beam.dose_rate_mu_min {
+        writeln!(out, "dose_rate_mu_min = {rate:?}")?;
     }
     for (key, words) in [("not_modelled", &beam.not_modelled), ("without_boluses", &beam.without_boluses)] {
         if !words.is_empty() {

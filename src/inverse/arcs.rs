@@ -1,14 +1,18 @@
 //! Arcs: their sectors are optimised as fields, slid out while the gantry turns, and refined with more fields on the way.
 
 use super::OptimiseError;
+use super::beamlets::MARGIN_MM;
 use super::optimiser::{Optimiser, Progress};
 use super::refine::{Extent, RefinedLeaves, begun, refine};
-use super::setup::Inputs;
-use case::{Beam, ControlPoint, GantryArc, Plan};
+use super::setup::{FieldWindow, Inputs};
+use case::{Beam, ControlPoint, GantryArc, MlcAxis, Plan};
 use engine::JobControl;
 use glam::DVec3;
 use physics::Machine;
-use sequence::{ArcStart, SequenceError, Technique, arc_leaves, arc_of, sequence_beam, turning_reach_mm};
+use rayon::prelude::*;
+use sequence::{
+    ArcStart, SequenceError, Technique, arc_leaves, arc_of, sequence_beam, turning_reach_mm, widest_map_mm,
+};
 use std::ops::Range;
 
 /// Degrees of a sector whose map is slid out once, at least: where targets are wide, leaves need longer.
@@ -37,6 +41,8 @@ pub struct Sectors {
     fields: Plan,
     /// The plan with its arcs.
     plan: Plan,
+    /// What the carriages of wide arcs hold.
+    pub windows: Vec<FieldWindow>,
 }
 
 /// Whether a computed beam of a plan is an arc.
@@ -70,12 +76,63 @@ fn fields_of(beam: &Beam, (place, sector_deg): (usize, f64), count: usize) -> Ve
     (0..fields).map(field).collect()
 }
 
+/// Windows of neighbouring arcs share at least so much on either side of the axis, mm: what one of them leaves out the other sees.
+const SHARED_MM: f64 = 20.0;
+
+/// Windows for arcs whose targets are wider than their carriages hold, from one side of the field and from the other in turn. As the gantry
+/// turns, each place of the targets within a window of the axis comes into it.
+fn windows(
+    plan: &Plan,
+    fields: &Plan,
+    target_mm: &[DVec3],
+    beamlet_mm: f64,
+) -> Result<Vec<FieldWindow>, OptimiseError> {
+    let mut windows = Vec::new();
+    for (place, beam) in plan.beams.iter().enumerate().filter(|(_, beam)| is_arc(beam)) {
+        let machine = Machine::resolve(plan.machine_of(beam))?;
+        let Some(widest_mm) = widest_map_mm(&machine) else { continue };
+        let own = fields.beams.iter().filter(|field| numbers(place).contains(&field.number));
+        let reaches = own.map(|field| reach_mm(field, plan, machine.sad_mm, target_mm));
+        let reach = reaches.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]).unwrap_or([0.0; 2]);
+        // Columns lie on multiples of their width; those of a map reach beyond its targets by the margin and by a part of a column.
+        let beyond = MARGIN_MM + beamlet_mm;
+        let columns = [(reach[0] - beyond) / beamlet_mm, (reach[1] + beyond) / beamlet_mm];
+        let [low, high] = [columns[0].floor(), columns[1].ceil()];
+        let held = (widest_mm / beamlet_mm).floor().max(1.0);
+        let is_wide = high - low > held;
+        if is_wide {
+            let shared = (SHARED_MM / beamlet_mm).ceil().min(held);
+            let first = if windows.len().is_multiple_of(2) {
+                low.max(shared - held)
+            } else {
+                high.min(held - shared) - held
+            };
+            let columns_mm = [first, first + held].map(|column| column * beamlet_mm);
+            windows.push(FieldWindow { numbers: numbers(place), columns_mm });
+        }
+    }
+    Ok(windows)
+}
+
+/// Low and high end of the targets as a field sees them, along the travel of its leaves, mm at the isocentre plane.
+fn reach_mm(field: &Beam, plan: &Plan, sad_mm: f64, target_mm: &[DVec3]) -> [f64; 2] {
+    let frame = field.frame_at(&field.control_points[0], plan.position, sad_mm);
+    let axis = field.mlc.as_ref().map_or(MlcAxis::X, |mlc| mlc.axis);
+    let along = |mm: &DVec3| {
+        let (at, _) = frame.project(*mm)?;
+        let u = if axis == MlcAxis::X { at[0] } else { at[1] };
+        Some([u, u])
+    };
+    let nothing = || [f64::INFINITY, f64::NEG_INFINITY];
+    target_mm.par_iter().filter_map(along).reduce(nothing, |a, b| [a[0].min(b[0]), a[1].max(b[1])])
+}
+
 impl Sectors {
     /// Sectors about targets, by the places of their voxels (patient LPS); `None` for a plan without arcs.
     ///
     /// # Errors
     /// [`OptimiseError::Machine`].
-    pub fn new(plan: &Plan, target_mm: &[DVec3]) -> Result<Option<Self>, OptimiseError> {
+    pub fn new(plan: &Plan, target_mm: &[DVec3], beamlet_mm: f64) -> Result<Option<Self>, OptimiseError> {
         if !plan.beams.iter().any(is_arc) {
             return Ok(None);
         }
@@ -90,7 +147,9 @@ impl Sectors {
             });
             Plan { beams: fields.collect(), ..plan.clone() }
         };
-        Ok(Some(Self { middles: with(1), fields: with(FIELDS_A_SECTOR), plan: plan.clone() }))
+        let (middles, fields) = (with(1), with(FIELDS_A_SECTOR));
+        let windows = windows(plan, &fields, target_mm, beamlet_mm)?;
+        Ok(Some(Self { middles, fields, plan: plan.clone(), windows }))
     }
 
     /// Leaves for the maps of the sectors, refined: of a few beginnings the best. `middles` is the optimiser of the maps, at rest.
@@ -108,7 +167,7 @@ impl Sectors {
         let maps = middles.with_maps(&middles.fluences);
         let cut = ArcStart::ALL.into_iter().map(|start| self.cut(&maps, technique, start));
         let cut: Vec<Plan> = cut.collect::<Result<_, _>>()?;
-        let inputs = inputs.with_plan(&self.fields);
+        let inputs = inputs.with_plan(&self.fields, &self.windows);
         let mut fields =
             Optimiser::new(&inputs, middles.asked().to_vec(), middles.reference_gy, Some(middles))?;
         match fields.make_columns(control, tell) {
@@ -209,7 +268,7 @@ mod tests {
         let mut plan = Plan::new("P", "generic-6mv");
         plan.beams = vec![Beam::fixed("G40", 7, 40.0, DVec3::ZERO, jaws, 100.0)];
         let target = [DVec3::new(40.0, 0.0, 0.0)];
-        assert!(Sectors::new(&plan, &target).unwrap().is_none());
+        assert!(Sectors::new(&plan, &target, 5.0).unwrap().is_none());
         let arcs = with_arcs(&plan, 2);
         let turns: Vec<GantryArc> = arcs.beams.iter().map(|beam| arc_of(beam).expect("an arc")).collect();
         assert!(turns.iter().all(|arc| (arc.span_deg() - 358.0).abs() < 1e-9));
@@ -217,7 +276,7 @@ mod tests {
         assert!(arcs.beams.iter().all(|beam| beam.fault().is_none()));
         plan.beams.extend(arcs.beams);
         plan.beams.iter_mut().zip(1..).for_each(|(beam, number)| beam.number = number);
-        let sectors = Sectors::new(&plan, &target).unwrap().expect("arcs");
+        let sectors = Sectors::new(&plan, &target, 5.0).unwrap().expect("arcs");
         assert_eq!((sectors.middles.beams.len(), sectors.fields.beams.len()), (1 + 2 * 18, 1 + 2 * 54));
         for middle in &sectors.middles.beams {
             let field = sectors.fields.beams.iter().find(|field| field.number == middle.number);

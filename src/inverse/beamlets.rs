@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 /// Beamlets reach so far beyond the target's projection, mm at the isocentre plane: the penumbra falls off within it.
-const MARGIN_MM: f64 = 5.0;
+pub(super) const MARGIN_MM: f64 = 5.0;
 
 /// Points of a target that a thread projects in turn.
 const POINTS_TOGETHER: usize = 4096;
@@ -50,7 +50,8 @@ fn stands_still(beam: &Beam) -> Option<&ControlPoint> {
 
 impl Beamlets {
     /// The beamlets of a beam that come within 5 mm of the projection of a target's voxels, `target_mm` (patient LPS). Rows are
-    /// the machine's leaves, columns `step_mm` wide from the axis on.
+    /// the machine's leaves, columns `step_mm` wide from the axis on, none of them beyond `within_mm`: where no target is seen there, the
+    /// outermost column is kept, so that each field has beamlets.
     ///
     /// # Errors
     /// [`BeamletError`].
@@ -60,6 +61,7 @@ impl Beamlets {
         position: PatientPosition,
         target_mm: &[DVec3],
         step_mm: f64,
+        within_mm: Option<[f64; 2]>,
     ) -> Result<Self, BeamletError> {
         let name = || beam.name.clone();
         let point = stands_still(beam).ok_or_else(|| BeamletError::Moves { beam: name() })?;
@@ -94,10 +96,20 @@ impl Beamlets {
             one
         };
         let seen = target_mm.par_chunks(POINTS_TOGETHER).map(see).reduce(|| see(&[]), either);
-        let seen: Vec<(usize, i64)> = (0..seen.len())
+        let mut seen: Vec<(usize, i64)> = (0..seen.len())
             .filter(|at| seen[*at])
             .map(|at| (at / across, (at % across) as i64 - columns as i64))
             .collect();
+        if let Some([low, high]) = within_mm {
+            let [first, end] = [low, high].map(|mm| (mm / step_mm).round() as i64);
+            let is_within = |(_, column): &(usize, i64)| (first..end).contains(column);
+            if seen.iter().any(is_within) {
+                seen.retain(is_within);
+            } else {
+                seen.iter_mut().for_each(|(_, column)| *column = (*column).clamp(first, end - 1));
+                seen.dedup();
+            }
+        }
         let Some((first_row, last_row)) =
             Some((seen.first(), seen.last())).and_then(|(first, last)| Some((first?.0, last?.0)))
         else {

@@ -2,7 +2,8 @@
 
 use super::leaf_variables::{LeafBeam, LeafVariables};
 use case::{Beam, Plan};
-use sequence::{LEAST_MU, ROUNDING_MM, step_reach_mm, turned_deg};
+use sequence::{LEAST_MU, ROUNDING_MM, beam_on_stretches, step_reach_mm, turned_deg};
+use std::ops::RangeInclusive;
 
 /// Monitor units change by this part for each mm that tips may move.
 const MU_PART: f64 = 0.1;
@@ -11,6 +12,29 @@ const MU_PART: f64 = 0.1;
 pub struct LeafBounds {
     pub lower: Vec<f64>,
     pub upper: Vec<f64>,
+}
+
+/// A leaf of a bank: the place of the variable that moves it, and how far beyond that its tip stands.
+struct CarriedTip {
+    at: usize,
+    beyond_mm: f64,
+}
+
+/// Leaves that a carriage holds at some positions. Closed pairs beside the map follow the nearest row: the positive one of such a pair
+/// stands a gap beyond that row's negative tip.
+fn carried_tips(own: &LeafBeam, positions: RangeInclusive<usize>, bank: usize) -> Vec<CarriedTip> {
+    let mut carried = Vec::new();
+    for position in positions {
+        let tips = own.tips_at(position);
+        let of_bank = tips.clone().skip(bank).step_by(2);
+        carried.extend(of_bank.map(|at| CarriedTip { at, beyond_mm: 0.0 }));
+        if bank == 1 {
+            let outermost = [tips.start, tips.end - 2];
+            let beyond_mm = own.delivery.min_gap_mm;
+            carried.extend(outermost.map(|at| CarriedTip { at, beyond_mm }));
+        }
+    }
+    carried
 }
 
 impl LeafBounds {
@@ -22,9 +46,10 @@ impl LeafBounds {
             upper: values.iter().map(|value| value + reach_mm).collect(),
         };
         for own in &leaves.beams {
+            let beam = &plan.beams[own.place];
             bounds.keep_apart(own, values);
-            bounds.keep_on_carriage(own, values);
-            bounds.keep_speed(own, &plan.beams[own.place], values, reach_mm);
+            bounds.keep_on_carriage(own, beam, values);
+            bounds.keep_speed(own, beam, values, reach_mm);
         }
         bounds
     }
@@ -58,17 +83,19 @@ impl LeafBounds {
         }
     }
 
-    fn keep_on_carriage(&mut self, own: &LeafBeam, values: &[f64]) {
-        for position in 0..=own.last_position() {
-            let tips = own.tips_at(position);
+    /// All positions of a bank while the beam is on stay on its carriage, which stands meanwhile.
+    fn keep_on_carriage(&mut self, own: &LeafBeam, beam: &Beam, values: &[f64]) {
+        for stretch in beam_on_stretches(&beam.control_points) {
+            let positions = own.positions[stretch.start]..=own.positions[stretch.end - 1];
             for bank in 0..2 {
-                let bank = || tips.clone().skip(bank).step_by(2);
-                let low = bank().map(|at| values[at]).fold(f64::INFINITY, f64::min);
-                let high = bank().map(|at| values[at]).fold(f64::NEG_INFINITY, f64::max);
+                let carried = carried_tips(own, positions.clone(), bank);
+                let at_mm = || carried.iter().map(|tip| values[tip.at] + tip.beyond_mm);
+                let low = at_mm().fold(f64::INFINITY, f64::min);
+                let high = at_mm().fold(f64::NEG_INFINITY, f64::max);
                 let room = 0.5 * (own.delivery.max_span_mm - (high - low) - ROUNDING_MM).max(0.0);
-                for at in bank() {
-                    self.lower(at, low - room);
-                    self.upper(at, high + room);
+                for tip in &carried {
+                    self.lower(tip.at, low - room - tip.beyond_mm);
+                    self.upper(tip.at, high + room - tip.beyond_mm);
                 }
             }
         }

@@ -186,7 +186,7 @@ impl LeafVariables {
         self.count = tips_end + starts.len();
         self.beams.push(LeafBeam {
             place,
-            delivery,
+            delivery: delivery.at_rate_of(beam),
             transmission: leaves.transmission,
             retreat_mm: leaves.end_retreat_mm(machine.sad_mm),
             pairs,
@@ -446,7 +446,7 @@ mod tests {
             Beam::fixed("b", 1, 0.0, DVec3::ZERO, Jaws { x: [-20.0, 20.0], y: [-10.0, 10.0] }, 60.0);
         let target: Vec<DVec3> =
             (-20..=20).map(|n| DVec3::new(f64::from(n), 0.0, f64::from(n % 9))).collect();
-        let beamlets = Beamlets::new(&beam, &machine, PatientPosition::Hfs, &target, 5.0).unwrap();
+        let beamlets = Beamlets::new(&beam, &machine, PatientPosition::Hfs, &target, 5.0, None).unwrap();
         let count = beamlets.active.len();
         let rows = 50;
         let gy: Vec<f32> = (0..rows * count).map(|n| ((n * 37 % 101) as f32) / 300.0).collect();

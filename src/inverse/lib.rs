@@ -31,5 +31,5 @@ pub use optimiser::{Optimiser, Progress, Snapshot, Watch};
 pub use problem::Problem;
 pub use refine::RefinedLeaves;
 pub use rows::{RowSet, Rows, RowsError};
-pub use setup::{Inputs, Region};
+pub use setup::{FieldWindow, Inputs, Region};
 pub use solve::{Bounds, Differentiable, NoValue, Solved, Stop, solve};

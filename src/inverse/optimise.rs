@@ -86,9 +86,15 @@ pub fn optimise(
     control: &JobControl,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Optimised, OptimiseError> {
-    let sectors =
-        inputs.technique.map(|_| Sectors::new(inputs.plan, &inputs.target_mm())).transpose()?.flatten();
-    let of_maps = inputs.with_plan(sectors.as_ref().map_or(inputs.plan, |sectors| &sectors.middles));
+    let sectors = inputs
+        .technique
+        .map(|_| Sectors::new(inputs.plan, &inputs.target_mm(), inputs.beamlet_mm))
+        .transpose()?
+        .flatten();
+    let of_maps = match &sectors {
+        Some(sectors) => inputs.with_plan(&sectors.middles, &sectors.windows),
+        None => inputs.with_plan(inputs.plan, &[]),
+    };
     let mut optimiser = Optimiser::new(&of_maps, objectives, reference_gy, None)?;
     let mut watch = |progress: Progress, _: &dyn Fn() -> Option<Snapshot>| {
         tell(progress);

@@ -95,8 +95,9 @@ pub fn begun(
     let Optimiser { setup, columns, objectives, reference_gy, .. } = optimiser;
     let leaves = LeafVariables::new(plan, &setup.fields, fields_of);
     let problem = Problem::new(columns, &setup.rows, objectives, &[], 0.0, *reference_gy);
-    let (next, objective) = moved(&leaves, plan, &problem, REACH_MM, control, tell)?;
-    Ok((if breaks_a_limit(&leaves, &next) { plan.clone() } else { next }, objective))
+    let (mut next, objective) = moved(&leaves, plan, &problem, REACH_MM, control, tell)?;
+    take_back_broken(&leaves, &mut next, plan);
+    Ok((next, objective))
 }
 
 /// Leaves of a plan moved by one solution, each tip at most so far, and the objective there.
@@ -168,9 +169,9 @@ pub fn refine(
         let mut problem = problem_of(&objectives);
         let by_columns = problem.doses(&leaves.fluences(&leaves.values(&best.plan)));
         problem.set_offset(best.rows_gy.iter().zip(&by_columns).map(|(gy, own)| gy - own).collect());
-        let (next, _) = moved(&leaves, &best.plan, &problem, reach_mm, control, tell)?;
+        let (mut next, _) = moved(&leaves, &best.plan, &problem, reach_mm, control, tell)?;
         let before = value(&problem, &best.rows_gy);
-        if breaks_a_limit(&leaves, &next) {
+        if take_back_broken(&leaves, &mut next, &best.plan) == leaves.beams.len() {
             reach_mm *= 0.5;
             continue;
         }
@@ -227,7 +228,15 @@ fn from_fields(plan: &Plan, setup: &Setup, fields_of: &dyn Fn(&Beam) -> Vec<usiz
     plan
 }
 
-/// Whether moved leaves break a limit of their machine.
-fn breaks_a_limit(leaves: &LeafVariables, plan: &Plan) -> bool {
-    leaves.beams.iter().any(|own| broken_limit(&plan.beams[own.place], &own.delivery).is_some())
+/// Beams whose moved leaves break a limit of their machine are as they were; the number of them.
+fn take_back_broken(leaves: &LeafVariables, moved: &mut Plan, before: &Plan) -> usize {
+    let mut taken_back = 0;
+    for own in &leaves.beams {
+        let beam = &mut moved.beams[own.place];
+        if broken_limit(beam, &own.delivery).is_some() {
+            beam.clone_from(&before.beams[own.place]);
+            taken_back += 1;
+        }
+    }
+    taken_back
 }

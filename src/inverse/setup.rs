@@ -13,6 +13,7 @@ use glam::DVec3;
 use physics::{Machine, Patient};
 use rayon::prelude::*;
 use sequence::Technique;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Shells round the targets, mm: the dose of each falls off by that of its inner side. Chosen.
@@ -58,7 +59,18 @@ pub struct Inputs<'a> {
     pub judged: Option<(f64, Quality)>,
     /// Leaves that will deliver the maps, which are smoother for it.
     pub technique: Option<Technique>,
+    /// Fields that stand for arcs and whose maps are narrower than their targets.
+    pub windows: Vec<FieldWindow>,
     pub device: Compute,
+}
+
+/// Fields whose maps keep within what one place of a carriage holds: an arc's beam is on all the way, so that its carriage never moves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldWindow {
+    /// Numbers of the fields' beams.
+    pub numbers: Range<u32>,
+    /// Along the leaves' travel, mm at the isocentre plane.
+    pub columns_mm: [f64; 2],
 }
 
 impl<'a> Inputs<'a> {
@@ -68,9 +80,10 @@ impl<'a> Inputs<'a> {
     }
 
     /// The same for another plan.
-    pub(super) fn with_plan(&self, plan: &'a Plan) -> Self {
+    pub(super) fn with_plan(&self, plan: &'a Plan, windows: &[FieldWindow]) -> Self {
         Inputs {
             plan,
+            windows: windows.to_vec(),
             patient: Arc::clone(&self.patient),
             body: self.body.clone(),
             regions: self.regions.clone(),
@@ -394,7 +407,10 @@ fn fields(inputs: &Inputs<'_>, target_mm: &[DVec3]) -> Result<Vec<Field>, Optimi
         .into_par_iter()
         .map(|beam| {
             let machine = Machine::resolve(plan.machine_of(beam))?;
-            let beamlets = Beamlets::new(beam, &machine, plan.position, target_mm, inputs.beamlet_mm)?;
+            let window = inputs.windows.iter().find(|window| window.numbers.contains(&beam.number));
+            let within_mm = window.map(|window| window.columns_mm);
+            let (position, step_mm) = (plan.position, inputs.beamlet_mm);
+            let beamlets = Beamlets::new(beam, &machine, position, target_mm, step_mm, within_mm)?;
             Ok((machine, beamlets))
         })
         .collect::<Result<_, OptimiseError>>()?;

@@ -114,10 +114,19 @@ pub struct Delivery {
     pub leaf_speed_mm_s: f64,
     /// Opposing tips of a pair, as plans state them, come no closer while the beam is on, mm.
     pub min_gap_mm: f64,
-    /// Most and least extended leaf of a bank, which one carriage holds, differ by no more, mm.
+    /// Positions that the leaves of a bank take while the beam is on, when their carriage stands, differ by no more, mm.
     pub max_span_mm: f64,
     /// Whether a leaf may pass the opposing leaves of the pairs beside its own.
     pub interdigitates: bool,
+}
+
+impl Delivery {
+    /// The limits at the dose rate that a beam is set to.
+    #[must_use]
+    pub fn at_rate_of(self, beam: &case::Beam) -> Self {
+        let set = beam.dose_rate_mu_min.unwrap_or(self.dose_rate_mu_min);
+        Self { dose_rate_mu_min: set.min(self.dose_rate_mu_min), ..self }
+    }
 }
 
 impl Leaves {

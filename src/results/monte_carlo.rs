@@ -101,7 +101,14 @@ impl RunInputs {
     pub fn new(patient: &PatientInputs, plan: &Plan, settings: &Settings, how: MonteCarlo) -> Self {
         let bare = |beam: &Beam| {
             let machine = Some(plan.machine_of(beam).to_owned());
-            Beam { name: String::new(), machine, fluence_limits: Vec::new(), cut_from: None, ..beam.clone() }
+            Beam {
+                name: String::new(),
+                machine,
+                fluence_limits: Vec::new(),
+                cut_from: None,
+                dose_rate_mu_min: None,
+                ..beam.clone()
+            }
         };
         Self {
             patient: patient.clone(),

@@ -113,6 +113,12 @@ fn leaves_on(
     // Angles are rounded.
     let step_deg = way.span_deg() / (steps * sectors.len()) as f64;
     let reach_mm = REACH * turning_reach_mm(step_deg, &delivery);
+    // Before the first sector that is irradiated leaves wait closed within its map, where their carriage reaches.
+    let middle_mm = fields.iter().flatten().next().map_or(0.0, |field| {
+        let [low, high] = field.map.reach_mm()[0];
+        0.5 * (low + high)
+    });
+    let closed_mm = [middle_mm, middle_mm + delivery.min_gap_mm];
     let mut tips: Vec<Vec<Bank>> = Vec::new();
     let mut mu = Vec::new();
     for (n, field) in fields.iter().enumerate() {
@@ -125,8 +131,7 @@ fn leaves_on(
             ),
             // Nothing is asked of a sector in the target's shadow: leaves stay closed where they are.
             None => {
-                let last =
-                    tips.last().cloned().unwrap_or_else(|| vec![[0.0, delivery.min_gap_mm]; pairs.len()]);
+                let last = tips.last().cloned().unwrap_or_else(|| vec![closed_mm; pairs.len()]);
                 (vec![last; steps + 1], 0.0)
             }
         };
@@ -158,6 +163,7 @@ fn leaves_on(
         mlc: Some(Mlc { axis, boundaries_mm: leaves.boundaries_mm.clone() }),
         fluence: None,
         control_points: (0..=mu.len()).map(point).collect(),
+        dose_rate_mu_min: Some(delivery.dose_rate_mu_min),
         ..beam.clone()
     };
     let starts: Vec<usize> = (0..mu.len()).collect();

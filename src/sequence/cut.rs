@@ -186,17 +186,27 @@ pub fn sequence_beam(
 ) -> Result<Sequenced, SequenceError> {
     let field = Field::new(beam, machine)?;
     let want = Delivered::new(beam, field.map, machine)?;
-    let (map, limits) = (field.map, field.delivery);
-    let mut found = cut(&field, &want, technique)?;
-    // Leaves that are delivered from one place of the carriage take fewer monitor units.
-    if broken_limit(&found.beam, &limits).is_some()
-        && let Some(in_parts) = field.split()
-    {
-        found = cut(&in_parts, &want, technique)?;
+    let Refined { beam: leaves, got, .. } = cut_on_carriage(&field, &want, technique)?;
+    let leaves = within_limits(leaves, machine, &field.delivery)?;
+    Ok(Sequenced { difference: got.less(&want, field.map), beam: leaves })
+}
+
+/// The best leaves for the map of a field, in parts where the carriage does not hold it.
+fn cut_on_carriage(
+    field: &Field<'_>,
+    want: &Delivered,
+    technique: Technique,
+) -> Result<Refined, SequenceError> {
+    let Some(in_parts) = field.split() else { return cut(field, want, technique) };
+    // A window slides over the whole field with the beam on. Segments of a wide field may each be narrow: from one place of the carriage
+    // they take fewer monitor units than in parts.
+    if technique == Technique::StepAndShoot {
+        let at_once = cut(field, want, technique)?;
+        if broken_limit(&at_once.beam, &field.delivery).is_none() {
+            return Ok(at_once);
+        }
     }
-    let Refined { beam: leaves, got, .. } = found;
-    let leaves = within_limits(leaves, machine, &limits)?;
-    Ok(Sequenced { difference: got.less(&want, map), beam: leaves })
+    cut(&in_parts, want, technique)
 }
 
 /// The best leaves for the map of a field.

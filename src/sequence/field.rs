@@ -54,7 +54,21 @@ pub fn first_pair(map: &FluenceMap, sides_mm: &[f64]) -> usize {
     sides_mm.partition_point(|side| *side < map.rows_mm[0] - SAME_SIDE_MM)
 }
 
+/// Least gap between ideal tips, mm: rounded ends let through more than their gap.
+fn ideal_gap_mm(delivery: &Delivery, retreat_mm: f64) -> f64 {
+    delivery.min_gap_mm + 2.0 * retreat_mm
+}
+
+/// The widest map that leaves sweep from one place of their carriage, mm; less than 0 where there is none. `None` for a machine without
+/// leaves or limits.
+pub fn widest_map_mm(machine: &Machine) -> Option<f64> {
+    let (leaves, delivery) = (machine.leaves.as_ref()?, machine.delivery.as_ref()?);
+    let gap_mm = ideal_gap_mm(delivery, leaves.end_retreat_mm(machine.sad_mm));
+    Some(delivery.max_span_mm - 2.0 * (BEYOND_MM + gap_mm))
+}
+
 /// A beam with its map, and the leaves that are to deliver it.
+#[derive(Clone)]
 pub struct Field<'a> {
     pub beam: &'a Beam,
     pub machine: &'a Machine,
@@ -103,10 +117,10 @@ impl<'a> Field<'a> {
     }
 
     /// The same map in parts that the carriage holds; `None` where it holds the whole, or none.
-    pub fn split(self) -> Option<Self> {
-        let most_mm = self.delivery.max_span_mm - 2.0 * (BEYOND_MM + self.gap_mm());
+    pub fn split(&self) -> Option<Self> {
+        let most_mm = widest_map_mm(self.machine)?;
         let parts = MapPart::all_of(self.map.columns, self.map.step_mm, most_mm)?;
-        (parts.len() > 1).then_some(Self { parts, ..self })
+        (parts.len() > 1).then(|| Self { parts, ..self.clone() })
     }
 
     /// Fluence that each beamlet asks for, `[row][column]`, MU of an open field.
@@ -120,9 +134,9 @@ impl<'a> Field<'a> {
         SPEED_PART * self.delivery.leaf_speed_mm_s * 60.0 / self.delivery.dose_rate_mu_min
     }
 
-    /// Least gap between ideal tips, mm: rounded ends let through more than their gap.
+    /// Least gap between ideal tips, mm.
     pub fn gap_mm(&self) -> f64 {
-        self.delivery.min_gap_mm + 2.0 * self.retreat_mm
+        ideal_gap_mm(&self.delivery, self.retreat_mm)
     }
 
     /// Nodes of the sweep beside a part and at the sides of its columns; closed leaves stand in the outermost cells.
@@ -222,6 +236,8 @@ impl<'a> Field<'a> {
                 limits: self.beam.fluence_limits.clone(),
             })),
             control_points: points.iter().enumerate().map(point).collect(),
+            // Leaves are as fast as this rate asks for.
+            dose_rate_mu_min: Some(self.delivery.dose_rate_mu_min),
             ..self.beam.clone()
         }
     }

@@ -49,6 +49,7 @@ pub fn open_cm2(beam: &Beam, leaves_mm: &[Bank], jaws: Jaws) -> f64 {
 impl DeliveryFigures {
     /// Figures of a beam whose leaves deliver it. Between control points leaves stand half way.
     pub fn new(beam: &Beam, limits: &Delivery) -> Self {
+        let limits = &limits.at_rate_of(beam);
         let steps = || beam.control_points.windows(2).filter(|p| p[1].meterset_weight > p[0].meterset_weight);
         let half_way = |p: &[ControlPoint]| p[0].on_the_way_to(&p[1], 0.5);
         // The widest that each pair opens over the beam: the area that others are held against.

@@ -1,7 +1,9 @@
 //! Delivery of a plan in figures, with its monitor units beside what open fields would need.
 
 use crate::figures::DeliveryFigures;
+use crate::limits::broken_carriage;
 use case::{Beam, CutFrom, Plan};
+use physics::Machine;
 
 /// Leaves that need more monitor units than so many times those of open fields are remarked on: leakage and beam-on time grow with them.
 const REMARKED_MODULATION: f64 = 3.0;
@@ -12,7 +14,7 @@ pub struct PlanDelivery {
     pub figures: DeliveryFigures,
     /// Monitor units of a fraction for each gray prescribed for it.
     pub mu_per_gy: Option<f64>,
-    /// Remark on many monitor units.
+    /// Remarks on many monitor units, and on leaves that their carriage does not hold.
     pub remark: Option<String>,
 }
 
@@ -24,7 +26,7 @@ impl PlanDelivery {
         Some(Self {
             figures: DeliveryFigures::of_plan(&delivered)?,
             mu_per_gy: mu_per_gy(&delivered),
-            remark: modulation_remark(plan),
+            remark: remark(plan),
         })
     }
 
@@ -66,6 +68,24 @@ fn modulation_factor(plan: &Plan) -> Option<f64> {
     (open > 0.0).then_some(leaves / open)
 }
 
+fn remark(plan: &Plan) -> Option<String> {
+    let remarks: Vec<String> = modulation_remark(plan).into_iter().chain(carriage_remarks(plan)).collect();
+    (!remarks.is_empty()).then(|| remarks.join(" "))
+}
+
+/// Remarks on leaves of the machine, wherever they come from, that its carriage does not hold while the beam is on.
+fn carriage_remarks(plan: &Plan) -> impl Iterator<Item = String> {
+    plan.beams.iter().filter(|beam| beam.is_switched_on()).filter_map(|beam| {
+        let machine = Machine::resolve(plan.machine_of(beam)).ok()?;
+        let (leaves, limits, mlc) =
+            (machine.leaves.as_ref()?, machine.delivery.as_ref()?, beam.mlc.as_ref()?);
+        // Leaves of another machine have carriages of their own, or none.
+        let are_own = leaves.boundaries_mm == mlc.boundaries_mm;
+        let what = broken_carriage(&beam.control_points, limits).filter(|_| are_own)?;
+        Some(format!("Beam '{}' on the machine '{}', {what}.", beam.name, machine.name))
+    })
+}
+
 /// The remark on leaves that need many monitor units.
 fn modulation_remark(plan: &Plan) -> Option<String> {
     let factor = modulation_factor(plan).filter(|factor| *factor > REMARKED_MODULATION)?;
@@ -103,5 +123,30 @@ mod tests {
         assert!(modulation_remark(&plan).unwrap().contains("3.0 times"));
         plan.beams[0].off = true;
         assert_eq!((mu_per_gy(&plan), modulation_factor(&plan)), (Some(0.0), None));
+    }
+
+    /// Leaves from elsewhere that go 120 mm of the 150 of the generic machine, and then 180; the same on another machine's leaves.
+    #[test]
+    fn leaves_beyond_their_carriage_are_remarked_on() {
+        let machine = Machine::resolve("generic-6mv").unwrap();
+        let mut beam = Beam::fixed("AP", 1, 0.0, DVec3::ZERO, Jaws::symmetric(200.0, 40.0), 300.0);
+        let start = beam.control_points.remove(0);
+        beam.mlc = machine.leaves.as_ref().map(physics::Leaves::to_case);
+        let mut plan = Plan::new("P", "generic-6mv");
+        let mut remark = |from_mm: f64, to_mm: f64| {
+            let point = |meterset_weight, mm: f64| case::ControlPoint {
+                meterset_weight,
+                leaves_mm: vec![[mm, mm + 5.0]; 60],
+                ..start.clone()
+            };
+            beam.control_points = vec![point(0.0, from_mm), point(1.0, to_mm)];
+            plan.beams = vec![beam.clone()];
+            super::remark(&plan)
+        };
+        assert_eq!(remark(-60.0, 60.0), None);
+        let said = remark(-90.0, 90.0).expect("a remark");
+        assert!(said.contains("Beam 'AP'") && said.contains("180.0 mm apart"), "{said}");
+        plan.beams[0].mlc.iter_mut().for_each(|mlc| mlc.boundaries_mm[0] -= 1.0);
+        assert_eq!(super::remark(&plan), None);
     }
 }

@@ -101,6 +101,7 @@ const FAULTS_OF_OURS: &[(&str, Spoil)] = &[
         p.objectives = objectives();
         p.objectives.uniform[0].dose_gy = 1e9;
     }),
+    ("a dose rate of nothing", |p| first(p).dose_rate_mu_min = Some(0.0)),
     ("a bound of the fluence without a map", |p| {
         first(p).fluence_limits = vec![FluenceLimit { beamlet: 0, mu: 1.0 }];
     }),
@@ -135,11 +136,12 @@ fn any_beam() -> impl Strategy<Value = Beam> {
     let place = (tenths(-300, 300), tenths(-300, 300), tenths(-900, 900));
     let angles = (tenths(0, 359), tenths(0, 359), tenths(0, 359));
     let shape = (pair(), pair(), prop::option::of(prop::collection::vec(pair(), 3)));
-    (tenths(0, 5000), place, angles, shape, steps()).prop_map(
-        |(mu, (x, y, z), angles, (jx, jy, leaves), steps)| {
+    let rate = prop::option::of((1..=2400).prop_map(f64::from));
+    (tenths(0, 5000), place, angles, shape, steps(), rate).prop_map(
+        |(mu, (x, y, z), angles, (jx, jy, leaves), steps, rate)| {
             let jaws = Jaws { x: jx, y: jy };
             let mut beam = Beam::fixed("", 1, angles.0, DVec3::new(x, y, z), jaws, mu);
-            (beam.energy_mv, beam.source_axis_mm) = (Some(6.0), Some(1000.0));
+            (beam.energy_mv, beam.source_axis_mm, beam.dose_rate_mu_min) = (Some(6.0), Some(1000.0), rate);
             beam.mlc = leaves.is_some().then(sides);
             let start = &mut beam.control_points[0];
             (start.collimator_deg, start.couch_deg) = (angles.1, angles.2);
@@ -216,6 +218,7 @@ fn toml_text(plan: &Plan) -> String {
         text += &format!("isocentre_mm = {iso:?}\n");
         beam.energy_mv.iter().for_each(|mv| text += &format!("energy_mv = {mv:?}\n"));
         beam.source_axis_mm.iter().for_each(|mm| text += &format!("source_axis_mm = {mm:?}\n"));
+        beam.dose_rate_mu_min.iter().for_each(|rate| text += &format!("dose_rate_mu_min = {rate:?}\n"));
         beam.mlc.iter().for_each(|mlc| {
             text += &format!("mlc = {{ axis = \"x\", boundaries_mm = {:?} }}\n", mlc.boundaries_mm);
         });
@@ -309,7 +312,7 @@ fn rt_beam(beam: &Beam) -> InMemDicomObject {
             let bank = |side: usize| p.leaves_mm.iter().map(move |pair| pair[side]);
             devices.push(device("MLCX", &bank(0).chain(bank(1)).collect::<Vec<_>>()));
         }
-        control_point(
+        let mut made = control_point(
             &[
                 (tags::CUMULATIVE_METERSET_WEIGHT, VR::DS, &number(p.meterset_weight)),
                 (tags::NOMINAL_BEAM_ENERGY, VR::DS, &number(beam.energy_mv.unwrap_or(6.0))),
@@ -320,7 +323,11 @@ fn rt_beam(beam: &Beam) -> InMemDicomObject {
                 (tags::ISOCENTER_POSITION, VR::DS, &numbers(&beam.isocentre_mm.to_array())),
             ],
             devices,
-        )
+        );
+        if let Some(rate) = beam.dose_rate_mu_min.filter(|_| n == 0) {
+            set(&mut made, tags::DOSE_RATE_SET, VR::DS, &number(rate));
+        }
+        made
     });
     set_items(&mut object, tags::CONTROL_POINT_SEQUENCE, made.collect());
     object

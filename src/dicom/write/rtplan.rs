@@ -245,6 +245,7 @@ pub(super) fn beam_item(beam: &Beam, machine: &Machine, setup_number: i64) -> Da
         if n == 0 {
             item.numbers(tags::NOMINAL_BEAM_ENERGY, &[machine.nominal_mv]);
             start_point(&mut item, beam);
+            set_dose_rate(&mut item, beam);
         }
         set_point(&mut item, &kinds, p, points.get(n + 1));
         item
@@ -314,6 +315,13 @@ pub(super) fn start_point(item: &mut DataSet, beam: &Beam) {
     item.text(tags::TABLE_TOP_LONGITUDINAL_POSITION, "");
     item.text(tags::TABLE_TOP_LATERAL_POSITION, "");
     item.numbers(tags::ISOCENTER_POSITION, &beam.isocentre_mm.to_array());
+}
+
+/// The dose rate of the whole beam.
+pub(super) fn set_dose_rate(start: &mut DataSet, beam: &Beam) {
+    if let Some(rate) = beam.dose_rate_mu_min {
+        start.numbers(tags::DOSE_RATE_SET, &[rate]);
+    }
 }
 
 /// Angles, turns, collimators and meterset of a control point.

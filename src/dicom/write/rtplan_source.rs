@@ -4,7 +4,7 @@
 use super::data_set::{DataSet, shortened};
 use super::rtplan::{
     DeviceKinds, beam_item, beam_type, computed_faults, dose_reference, fluence_without_filter, heading,
-    patient_setup, referenced_beam, set_point, start_point, two_or_more,
+    patient_setup, referenced_beam, set_dose_rate, set_point, start_point, two_or_more,
 };
 use super::source::{PlanSource, without_private};
 use super::{Belonging, WriteError};
@@ -326,6 +326,12 @@ fn changed(item: &Item, beam: &Beam, read: &Beam, other: Option<&Machine>) -> Re
             }
         }
         set_isocentre(&mut item, n, beam, read);
+        if beam.dose_rate_mu_min != read.dose_rate_mu_min {
+            item.remove(&[tags::DOSE_RATE_SET]);
+            if n == 0 {
+                set_dose_rate(&mut item, beam);
+            }
+        }
         set_point(&mut item, &kinds, point, points.get(n + 1));
         item
     });

@@ -70,6 +70,7 @@ pub fn optimise_plan(
         dose_to: settings.dose_to,
         judged: None,
         technique: job.technique,
+        windows: Vec::new(),
         device: settings.device.resolve().map_err(Failure::here)?,
     };
     let answer =

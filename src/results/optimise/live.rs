@@ -184,6 +184,7 @@ impl LiveOptimiser {
             dose_to: query.settings.dose_to,
             judged: Some((query.settings.grid_mm, query.settings.quality)),
             technique: None,
+            windows: Vec::new(),
             device: query.settings.device.resolve().map_err(Failure::here)?,
         };
         let before = before.map(|before| before.optimiser);
