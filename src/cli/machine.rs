@@ -71,7 +71,7 @@ Curves, output factors and dose per MU that do not agree within published tolera
 their range, are named, and the exit code is 1; the file is written all the same and says it too. What no data test is said to be \
 not tested. Parameters to --fix: spectrum-slope, spectrum-filter, off-axis-50, off-axis-100, \
 off-axis-150, off-axis-200, softening, focal-x, focal-y, extra-focal-share, extra-focal-sigma, electron-share, \
-electron-falloff, electron-sigma. The forms of the files stand in the guide.\n\n\
+electron-falloff, electron-sigma, leaf-offset. The forms of the files stand in the guide.\n\n\
 Examples:\n  \
 beamsight machine fit --pdd pdd.csv --profiles profiles.csv --output-factors of.csv --out my.toml\n  \
 beamsight machine fit --pdd beam.asc --profiles beam.asc --start generic-10mv --fix focal-x --fix focal-y --out my.toml --report points.csv --report curves.pdf"

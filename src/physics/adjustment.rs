@@ -33,6 +33,8 @@ pub enum Parameter {
     ElectronFalloff,
     /// Spread of the electrons from each point of the aperture, mm.
     ElectronSigma,
+    /// Offset of the leaf tips, mm at the isocentre plane.
+    LeafOffset,
 }
 
 /// The range of a parameter.
@@ -45,7 +47,7 @@ pub struct Allowed {
 }
 
 impl Parameter {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::SpectrumSlope,
         Self::SpectrumFilter,
         Self::OffAxis50,
@@ -60,6 +62,7 @@ impl Parameter {
         Self::ElectronShare,
         Self::ElectronFalloff,
         Self::ElectronSigma,
+        Self::LeafOffset,
     ];
 
     pub fn word(self) -> &'static str {
@@ -78,13 +81,16 @@ impl Parameter {
             Self::ElectronShare => "electron-share",
             Self::ElectronFalloff => "electron-falloff",
             Self::ElectronSigma => "electron-sigma",
+            Self::LeafOffset => "leaf-offset",
         }
     }
 
     pub fn unit(self) -> &'static str {
         match self {
             Self::SpectrumFilter => "g/cm2",
-            Self::FocalX | Self::FocalY | Self::ExtraFocalSigma | Self::ElectronSigma => "mm",
+            Self::FocalX | Self::FocalY | Self::ExtraFocalSigma | Self::ElectronSigma | Self::LeafOffset => {
+                "mm"
+            }
             Self::ElectronFalloff => "per mm",
             _ => "",
         }
@@ -103,6 +109,8 @@ impl Parameter {
             Self::ElectronShare => (0.0, 0.4, 0.05),
             Self::ElectronFalloff => (0.02, 0.6, 0.05),
             Self::ElectronSigma => (10.0, 200.0, 20.0),
+            // Leaf banks are calibrated to some tenths of a millimetre (AAPM TG-142, Med. Phys. 36, 4197 (2009): 1 mm).
+            Self::LeafOffset => (-0.5, 2.0, 0.3),
         };
         Allowed { low, high, believed }
     }
@@ -137,6 +145,7 @@ impl Parameter {
             Self::ElectronShare => machine.electrons.map(|e| e.surface_share),
             Self::ElectronFalloff => machine.electrons.map(|e| e.falloff_per_mm),
             Self::ElectronSigma => machine.electrons.map(|e| e.sigma_mm),
+            Self::LeafOffset => machine.leaves.as_ref().map(|leaves| leaves.offset_mm),
         }
     }
 }
@@ -167,6 +176,9 @@ impl Machine {
             electrons.surface_share = value(Parameter::ElectronShare).unwrap_or(electrons.surface_share);
             electrons.falloff_per_mm = value(Parameter::ElectronFalloff).unwrap_or(electrons.falloff_per_mm);
             electrons.sigma_mm = value(Parameter::ElectronSigma).unwrap_or(electrons.sigma_mm);
+        }
+        if let Some(leaves) = &mut machine.leaves {
+            leaves.offset_mm = value(Parameter::LeafOffset).unwrap_or(leaves.offset_mm);
         }
         machine
     }

@@ -425,7 +425,7 @@ impl Optics {
             let motions: Vec<Motion> = segments
                 .iter()
                 .filter(|s| jaws_of(s) == (o.x, o.y))
-                .map(|s| Motion { weight: s.weight / o.weight, ..motion_of(s) })
+                .map(|s| Motion { weight: s.weight / o.weight, ..motion_of(s, leaves) })
                 .collect();
             let edges = if along_y { [o.y, o.x] } else { [o.x, o.y] };
             let picture = |r: &Raster| shape.picture(leaves, self.sad_mm, &motions, r);

@@ -62,9 +62,21 @@ impl LeafEnd {
 }
 
 impl Leaves {
-    /// A sharp leaf end that lets through as much as the rounded one lies so far behind its tip, mm at the isocentre plane: the
-    /// transmission behind the tip beyond that of the whole leaf, integrated. Twice of it is the dosimetric leaf gap.
+    /// Tips of a pair where they stand, for those that a plan states, mm at the isocentre plane. Tips that would pass each other meet.
+    pub fn standing_tips_mm(&self, [low, high]: Bank) -> Bank {
+        let tips = [low - self.offset_mm, high + self.offset_mm];
+        if self.offset_mm < 0.0 && tips[0] > tips[1] { [0.5 * (low + high); 2] } else { tips }
+    }
+
+    /// A sharp leaf end that lets through as much as the rounded one lies so far behind the tip that plans state, mm at the isocentre plane:
+    /// the offset of the tips, and the transmission behind the tip beyond that of the whole leaf, integrated. Twice of it is the dosimetric
+    /// leaf gap.
     pub fn end_retreat_mm(&self, sad_mm: f64) -> f64 {
+        self.offset_mm + self.rounded_end_mm(sad_mm)
+    }
+
+    /// The part of the retreat that the rounded end has.
+    pub fn rounded_end_mm(&self, sad_mm: f64) -> f64 {
         const STEPS: usize = 4000;
         // The chord has reached the leaf's height there.
         let step = self.end_radius_mm.min(self.thickness_mm) / STEPS as f64;
@@ -186,6 +198,18 @@ mod tests {
         let want = 2.0 / (k * k) * 1000.0 / leaves.distance_mm;
         let got = leaves.end_retreat_mm(1000.0);
         assert!((got / want - 1.0).abs() < 0.02, "{got} for {want}");
+    }
+
+    #[test]
+    fn an_offset_opens_either_side_and_never_crosses_tips() {
+        let mut leaves = millennium();
+        let round = leaves.end_retreat_mm(1000.0);
+        leaves.offset_mm = 0.4;
+        assert!((leaves.end_retreat_mm(1000.0) - round - 0.4).abs() < 1e-12);
+        assert_eq!(leaves.standing_tips_mm([-10.0, 20.0]), [-10.4, 20.4]);
+        leaves.offset_mm = -0.3;
+        assert_eq!(leaves.standing_tips_mm([-10.0, 20.0]), [-9.7, 19.7]);
+        assert_eq!(leaves.standing_tips_mm([5.0, 5.2]), [5.1, 5.1]);
     }
 
     /// The convolution against the sum over tips written out.

@@ -98,6 +98,10 @@ pub struct Leaves {
     pub interleaf_transmission: f64,
     /// Width of the tongue at the leaf plane, mm.
     pub tongue_mm: f64,
+    /// Either tip of a pair stands so much farther from the other than plans state, mm at the isocentre plane: what calibration and readout
+    /// of the leaves leave. With twice the retreat of the rounded ends ([`Self::end_retreat_mm`]) it is the dosimetric leaf gap.
+    #[serde(skip)]
+    pub offset_mm: f64,
     /// Sides of the leaves, mm at the isocentre plane, ascending; pairs + 1 values.
     pub boundaries_mm: Vec<f64>,
 }

@@ -67,6 +67,9 @@ const HD120: &str = "-hd120";
 /// TRS-398); the range leaves room for places far deeper and farther, and none for a dose per 10 or 100 MU.
 const GY_PER_MU: [f64; 2] = [1e-4, 0.05];
 
+/// Offsets of leaf tips beyond this are of a leaf bank that is not calibrated, mm.
+const MOST_LEAF_OFFSET_MM: f64 = 3.0;
+
 impl Machine {
     /// Names of the machines that come with the program; the first is the default.
     pub fn shipped() -> Vec<String> {
@@ -162,7 +165,7 @@ impl Machine {
             softening: raw.softening.unwrap_or_else(|| Curve::constant(1.0)),
             electrons: raw.electrons,
             jaws: raw.jaws,
-            leaves: raw.mlc.map(|entry| leaves_of(entry, file)).transpose()?,
+            leaves: leaves_with_offset(raw.mlc, raw.leaf_offset_mm, &check)?,
             calibration: raw.calibration,
             delivery: raw.delivery,
         };
@@ -202,6 +205,9 @@ impl Machine {
         check.range("jaws.transmission", self.jaws.transmission, 0.0, 0.5)?;
         if let Some(leaves) = &self.leaves {
             leaves.check(check, below_source, 0.7 * self.sad_mm)?;
+            // A gap that let through less than its width would be no gap of rounded ends.
+            let least_mm = -leaves.rounded_end_mm(self.sad_mm);
+            check.range("leaf_offset_mm", leaves.offset_mm, least_mm, MOST_LEAF_OFFSET_MM)?;
             // Joints between leaves may not overlap.
             let widths = leaves.boundaries_mm.windows(2).map(|w| w[1] - w[0]);
             let narrowest_mm = widths.fold(f64::INFINITY, f64::min) * leaves.distance_mm / self.sad_mm;
@@ -266,10 +272,10 @@ fn shipped_leaves(name: &str, file: &str) -> Result<Leaves, MachineError> {
 
 /// The name of the shipped set that leaves are, if they are one.
 pub(super) fn shipped_leaves_name(leaves: &Leaves) -> Option<&'static str> {
-    LEAVES
-        .iter()
-        .map(|(full, _)| full.trim_start_matches("mlc/"))
-        .find(|name| shipped_leaves(name, name).is_ok_and(|shipped| shipped == *leaves))
+    LEAVES.iter().map(|(full, _)| full.trim_start_matches("mlc/")).find(|name| {
+        let as_here = |shipped: Leaves| Leaves { offset_mm: leaves.offset_mm, ..shipped };
+        shipped_leaves(name, name).is_ok_and(|shipped| as_here(shipped) == *leaves)
+    })
 }
 
 /// A machine file as it stands on disk.
@@ -289,6 +295,7 @@ struct File {
     electrons: Option<Electrons>,
     jaws: JawModel,
     mlc: Option<toml::Value>,
+    leaf_offset_mm: Option<f64>,
     calibration: Calibration,
     delivery: Option<Delivery>,
 }
@@ -312,6 +319,23 @@ fn leaves_of(entry: toml::Value, file: &str) -> Result<Leaves, MachineError> {
         toml::Value::String(name) => shipped_leaves(&name, file),
         table => Leaves::deserialize(table)
             .map_err(|e| MachineError::Syntax { file: file.to_owned(), detail: format!("in [mlc]: {e} ") }),
+    }
+}
+
+/// Leaves with the offset of their tips, which belongs to a machine and not to a kind of leaves.
+fn leaves_with_offset(
+    entry: Option<toml::Value>,
+    offset_mm: Option<f64>,
+    check: &Check<'_>,
+) -> Result<Option<Leaves>, MachineError> {
+    let leaves = entry.map(|entry| leaves_of(entry, check.file)).transpose()?;
+    match (leaves, offset_mm) {
+        (Some(leaves), Some(offset_mm)) => Ok(Some(Leaves { offset_mm, ..leaves })),
+        (None, Some(mm)) => {
+            let problem = format!("it is {mm}, and the machine has no leaves");
+            Err(check.fault("leaf_offset_mm", problem, "leave it out, or name the leaves (mlc)"))
+        }
+        (leaves, None) => Ok(leaves),
     }
 }
 
@@ -383,6 +407,11 @@ mod tests {
             ("min_gap_mm = 0.5", "min_gap_mm = -0.5", vec!["delivery.min_gap_mm", "-0.5", "from 0 to 20"]),
             ("dose_rate_mu_min = 600.0", "dose_rate = 600.0", vec!["dose_rate", "README.md"]),
             ("max_span_mm = 150.0\n", "", vec!["max_span_mm"]),
+            (
+                "sad_mm = 1000.0",
+                "sad_mm = 1000.0\nleaf_offset_mm = 30.0",
+                vec!["leaf_offset_mm", "30", "to 3"],
+            ),
             ("interdigitates = true", "interdigitates = 1", vec!["interdigitates", "boolean"]),
         ];
         for (from, to, wants) in cases {

@@ -23,6 +23,10 @@ impl Machine {
         if let Some(name) = leaves.and_then(shipped_leaves_name) {
             let _ = writeln!(text, "mlc = {}", quoted(name));
         }
+        if let Some(leaves) = leaves {
+            comment(&mut text, "leaf_offset_mm");
+            let _ = writeln!(text, "leaf_offset_mm = {:?}", rounded(leaves.offset_mm));
+        }
         for (key, curve) in [("off_axis", &self.off_axis), ("softening", &self.softening)] {
             comment(&mut text, key);
             let points = curve.points().iter().map(|p| [rounded(p[0]), rounded(p[1])]).collect::<Vec<_>>();

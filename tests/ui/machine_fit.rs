@@ -11,7 +11,7 @@ use beamsight::app::{App, Picked};
 use beamsight::case::{DoseStatus, Edit, Plan};
 use beamsight::engine::cccs::Quality;
 use beamsight::engine::{Compute, JobControl};
-use beamsight::files::measured::{MeasuredCurve, Scan, ScanAxis};
+use beamsight::files::measured::{FieldEdges, MeasuredCurve, Scan, ScanAxis};
 use beamsight::physics::{Machine, Parameter};
 use egui_kittest::kittest::Queryable as _;
 use std::fmt::Write as _;
@@ -37,7 +37,13 @@ fn altered() -> Machine {
 
 /// A depth dose and a profile of the altered machine, as tables.
 pub fn measured(into: &Path) -> [PathBuf; 2] {
-    let curve = |scan, points| MeasuredCurve { scan, field_mm: [SIDE_MM; 2], ssd_mm: SSD_MM, points };
+    let curve = |scan, points| MeasuredCurve {
+        scan,
+        field_mm: [SIDE_MM; 2],
+        edges: FieldEdges::Jaws,
+        ssd_mm: SSD_MM,
+        points,
+    };
     let at = |places: Vec<f64>| places.into_iter().map(|at| [at, 1.0]).collect::<Vec<_>>();
     let depths = at((0..30).map(|n| 2.5 + 5.0 * f64::from(n)).collect());
     let across = at((-10..=10).map(|n| 5.0 * f64::from(n)).collect());

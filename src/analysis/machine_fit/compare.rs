@@ -1,7 +1,7 @@
 //! Measured against computed: normalisation, regions, differences, distance to agreement, verdicts.
 
 use super::TankData;
-use super::coverage::{Coverage, MachinePart};
+use super::coverage::{Coverage, MachinePart, untested_by_guideline};
 use super::held::HeldFactor;
 use super::tank::Layout;
 use files::measured::{MeasuredCurve, Scan, ScanAxis};
@@ -227,6 +227,8 @@ pub struct Report {
     pub at_bound: Vec<String>,
     /// Output factors that a fit held at those of its start.
     pub held: Vec<HeldFactor>,
+    /// Tests of the guideline that the data do not hold, in words.
+    pub guideline: Vec<String>,
 }
 
 impl Report {
@@ -279,6 +281,7 @@ impl Report {
             calibration,
             at_bound: Vec::new(),
             held: Vec::new(),
+            guideline: untested_by_guideline(data),
         }
     }
 }
@@ -417,6 +420,7 @@ fn distance(x: &[f64], computed: &[f64], i: usize, value: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use files::measured::FieldEdges;
 
     /// A profile of a field of 100 mm at the isocentre plane: edges are ramps of 10 % a mm over 10 mm.
     fn ramp(shift_mm: f64) -> Vec<[f64; 2]> {
@@ -426,7 +430,7 @@ mod tests {
 
     fn profile(points: Vec<[f64; 2]>) -> MeasuredCurve {
         let scan = Scan::Profile { axis: ScanAxis::Crossline, depth_mm: 100.0 };
-        MeasuredCurve { scan, field_mm: [100.0; 2], ssd_mm: 900.0, points }
+        MeasuredCurve { scan, field_mm: [100.0; 2], edges: FieldEdges::Jaws, ssd_mm: 900.0, points }
     }
 
     #[test]
@@ -453,7 +457,13 @@ mod tests {
         let mu = 0.005;
         let steeper = mu - 0.97_f64.ln() / 100.0;
         let points: Vec<[f64; 2]> = (0..=200).map(|d| [f64::from(d), dose(f64::from(d), mu)]).collect();
-        let curve = MeasuredCurve { scan: Scan::Depth, field_mm: [100.0; 2], ssd_mm: 900.0, points };
+        let curve = MeasuredCurve {
+            scan: Scan::Depth,
+            field_mm: [100.0; 2],
+            edges: FieldEdges::Jaws,
+            ssd_mm: 900.0,
+            points,
+        };
         let prepared = Prepared::new(&curve, 1000.0);
         let computed: Vec<f64> = prepared.position_mm.iter().map(|d| dose(*d, steeper)).collect();
         let report = compared(&prepared, &prepared.percent(&computed));

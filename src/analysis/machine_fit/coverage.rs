@@ -2,9 +2,10 @@
 //!
 //! A curve is brought to agree with the computed one about one place, so points near that place agree with any machine.
 
+use super::TankData;
 use super::compare::{CalibrationReport, CurveReport, FactorReport, Report};
 use super::held::HeldFactor;
-use files::measured::{MeasuredCurve, Scan, ScanAxis};
+use files::measured::{FieldEdges, MeasuredCurve, Scan, ScanAxis};
 use serde::Serialize;
 
 /// A depth dose tests the machine over so many mm below its maximum; AAPM TG-106 (Das et al., Med. Phys. 35, 4186 (2008)) has
@@ -12,6 +13,8 @@ use serde::Serialize;
 const DEPTH_SPAN_MM: f64 = 50.0;
 /// A profile tests it where it reaches so far from the axis, or the edge of a smaller field, mm.
 const PROFILE_REACH_MM: f64 = 50.0;
+/// Fields with a side of so many mm or less are small: 2 cm x 2 cm of MPPG 5.b, test 7.1.
+const SMALL_FIELD_MM: f64 = 20.0;
 /// Fewest points of a curve beside those that it is normalised at.
 const LEAST_POINTS: usize = 3;
 
@@ -104,6 +107,27 @@ impl Coverage {
     }
 }
 
+/// Tests of AAPM MPPG 5.b (Geurts et al., J. Appl. Clin. Med. Phys. 23, e13641 (2022)) that measured data do not hold. Curves are of open,
+/// symmetric fields at gantry 0 in water, so that some are never among them.
+pub fn untested_by_guideline(data: &TankData) -> Vec<String> {
+    let has_leaf_edges = data.curves.iter().any(|curve| curve.edges == FieldEdges::Leaves);
+    let factors = data.factors.iter().flat_map(|factors| &factors.factors).map(|factor| factor.field_mm);
+    let mut fields = data.curves.iter().map(|curve| curve.field_mm).chain(factors);
+    let has_small_field = fields.any(|[x, y]| x.min(y) <= SMALL_FIELD_MM);
+    let small = format!("small fields: none of {SMALL_FIELD_MM} mm or less was measured");
+    let tests = [
+        (!has_leaf_edges, "tests 5.4 to 5.6", "fields shaped by leaves: no curve is of one (edges: leaves)"),
+        (true, "tests 5.7 and 5.8", "asymmetric fields and oblique incidence: no curve is of either"),
+        (true, "tests 6.1 and 6.2", "tissue other than water: curves are in water"),
+        (!has_small_field, "tests 7.1 and 7.2", small.as_str()),
+        (true, "tests 7.3 to 7.5", "modulated plans from end to end: measure plans"),
+        (true, "section 7", "transmission of the leaves and between them: no reading behind closed leaves"),
+        (true, "accessories", "attenuation by couch and trays: no reading behind them"),
+    ];
+    let lacking = tests.into_iter().filter(|(is_lacking, ..)| *is_lacking);
+    lacking.map(|(_, test, what)| format!("AAPM MPPG 5.b, {test}, {what}")).collect()
+}
+
 /// Outcome of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -123,7 +147,7 @@ impl Report {
         match (self.outside().is_empty(), tested) {
             (false, _) => Verdict::Outside,
             (true, 0) => Verdict::NotTested,
-            (true, n) if n == MachinePart::ALL.len() && self.not_tested().is_empty() => Verdict::Within,
+            (true, n) if n == MachinePart::ALL.len() && self.untested().is_empty() => Verdict::Within,
             (true, _) => Verdict::WithinWhereTested,
         }
     }
@@ -142,8 +166,13 @@ impl Report {
         curves.chain(factors).chain(calibration).chain(self.at_bound.iter().cloned()).collect()
     }
 
-    /// Parts of the machine that no data test, and curves that test nothing, each with the reason.
+    /// What no data test, each with the reason: parts of the machine, curves, and what the guideline asks for beside them.
     pub fn not_tested(&self) -> Vec<String> {
+        self.untested().into_iter().chain(self.guideline.iter().cloned()).collect()
+    }
+
+    /// Parts of the machine that no data test, and curves that test nothing, each with the reason.
+    fn untested(&self) -> Vec<String> {
         let untested = MachinePart::ALL.into_iter().filter(|part| !self.tests(*part));
         let held =
             |part: MachinePart| HeldFactor::words(&self.held).filter(|_| part == MachinePart::OutputFactors);
@@ -201,7 +230,8 @@ mod tests {
         let points: Vec<[f64; 2]> = places.map(|at| [at, 1.0]).collect();
         let judged = points.len();
         let window = (0..points.len()).filter(|n| points[*n][0].abs() <= 5.0).collect::<Vec<_>>();
-        let curve = MeasuredCurve { scan, field_mm: [100.0; 2], ssd_mm: 900.0, points };
+        let curve =
+            MeasuredCurve { scan, field_mm: [100.0; 2], edges: FieldEdges::Jaws, ssd_mm: 900.0, points };
         Coverage::new(&curve, &window, 15.0, 1000.0).tests_nothing(judged)
     }
 

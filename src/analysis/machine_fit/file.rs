@@ -63,6 +63,7 @@ fn fitted(fit: &Fit, provenance: &Provenance, key: &str) -> Vec<String> {
         Parameter::Softening => "softening",
         Parameter::FocalX | Parameter::FocalY => "focal_source",
         Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => "extra_focal_source",
+        Parameter::LeafOffset => "leaf_offset_mm",
         Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => "electrons",
         _ => "off_axis",
     };

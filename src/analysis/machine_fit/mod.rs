@@ -30,7 +30,7 @@ pub use job::{FitJob, FittedMachine, TankFiles, TankRead, compare_files};
 use compare::Prepared;
 use engine::cccs::{DoseError, Quality};
 use engine::{Compute, JobControl};
-use files::measured::{MeasuredCurve, MeasuredError, OutputFactors, Scan, ScanAxis};
+use files::measured::{FieldEdges, MeasuredCurve, MeasuredError, OutputFactors, Scan, ScanAxis};
 use held::HELD_MM;
 use model::{Model, Targets};
 use physics::{Calibration, Machine, MachineError, Parameter};
@@ -67,6 +67,10 @@ pub enum FitError {
         "the machine '{0}' has no calibration in MU, and so neither output factors nor electrons; start from another"
     )]
     Uncalibrated(String),
+    #[error(
+        "the {curve} is of a field bounded by leaves, and the machine '{machine}' has none: name its leaves (mlc)"
+    )]
+    NoLeaves { curve: String, machine: String },
     #[error(
         "the measured dose per MU ({measured} Gy, gy_per_mu of the output factors) is {ratio:.3} times the {computed:.5} Gy of the machine \
          '{start}' there: look at its unit (Gy for one MU) and place; where it is right, start from a machine that is calibrated near it"
@@ -188,12 +192,22 @@ impl TankData {
         self.factors.as_ref().is_some_and(|own| own.factors.iter().any(|f| f.field_mm != own.reference_mm))
     }
 
+    /// Whether the edges of a profile along the leaves' travel, X, are those of leaves.
+    fn has_leaf_edges(&self) -> bool {
+        let is_along = |scan| matches!(scan, Scan::Profile { axis: ScanAxis::Crossline, .. });
+        self.curves.iter().any(|curve| curve.edges == FieldEdges::Leaves && is_along(curve.scan))
+    }
+
     fn check(&self, machine: &Machine) -> Result<(), FitError> {
         if self.curves.is_empty() && self.factors.is_none() {
             return Err(FitError::NoData);
         }
         if matches!(machine.calibration, Calibration::PhotonFluence {}) {
             return Err(FitError::Uncalibrated(machine.name.clone()));
+        }
+        let by_leaves = self.curves.iter().find(|curve| curve.edges == FieldEdges::Leaves);
+        if let Some(curve) = by_leaves.filter(|_| machine.leaves.is_none()) {
+            return Err(FitError::NoLeaves { curve: curve.label(), machine: machine.name.clone() });
         }
         Ok(())
     }
@@ -381,6 +395,7 @@ fn standings(start: &Machine, data: &TankData, fixed: &[Parameter]) -> Vec<(Para
         Parameter::FocalY => profiles(ScanAxis::Inline).next().is_some(),
         Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => true,
         Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => depths,
+        Parameter::LeafOffset => data.has_leaf_edges(),
         _ => parameter.node_mm().is_some_and(|node| widest >= node - 25.0),
     };
     let of = |parameter: Parameter| {

@@ -2,13 +2,13 @@
 
 use super::held::{HELD_DEPTH_MM, HELD_MM, HELD_REFERENCE_MM};
 use super::{FitError, Sampling, TankData};
-use case::{Beam, Jaws};
+use case::{Bank, Beam, Jaws};
 use engine::cccs::{DoseRequest, DoseTo, beam_dose};
 use engine::{Compute, JobControl, phantom};
-use files::measured::{MeasuredCurve, Scan, ScanAxis};
+use files::measured::{FieldEdges, MeasuredCurve, Scan, ScanAxis};
 use geometry::Grid;
 use glam::DVec3;
-use physics::{Calibration, Fluence, Machine, Material, Parameter, exposures};
+use physics::{Calibration, Fluence, Leaves, Machine, Material, Parameter, exposures};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,11 +16,16 @@ use std::sync::Arc;
 const BELOW_MM: f64 = 60.0;
 /// Depths without a profile need no fine voxels across the beam, mm.
 const COARSE_ALONG_MM: f64 = 5.0;
+/// Jaws stand so far behind leaves that bound a field, mm at the isocentre plane: as planning systems set them. Assumed.
+const JAWS_BEHIND_MM: f64 = 10.0;
+/// Closed leaves meet so far under a jaw, mm at the isocentre plane. Assumed.
+const CLOSED_UNDER_JAW_MM: f64 = 20.0;
 
 /// One dose computation: a field on a tank, voxels finest along one axis of the beam limiting device.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub field_mm: [f64; 2],
+    pub edges: FieldEdges,
     pub ssd_mm: f64,
     pub along: ScanAxis,
     pub has_profile: bool,
@@ -64,7 +69,7 @@ impl Layout {
         // Profiles first: depth doses of the same field are read in their set-ups.
         for curve in &data.curves {
             if let Scan::Profile { axis, .. } = curve.scan {
-                layout.setup(curve.field_mm, curve.ssd_mm, Some(axis));
+                layout.setup(curve.field_mm, curve.edges, curve.ssd_mm, Some(axis));
             }
         }
         for curve in &data.curves {
@@ -110,16 +115,25 @@ impl Layout {
         }
     }
 
-    fn setup(&mut self, field_mm: [f64; 2], ssd_mm: f64, axis: Option<ScanAxis>) -> usize {
+    fn setup(&mut self, field_mm: [f64; 2], edges: FieldEdges, ssd_mm: f64, axis: Option<ScanAxis>) -> usize {
         let fits = |s: &Setup| {
-            s.field_mm == field_mm && s.ssd_mm == ssd_mm && axis.is_none_or(|axis| axis == s.along)
+            (s.field_mm, s.edges, s.ssd_mm) == (field_mm, edges, ssd_mm)
+                && axis.is_none_or(|axis| axis == s.along)
         };
         if let Some(found) = self.setups.iter().position(fits) {
             return found;
         }
         let along = axis.unwrap_or(ScanAxis::Crossline);
         let has_profile = axis.is_some();
-        self.setups.push(Setup { field_mm, ssd_mm, along, has_profile, deepest_mm: 0.0, widest_mm: 0.0 });
+        self.setups.push(Setup {
+            field_mm,
+            edges,
+            ssd_mm,
+            along,
+            has_profile,
+            deepest_mm: 0.0,
+            widest_mm: 0.0,
+        });
         self.setups.len() - 1
     }
 
@@ -136,7 +150,7 @@ impl Layout {
             Scan::Depth => None,
             Scan::Profile { axis, .. } => Some(axis),
         };
-        let setup = self.setup(curve.field_mm, curve.ssd_mm, axis);
+        let setup = self.setup(curve.field_mm, curve.edges, curve.ssd_mm, axis);
         for [at, _] in &curve.points {
             let (position_mm, depth_mm) = match curve.scan {
                 Scan::Depth => (0.0, *at),
@@ -148,7 +162,7 @@ impl Layout {
     }
 
     fn on_axis(&mut self, field_mm: [f64; 2], ssd_mm: f64, depth_mm: f64) {
-        let setup = self.setup(field_mm, ssd_mm, None);
+        let setup = self.setup(field_mm, FieldEdges::Jaws, ssd_mm, None);
         self.add(MeasuredPoint { setup, position_mm: 0.0, depth_mm });
     }
 
@@ -234,6 +248,7 @@ impl Setup {
         match parameter {
             Parameter::FocalX => self.has_profile && self.along == ScanAxis::Crossline,
             Parameter::FocalY => self.has_profile && self.along == ScanAxis::Inline,
+            Parameter::LeafOffset => self.edges == FieldEdges::Leaves,
             _ if parameter.is_of_electrons() => false,
             // A factor reaches down to the node before its own.
             _ => parameter
@@ -242,9 +257,12 @@ impl Setup {
         }
     }
 
-    fn beam(&self, isocentre_mm: DVec3) -> Beam {
+    fn beam(&self, machine: &Machine, isocentre_mm: DVec3) -> Beam {
         let [x, y] = self.field_mm;
         let mut beam = Beam::fixed("water tank", 1, 0.0, isocentre_mm, Jaws::symmetric(x, y), 1.0);
+        if let (FieldEdges::Leaves, Some(leaves)) = (self.edges, &machine.leaves) {
+            shape_by_leaves(&mut beam, leaves, self.field_mm);
+        }
         // The grid is finest along patient x, where a collimator of 90 degrees turns the device's Y.
         if self.along == ScanAxis::Inline {
             beam.control_points.iter_mut().for_each(|point| point.collimator_deg = 90.0);
@@ -253,7 +271,7 @@ impl Setup {
     }
 
     fn fluence(&self, machine: &Machine) -> Option<Fluence> {
-        let beam = self.beam(DVec3::ZERO);
+        let beam = self.beam(machine, DVec3::ZERO);
         let exposure = exposures(&beam, 1.0).into_iter().next()?;
         Fluence::new(machine, &beam, &exposure).ok()
     }
@@ -292,7 +310,7 @@ impl Setup {
         let request = DoseRequest {
             patient,
             machine: Arc::clone(machine),
-            beam: self.beam(isocentre_mm),
+            beam: self.beam(machine, isocentre_mm),
             grid: Arc::new(grid),
             quality: sampling.quality,
             dose_to: DoseTo::Water,
@@ -307,6 +325,23 @@ impl Setup {
             gy: answer.gy.plane(1).to_vec(),
         })
     }
+}
+
+/// Leaves round a field: tips at its ends along their travel, sides nearest to its ends across it, and jaws behind them. Pairs beside it
+/// are closed under a jaw.
+fn shape_by_leaves(beam: &mut Beam, leaves: &Leaves, [x, y]: [f64; 2]) {
+    let mlc = leaves.to_case();
+    let closed_mm = 0.5 * x + JAWS_BEHIND_MM + CLOSED_UNDER_JAW_MM;
+    let tips = |sides: &[f64]| {
+        let middle_mm = 0.5 * (sides[0] + sides[1]);
+        if middle_mm.abs() < 0.5 * y { [-0.5 * x, 0.5 * x] } else { [closed_mm; 2] }
+    };
+    let leaves_mm: Vec<Bank> = mlc.boundaries_mm.windows(2).map(tips).collect();
+    for point in &mut beam.control_points {
+        point.leaves_mm.clone_from(&leaves_mm);
+        point.jaws = Jaws::symmetric(x + 2.0 * JAWS_BEHIND_MM, y + 2.0 * JAWS_BEHIND_MM);
+    }
+    beam.mlc = Some(mlc);
 }
 
 struct Plane {

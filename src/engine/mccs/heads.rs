@@ -120,7 +120,7 @@ impl Heads {
             );
             let raster = Raster::over(machine, &frame, grid);
             let photons = beam.mu * exposure.share * per_mu.fluence;
-            let position = self.add_position(shaped, &exposure, &frame, grid, &raster);
+            let position = self.add_position(shaped, &exposure, machine, &frame, grid, &raster);
             outputs.push(PositionOutput::new(position, &raster, &fluence, machine, per_mu, photons));
         }
         Ok(())
@@ -156,6 +156,7 @@ impl Heads {
         &mut self,
         shaped: BeamPosition,
         exposure: &Exposure<'_>,
+        machine: &Machine,
         frame: &BeamFrame,
         grid: &Grid,
         raster: &Raster,
@@ -177,9 +178,12 @@ impl Heads {
             });
             for t in segment.span {
                 let pairs = segment.from.leaves_mm.iter().zip(&segment.to.leaves_mm);
-                let tips =
-                    pairs.flat_map(|(a, b)| [0, 1].map(|bank| (a[bank] + t * (b[bank] - a[bank])) as f32));
-                self.tips_mm.extend(tips);
+                let planned = pairs.map(|(a, b)| [0, 1].map(|bank| a[bank] + t * (b[bank] - a[bank])));
+                let tips = planned.flat_map(|tips| match &machine.leaves {
+                    Some(leaves) => leaves.standing_tips_mm(tips),
+                    None => tips,
+                });
+                self.tips_mm.extend(tips.map(|mm| mm as f32));
             }
         }
         let low_corner = grid.patient_from_local(DVec3::from([0, 1, 2].map(|a| grid.edges_mm(a)[0])));

@@ -74,12 +74,21 @@ pub enum Scan {
     Profile { axis: ScanAxis, depth_mm: f64 },
 }
 
+/// What bounds a field: jaws, or leaves within jaws that stand wider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FieldEdges {
+    #[default]
+    Jaws,
+    Leaves,
+}
+
 /// A measured curve of an open field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredCurve {
     pub scan: Scan,
     /// Sides along X and Y at the isocentre plane, mm.
     pub field_mm: [f64; 2],
+    pub edges: FieldEdges,
     /// Source to surface, mm.
     pub ssd_mm: f64,
     /// Position (mm, at the place of measurement) and dose in any unit; ascending.
@@ -89,11 +98,12 @@ pub struct MeasuredCurve {
 impl MeasuredCurve {
     /// Kind of curve, field and distance in words: `depth dose 100 x 100 mm, SSD 900`.
     pub fn label(&self) -> String {
-        let [x, y] = self.field_mm;
+        let ([x, y], ssd_mm) = (self.field_mm, self.ssd_mm);
+        let by = if self.edges == FieldEdges::Leaves { " by leaves" } else { "" };
         match self.scan {
-            Scan::Depth => format!("depth dose {x} x {y} mm, SSD {}", self.ssd_mm),
+            Scan::Depth => format!("depth dose {x} x {y} mm{by}, SSD {ssd_mm}"),
             Scan::Profile { axis, depth_mm } => {
-                format!("profile {} {x} x {y} mm, SSD {}, depth {depth_mm}", axis.word(), self.ssd_mm)
+                format!("profile {} {x} x {y} mm{by}, SSD {ssd_mm}, depth {depth_mm}", axis.word())
             }
         }
     }
@@ -208,6 +218,7 @@ struct Draft {
     line: usize,
     scan: Option<Scan>,
     field_mm: Option<[f64; 2]>,
+    edges: FieldEdges,
     ssd_mm: Option<f64>,
     points: Vec<[f64; 2]>,
     /// Why it is left out.
@@ -272,7 +283,8 @@ impl Draft {
         if points.iter().all(|p| p[1] <= 0.0) {
             return Err(Fault::new(self.line, "the curve that begins here has no dose above 0"));
         }
-        file.curves.push(MeasuredCurve { scan, field_mm, ssd_mm, points });
+        let edges = self.edges;
+        file.curves.push(MeasuredCurve { scan, field_mm, edges, ssd_mm, points });
         Ok(())
     }
 }

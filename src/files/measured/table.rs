@@ -1,6 +1,8 @@
 //! The table of `assets/guide/machine.md`: lines `# key: value`, then rows `position,dose`.
 
-use super::{DEPTH_MM, DOSE, Draft, Fault, MeasuredFile, PLACE_MM, SSD_MM, Scan, ScanAxis, field, number};
+use super::{
+    DEPTH_MM, DOSE, Draft, Fault, FieldEdges, MeasuredFile, PLACE_MM, SSD_MM, Scan, ScanAxis, field, number,
+};
 use input::beginning;
 
 #[derive(Default)]
@@ -66,6 +68,18 @@ fn set(draft: &mut Draft, header: &mut Header, line: usize, key: &str, value: &s
         "field_mm" => draft.field_mm = Some(field(line, value)?),
         "ssd_mm" => draft.ssd_mm = Some(number(line, "ssd_mm", value, SSD_MM)?),
         "depth_mm" => header.depth_mm = Some(number(line, "depth_mm", value, DEPTH_MM)?),
+        "edges" => {
+            draft.edges = match value {
+                "jaws" => FieldEdges::Jaws,
+                "leaves" => FieldEdges::Leaves,
+                _ => {
+                    return Err(Fault::new(
+                        line,
+                        beginning(&format!("edges: '{value}' is neither jaws nor leaves")),
+                    ));
+                }
+            };
+        }
         "axis" => {
             header.axis = Some(match value {
                 "x" => ScanAxis::Crossline,

@@ -1,8 +1,8 @@
 //! The collimators of an exposure as openings, within each of which jaws and leaves may be averaged one by one.
 
 use super::WIDEST_MM;
-use crate::Segment;
 use crate::aperture::{Edge, Motion, Raster};
+use crate::{Leaves, Segment};
 use case::{Bank, ControlPoint};
 
 /// Way in a part of all that moves but the fastest of X jaws, Y jaws and leaves, mm at the isocentre plane.
@@ -103,11 +103,12 @@ pub(super) fn jaws_of(s: &Segment<'_>) -> ([Edge; 2], [Edge; 2]) {
     (edges(|p| p.jaws.x), edges(|p| p.jaws.y))
 }
 
-/// The leaves of a segment on their way through its span.
-pub(super) fn motion_of(s: &Segment<'_>) -> Motion {
+/// Where the leaves of a segment stand on their way through its span.
+pub(super) fn motion_of(s: &Segment<'_>, leaves: &Leaves) -> Motion {
     let tips = |t: f64| -> Vec<Bank> {
         let pairs = s.from.leaves_mm.iter().zip(&s.to.leaves_mm);
-        pairs.map(|(a, b)| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])]).collect()
+        let planned = pairs.map(|(a, b)| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])]);
+        planned.map(|tips| leaves.standing_tips_mm(tips)).collect()
     };
     Motion { from: tips(s.span[0]), to: tips(s.span[1]), weight: s.weight }
 }

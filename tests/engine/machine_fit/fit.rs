@@ -7,7 +7,7 @@ use beamsight::analysis::machine_fit::{
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality, beam_dose};
 use beamsight::engine::{Compute, JobControl, phantom};
-use beamsight::files::measured::{MeasuredCurve, OutputFactor, OutputFactors, Scan, ScanAxis};
+use beamsight::files::measured::{FieldEdges, MeasuredCurve, OutputFactor, OutputFactors, Scan, ScanAxis};
 use beamsight::geometry::{Grid, Volume};
 use beamsight::physics::{Calibration, Electrons, Machine, Material, Parameter};
 use glam::DVec3;
@@ -50,17 +50,24 @@ impl Tank {
     }
 
     fn with_steps(machine: &Machine, side_mm: f64, steps_mm: DVec3) -> Self {
+        Self::shaped(machine, side_mm, steps_mm, &|_| {})
+    }
+
+    /// A tank whose jaws are those of a square field unless `shape` sets others.
+    fn shaped(machine: &Machine, side_mm: f64, steps_mm: DVec3, shape: &dyn Fn(&mut Beam)) -> Self {
         let across = |step: f64| 2 * ((0.55 * side_mm + 70.0) / step) as usize + 1;
         let size = [across(steps_mm.x), 52, across(steps_mm.z)];
         let patient = phantom::patient(steps_mm, size, |_| (1.0, Material::Water)).unwrap();
         let surface_mm = -0.5 * 52.0 * steps_mm.y;
         let isocentre = DVec3::new(0.0, surface_mm + 1000.0 - SSD_MM, 0.0);
         let first = 0.5 * (steps_mm - steps_mm * DVec3::from(size.map(|n| n as f64)));
+        let mut beam = Beam::fixed("tank", 1, 0.0, isocentre, Jaws::symmetric(side_mm, side_mm), 1.0);
+        shape(&mut beam);
         let request = DoseRequest {
             grid: Arc::new(Grid::axis_aligned(first, steps_mm, size).unwrap()),
             patient,
             machine: Arc::new(machine.clone()),
-            beam: Beam::fixed("tank", 1, 0.0, isocentre, Jaws::symmetric(side_mm, side_mm), 1.0),
+            beam,
             quality: Quality::Fast,
             dose_to: DoseTo::Water,
         };
@@ -84,7 +91,13 @@ fn measured(machine: &Machine, sides_mm: &[f64]) -> TankData {
     let mut factors = Vec::new();
     for side in sides_mm {
         let tank = Tank::new(machine, *side);
-        let curve = |scan, points| MeasuredCurve { scan, field_mm: [*side; 2], ssd_mm: SSD_MM, points };
+        let curve = |scan, points| MeasuredCurve {
+            scan,
+            field_mm: [*side; 2],
+            edges: FieldEdges::Jaws,
+            ssd_mm: SSD_MM,
+            points,
+        };
         let depths = (0..40).map(|n| 2.5 + 5.0 * f64::from(n));
         data.curves.push(curve(Scan::Depth, depths.map(|d| [d, tank.at(0.0, d)]).collect()));
         for depth_mm in [52.5, 152.5] {
@@ -111,6 +124,47 @@ fn measured(machine: &Machine, sides_mm: &[f64]) -> TankData {
 
 fn fitted_value(fit: &Fit, parameter: Parameter) -> FittedParameter {
     *fit.parameters.iter().find(|p| p.parameter == parameter).expect("listed")
+}
+
+/// Leaves planned at 30.6 mm are those of a field of 60 mm with an offset of 0.6 mm. Of a field of jaws nothing is said of leaves.
+#[test]
+fn the_offset_of_leaves_is_found_from_a_field_that_they_bound() {
+    const OFFSET_MM: f64 = 0.6;
+    let start = Machine::resolve("generic-6mv").unwrap();
+    let mlc = start.leaves.as_ref().unwrap().to_case();
+    let shape = |beam: &mut Beam| {
+        let tips = |sides: &[f64]| match (0.5 * (sides[0] + sides[1])).abs() < 30.0 {
+            true => [-30.0 - OFFSET_MM, 30.0 + OFFSET_MM],
+            false => [60.0, 60.0],
+        };
+        beam.control_points[0].leaves_mm = mlc.boundaries_mm.windows(2).map(tips).collect();
+        beam.control_points[0].jaws = Jaws::symmetric(80.0, 80.0);
+        beam.mlc = Some(mlc.clone());
+    };
+    let tank = Tank::shaped(&start, 60.0, STEPS_MM, &shape);
+    let data = |edges| {
+        let points = (-12..=12).map(|n| 5.0 * f64::from(n)).map(|x| [x, tank.at(x, 52.5)]).collect();
+        let scan = Scan::Profile { axis: ScanAxis::Crossline, depth_mm: 52.5 };
+        let curve = MeasuredCurve { scan, field_mm: [60.0; 2], edges, ssd_mm: SSD_MM, points };
+        TankData { curves: vec![curve], factors: None }
+    };
+    let others = |p: &Parameter| *p != Parameter::LeafOffset;
+    let fixed: Vec<Parameter> = Parameter::ALL.into_iter().filter(others).collect();
+    let found = fit(&start, &data(FieldEdges::Leaves), &fixed, &SETTINGS, &context()).unwrap();
+    let offset = fitted_value(&found, Parameter::LeafOffset);
+    println!("{offset:?}");
+    assert!(offset.standing == Standing::Fitted && (offset.value - OFFSET_MM).abs() < 0.1, "{offset:?}");
+    let text = machine_text(&found, &Provenance::default(), None);
+    let read = Machine::parse(&text, "my.toml").unwrap().leaves.unwrap();
+    assert!(
+        (read.offset_mm - offset.value).abs() < 1e-4 && text.contains("mlc = \"millennium120\""),
+        "{text}"
+    );
+    let of_jaws = fit(&start, &data(FieldEdges::Jaws), &fixed, &SETTINGS, &context());
+    assert!(matches!(of_jaws, Err(FitError::NoParameter(_))));
+    let without = Machine { leaves: None, ..(*start).clone() };
+    let refused = fit(&without, &data(FieldEdges::Leaves), &fixed, &SETTINGS, &context()).map(|_| ());
+    assert!(refused.expect_err("no leaves").to_string().contains("bounded by leaves"));
 }
 
 #[test]
@@ -214,7 +268,13 @@ fn a_measured_dose_for_a_monitor_unit_is_found_again() {
     let tank = Tank::new(&truth, side);
     let depths = (0..30).map(|n| 2.5 + 5.0 * f64::from(n));
     let points = depths.map(|d| [d, tank.at(0.0, d)]).collect();
-    let curve = MeasuredCurve { scan: Scan::Depth, field_mm: [side; 2], ssd_mm: SSD_MM, points };
+    let curve = MeasuredCurve {
+        scan: Scan::Depth,
+        field_mm: [side; 2],
+        edges: FieldEdges::Jaws,
+        ssd_mm: SSD_MM,
+        points,
+    };
     let reference = Tank::new(&truth, 100.0);
     let factor = tank.at(0.0, DEPTH_MM) / reference.at(0.0, DEPTH_MM);
     let factors = OutputFactors {
@@ -326,7 +386,13 @@ fn what_was_not_measured_stays_and_the_end_of_a_range_is_a_failure() {
 fn a_fit_is_cancelled_and_refuses_what_it_cannot_do() {
     let start = Machine::resolve("generic-6mv").unwrap();
     let depths = (0..20).map(|n| [2.5 + 5.0 * f64::from(n), 1.0]).collect();
-    let curve = MeasuredCurve { scan: Scan::Depth, field_mm: [60.0; 2], ssd_mm: SSD_MM, points: depths };
+    let curve = MeasuredCurve {
+        scan: Scan::Depth,
+        field_mm: [60.0; 2],
+        edges: FieldEdges::Jaws,
+        ssd_mm: SSD_MM,
+        points: depths,
+    };
     let data = TankData { curves: vec![curve], factors: None };
     let control = JobControl::new();
     control.cancel();
@@ -351,6 +417,7 @@ fn inline_profiles_are_those_along_y() {
         MeasuredCurve {
             scan: Scan::Profile { axis, depth_mm: 52.5 },
             field_mm: [60.0; 2],
+            edges: FieldEdges::Jaws,
             ssd_mm: SSD_MM,
             points,
         }
