@@ -10,8 +10,9 @@ use case::{Case, Plan};
 use clap::ValueEnum;
 use engine::DeviceChoice;
 use files::{Matched, plan_toml};
+use geometry::Volume;
 use results::PlanResult;
-use sequence::{PlanDelivery, SequencedPlan, Technique, sequence_plan};
+use sequence::{PlanDelivery, SequencedPlan, Technique, sequence_plan, undelivered};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -83,9 +84,15 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let maps = args.plan.compute(&case, plan, Engine::Cccs, device)?;
     let cut = Cut::new(&case, &args.plan, (&maps, goals), args.technique, device)?;
     outputs.write(|| Ok(plan_toml::write(&args.out, cut.plan())?))?;
-    let text = format!("{}written to {}\n", cut.text(), args.out.display());
+    let mut text = cut.text();
+    for beam in undelivered(cut.plan()) {
+        let _ =
+            writeln!(text, "  beam '{beam}' gets 0 MU: its map is empty, or its segments are all too small");
+    }
+    let _ = writeln!(text, "written to {}", args.out.display());
     let mut json = cut.json();
     json["case"] = json!(case.source);
+    json["undelivered"] = json!(undelivered(cut.plan()).collect::<Vec<_>>());
     json["out"] = json!(args.out);
     Ok(VerbOutput { json, text })
 }
@@ -145,6 +152,11 @@ impl Cut {
 
     pub fn plan(&self) -> &Plan {
         &self.sequenced.plan
+    }
+
+    /// The dose of the leaves, Gy of all fractions.
+    pub fn dose_gy(&self) -> &Volume<f32> {
+        &self.leaves.dose.gy
     }
 
     pub fn text(&self) -> String {

@@ -6,7 +6,7 @@ use crate::flatten::flattened;
 use crate::limits::broken_limit;
 use crate::sliding::{MOST_STEPS, sliding_window, without_leakage};
 use crate::step::step_and_shoot;
-use case::{Beam, Plan};
+use case::{Beam, CutFrom, Plan};
 use physics::{Delivery, FluenceError, Leaves, Machine, MachineError};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -26,7 +26,8 @@ pub struct Sequenced {
     pub difference: FluenceDifference,
 }
 
-/// A plan whose maps are cut into leaves; other beams are as they were.
+/// A plan whose maps are cut into leaves; other beams are as they were. A map that leaves nothing to deliver leaves its beam 0 MU: the
+/// others are worth keeping, and [`crate::undelivered`] names it.
 #[derive(Clone, Debug)]
 pub struct SequencedPlan {
     pub plan: Plan,
@@ -140,7 +141,7 @@ impl SequencedPlan {
 /// Cuts the map of each beam of a plan that has one.
 ///
 /// # Errors
-/// [`SequenceError`] of the first beam that cannot be cut, or of a plan without maps.
+/// [`SequenceError`] of the first beam that cannot be cut, of a plan without maps, or of one whose maps leave nothing to deliver.
 pub fn sequence_plan(plan: &Plan, technique: Technique) -> Result<SequencedPlan, SequenceError> {
     sequence_plan_while(plan, technique, &|| true)
 }
@@ -163,16 +164,33 @@ pub fn sequence_plan_while(
     };
     let cuts: Vec<_> = plan.beams.par_iter().map(cut).collect();
     let mut sequenced = SequencedPlan { plan: plan.clone(), beams: Vec::new() };
+    let mut nothing = None;
     for (beam, cut) in sequenced.plan.beams.iter_mut().zip(cuts) {
-        if let Some(cut) = cut.transpose()? {
-            *beam = cut.beam.clone();
-            sequenced.beams.push(cut);
+        match cut {
+            None => {}
+            Some(Ok(cut)) => {
+                *beam = cut.beam.clone();
+                sequenced.beams.push(cut);
+            }
+            Some(Err(why @ (SequenceError::Empty { .. } | SequenceError::TooSmall { .. }))) => {
+                *beam = without_delivery(beam);
+                nothing.get_or_insert(why);
+            }
+            Some(Err(why)) => return Err(why),
         }
     }
     if sequenced.beams.is_empty() {
-        return Err(SequenceError::NoMaps { plan: plan.name.clone() });
+        return Err(nothing.unwrap_or_else(|| SequenceError::NoMaps { plan: plan.name.clone() }));
     }
     Ok(sequenced)
+}
+
+/// A beam that delivers nothing, and keeps the map that gave it no leaves.
+fn without_delivery(beam: &Beam) -> Beam {
+    let Beam { mu, fluence_limits, .. } = beam;
+    let from = |map| Box::new(CutFrom { map, mu: *mu, limits: fluence_limits.clone() });
+    let cut_from = beam.fluence.clone().map(from);
+    Beam { mu: 0.0, fluence: None, fluence_limits: Vec::new(), cut_from, ..beam.clone() }
 }
 
 /// Cuts the map of a beam: leaves within the machine's limits, and how far their fluence is from the map's.

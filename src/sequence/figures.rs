@@ -96,9 +96,9 @@ impl DeliveryFigures {
         Some(Self::new(&Beam { control_points: vec![start, only.clone()], ..beam.clone() }, &limits))
     }
 
-    /// Figures of all beams of a plan that are switched on; `None` where leaves or limits of a machine are missing.
+    /// Figures of all beams of a plan that are switched on and deliver something; `None` where leaves or limits of a machine are missing.
     pub fn of_plan(plan: &Plan) -> Option<Self> {
-        let beams = plan.beams.iter().filter(|beam| beam.is_switched_on());
+        let beams = plan.beams.iter().filter(|beam| beam.is_switched_on() && beam.mu > 0.0);
         let beams: Vec<Self> = beams.map(|beam| Self::of_beam(plan, beam)).collect::<Option<_>>()?;
         (!beams.is_empty()).then(|| Self::together(&beams))
     }

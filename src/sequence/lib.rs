@@ -30,5 +30,5 @@ pub use difference::FluenceDifference;
 pub use field::{first_pair, widest_map_mm};
 pub use figures::{DeliveryFigures, open_cm2};
 pub use limits::{ROUNDING_MM, beam_on_stretches, broken_limit, step_reach_mm, turned_deg, turning_reach_mm};
-pub use monitor_units::PlanDelivery;
+pub use monitor_units::{PlanDelivery, monitor_units_remark, undelivered};
 pub use step::{LEAST_CM2, LEAST_MU};

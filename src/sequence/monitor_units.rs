@@ -8,6 +8,13 @@ use physics::Machine;
 /// Leaves that need more monitor units than so many times those of open fields are remarked on: leakage and beam-on time grow with them.
 const REMARKED_MODULATION: f64 = 3.0;
 
+/// Monitor units of a fraction for each gray from which on they are remarked on. Chosen: optimised fields and arcs of
+/// `benches/RESULTS.md` have 447 to 818.
+const REMARKED_MU_PER_GY: f64 = 1000.0;
+
+/// Monitor units of one beam and fraction from which on they are remarked on. Chosen: five minutes at 600 MU/min.
+const REMARKED_MU: f64 = 3000.0;
+
 /// Delivery of a plan whose beams all have leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanDelivery {
@@ -26,7 +33,7 @@ impl PlanDelivery {
         Some(Self {
             figures: DeliveryFigures::of_plan(&delivered)?,
             mu_per_gy: mu_per_gy(&delivered),
-            remark: remark(plan),
+            remark: remark(plan, &delivered),
         })
     }
 
@@ -68,8 +75,11 @@ fn modulation_factor(plan: &Plan) -> Option<f64> {
     (open > 0.0).then_some(leaves / open)
 }
 
-fn remark(plan: &Plan) -> Option<String> {
-    let remarks: Vec<String> = modulation_remark(plan).into_iter().chain(carriage_remarks(plan)).collect();
+/// Remarks on a plan and on what it delivers, one after the other.
+fn remark(plan: &Plan, delivered: &Plan) -> Option<String> {
+    let on_modulation = modulation_remark(plan).into_iter();
+    let remarks: Vec<String> =
+        on_modulation.chain(monitor_units_remark(delivered)).chain(carriage_remarks(plan)).collect();
     (!remarks.is_empty()).then(|| remarks.join(" "))
 }
 
@@ -84,6 +94,30 @@ fn carriage_remarks(plan: &Plan) -> impl Iterator<Item = String> {
         let what = broken_carriage(&beam.control_points, limits).filter(|_| are_own)?;
         Some(format!("Beam '{}' on the machine '{}', {what}.", beam.name, machine.name))
     })
+}
+
+/// The remark on beams or a plan of many monitor units, whether leaves deliver them yet or not.
+pub fn monitor_units_remark(plan: &Plan) -> Option<String> {
+    let per_gy = mu_per_gy(plan).filter(|mu| *mu > REMARKED_MU_PER_GY);
+    let beams = plan.beams.iter().filter(|beam| beam.is_switched_on() && beam.mu > REMARKED_MU);
+    let beams: Vec<String> = beams.map(|beam| format!("beam '{}' {:.0} MU", beam.name, beam.mu)).collect();
+    let said = match (per_gy, beams.is_empty()) {
+        (None, true) => return None,
+        (Some(mu), true) => format!("The plan has {mu:.0} MU/Gy"),
+        (None, false) => format!("Of one fraction {}", beams.join(", ")),
+        (Some(mu), false) => format!("The plan has {mu:.0} MU/Gy, {} of one fraction", beams.join(", ")),
+    };
+    Some(format!(
+        "{said}, where {REMARKED_MU_PER_GY:.0} MU/Gy and {REMARKED_MU:.0} MU a beam are remarked on: leakage and beam-on time grow \
+         with them. Weigh 'Smooth maps' more, or relax the goals that modulate the maps."
+    ))
+}
+
+/// Names of computed beams that deliver nothing: their maps are empty, or give no segment that is worth delivering.
+pub fn undelivered(plan: &Plan) -> impl Iterator<Item = &str> {
+    let idle =
+        plan.beams.iter().filter(|beam| beam.is_switched_on() && beam.map().is_some() && beam.mu <= 0.0);
+    idle.map(|beam| beam.name.as_str())
 }
 
 /// The remark on leaves that need many monitor units.
@@ -141,12 +175,33 @@ mod tests {
             };
             beam.control_points = vec![point(0.0, from_mm), point(1.0, to_mm)];
             plan.beams = vec![beam.clone()];
-            super::remark(&plan)
+            super::remark(&plan, &plan)
         };
         assert_eq!(remark(-60.0, 60.0), None);
         let said = remark(-90.0, 90.0).expect("a remark");
         assert!(said.contains("Beam 'AP'") && said.contains("180.0 mm apart"), "{said}");
         plan.beams[0].mlc.iter_mut().for_each(|mlc| mlc.boundaries_mm[0] -= 1.0);
-        assert_eq!(super::remark(&plan), None);
+        assert_eq!(super::remark(&plan, &plan), None);
+    }
+
+    /// Of 2 Gy a fraction 2,256 MU are 1,128 MU/Gy; of 20 Gy a beam of 15,000 MU has 750 MU/Gy, and takes 25 minutes.
+    #[test]
+    fn many_monitor_units_are_remarked_on() {
+        let beam = |mu: f64| Beam::fixed("b", 1, 0.0, DVec3::ZERO, Jaws::symmetric(40.0, 40.0), mu);
+        let plan = |prescription_gy: f64, fractions: u32, beams: &[Beam]| Plan {
+            prescription_gy: Some(prescription_gy),
+            fractions,
+            beams: beams.to_vec(),
+            ..Plan::new("P", "generic-6mv")
+        };
+        assert!(
+            monitor_units_remark(&plan(50.0, 25, &[beam(1128.0), beam(1128.0)]))
+                .unwrap()
+                .contains("1128 MU/Gy")
+        );
+        assert!(
+            monitor_units_remark(&plan(60.0, 3, &[beam(15_000.0)])).unwrap().contains("beam 'b' 15000 MU")
+        );
+        assert_eq!(monitor_units_remark(&plan(50.0, 25, &[beam(800.0), beam(800.0)])), None);
     }
 }
