@@ -212,6 +212,17 @@ impl<Q: Query> Node<Q> {
         is_left
     }
 
+    /// Takes the request of its full answer back, where that is not there: the job then counts as not requested. Whether there was one.
+    pub fn withdraw(&mut self) -> bool {
+        let is_there = |have: &Have<Q>| Some(&have.query) == self.now.as_ref() && have.grade == Grade::Full;
+        let is_under_way = matches!(self.request_state(Grade::Full), Some(RequestState::Made))
+            && !self.have.as_ref().is_some_and(is_there);
+        if is_under_way {
+            self.requests[Grade::Full as usize] = None;
+        }
+        is_under_way
+    }
+
     /// Allows cancelled or failed queries to be requested again.
     pub fn forget_failure(&mut self) {
         self.requests = [None, None];

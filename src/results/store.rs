@@ -58,6 +58,7 @@ trait AnyNode: Any + Debug + Send {
     fn cancel(&mut self, graph: &Graph);
     fn is_cancelled(&self) -> bool;
     fn take_superseded(&mut self) -> bool;
+    fn withdraw_full_dose(&mut self) -> bool;
     fn evict_unused(&self, results: &Results, are_under_way: bool);
     fn begin_next_state(&mut self, moving: bool);
     fn place(&self, at: ResultKey, grade: Grade) -> JobTarget;
@@ -95,6 +96,10 @@ impl<Q: Query> AnyNode for Node<Q> {
 
     fn take_superseded(&mut self) -> bool {
         Self::take_superseded(self)
+    }
+
+    fn withdraw_full_dose(&mut self) -> bool {
+        Q::PRIORITY.is_some_and(|priority| priority.is_full_dose(Grade::Full)) && self.withdraw()
     }
 
     fn begin_next_state(&mut self, moving: bool) {
@@ -264,6 +269,16 @@ impl Results {
             node.take_superseded().then(|| node.place(at, Grade::Full))
         };
         self.nodes.iter_mut().filter_map(left).collect()
+    }
+
+    /// Places of full doses of a group, and of what is made of them, that are under way and not wanted for now: they count as not
+    /// requested.
+    pub fn withdraw_full_doses(&mut self, group: u8) -> Vec<JobTarget> {
+        let of_group = self.nodes.iter_mut().filter(|((_, at), _)| at.0 == group);
+        let withdrawn = |(&(_, at), node): (&_, &mut Box<dyn AnyNode>)| {
+            node.withdraw_full_dose().then(|| node.place(at, Grade::Full))
+        };
+        of_group.filter_map(withdrawn).collect()
     }
 
     /// The jobs that nodes may request, in the order of their priorities.

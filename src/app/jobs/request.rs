@@ -6,7 +6,7 @@ use crate::feature::register::state::Search;
 use crate::state::results::{DISPLAYED, MAPS};
 use crate::state::slot::Slot;
 use crate::state::{State, Workspace};
-use results::{DoseOfBeam, Grade, IsodosesOf, JobTarget, Priority, RunOfPlan};
+use results::{DoseOfBeam, Grade, IsodosesOf, JobTarget, Priority, RunOfPlan, Shown};
 
 impl Requests<'_> {
     /// Requests all missing results that the user looks at. Cheap if nothing changed.
@@ -40,6 +40,12 @@ impl Requests<'_> {
         if !(are_under_way && demand.is_quick) {
             for place in results.take_superseded() {
                 // A quick job still answers: else none would finish during a drag.
+                worker.supersede(Slot::Result(place));
+            }
+        }
+        if demand.cuts_arcs {
+            // Leaves of arcs would wait for the dose that they replace.
+            for place in results.withdraw_full_doses(DISPLAYED) {
                 worker.supersede(Slot::Result(place));
             }
         }
@@ -83,6 +89,8 @@ struct Demand {
     /// Full doses are as quick as previews.
     is_quick: bool,
     moving: bool,
+    /// Leaves of the displayed plan's arcs are being made: its dose as it is is not waited for.
+    cuts_arcs: bool,
 }
 
 impl Demand {
@@ -97,6 +105,7 @@ impl Demand {
             has_run,
             is_quick: !has_run && state.results.is_quick(),
             moving,
+            cuts_arcs: state.is_cutting_arcs() && !matches!(state.results.shown, Shown::Imported(_)),
         }
     }
 
@@ -109,6 +118,9 @@ impl Demand {
         };
         // A preview is pointless for a result that is final as soon.
         let is_useful = grade == Grade::Full || !self.is_quick || group != DISPLAYED;
+        if self.cuts_arcs && group == DISPLAYED && priority.is_full_dose(grade) {
+            return false;
+        }
         match priority {
             Priority::Basis(_) => true,
             Priority::Register(_) => self.registers && (grade == Grade::Full || !self.searches),

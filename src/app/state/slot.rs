@@ -67,7 +67,7 @@ impl Slot {
             Self::Save(_) => "Nothing is written. Save or export again to go on.",
             Self::HuTable | Self::Goals => "Nothing is read. Open the file again to go on.",
             Self::Xray(_) => "No X-ray is added. Open it again to go on.",
-            Self::Leaves => "The plan keeps its fluences. Press 'Make deliverable' to go on.",
+            Self::Leaves => "The plan is as it was. Press 'Make deliverable' to go on.",
             Self::MachineFit => "The machine is as it was. Press 'Fit' or 'Only compare' to go on.",
             Self::SecondCheck => "There is no result. Press 'Check' to go on.",
             Self::Search

@@ -4,6 +4,7 @@ pub mod delivery;
 
 use crate::feature::leaves::state::delivery::DeliveryOf;
 use crate::state::State;
+use crate::state::slot::Slot;
 use analysis::is_computed;
 use case::{Beam, Plan};
 use results::OptimiseQuery;
@@ -112,6 +113,23 @@ impl State {
     pub fn has_leaves(&self) -> bool {
         let follow = self.optimise.run.as_ref().is_some_and(|run| run.leaves_follow);
         follow || self.leaves.are_to_follow() || self.plan().is_some_and(|plan| plan.is_cut())
+    }
+
+    /// How far a cut is, in words and as a share: where another job has the device, which one it waits for.
+    pub fn cut_words(&self) -> Option<(String, Option<f32>)> {
+        let Cut { plan: (_, plan), .. } = self.leaves.cut.as_ref()?;
+        let live = &self.jobs.live;
+        if let Some(own) = live.iter().find(|job| job.slot == Slot::Leaves) {
+            return Some((format!("leaves of {}", plan.name), own.done));
+        }
+        let before = live.first().map_or_else(String::new, |job| format!(" for: {}", job.name));
+        Some((format!("leaves of {} wait{before}", plan.name), None))
+    }
+
+    /// Whether leaves of the arcs on show are being made: the dose of the arcs as they are is then nobody's.
+    pub fn is_cutting_arcs(&self) -> bool {
+        let cut = self.leaves.cut.as_ref().filter(|cut| cut.plan.0 == self.plan);
+        cut.is_some_and(|cut| has_arcs(&cut.plan.1))
     }
 
     /// Whether the plan on show can be made deliverable: its maps cut, or found first where it has none.

@@ -1,6 +1,7 @@
 //! The optimisation beside the goals: its button, how far it is, and the weight of each goal.
 
 pub mod fluence;
+mod hottest;
 pub mod objectives;
 pub mod stages;
 
@@ -101,10 +102,16 @@ fn deliver(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
     choice.response.on_hover_text("How leaves deliver the maps");
 }
 
-/// How far a run is, or where the last one came to rest, on a line of its own.
+/// How far a run or a cut is, or where the last run came to rest, on a line of its own.
 pub fn progress(ui: &mut Ui, state: &State) {
-    let Some(words) = state.optimum_words() else { return };
-    match state.optimise.share_done() {
+    let (words, done) = match state.cut_words() {
+        Some(of_cut) => of_cut,
+        None => match state.optimum_words() {
+            Some(words) => (words, state.optimise.share_done()),
+            None => return,
+        },
+    };
+    match done {
         Some(done) => {
             let width = ui.available_width().clamp(60.0, 330.0);
             crate::kit::progress(ui, Some(done), egui::vec2(width, 14.0), &words);
