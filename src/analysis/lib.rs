@@ -32,6 +32,7 @@ mod normalise;
 mod not_counted;
 mod opening;
 mod outside;
+mod outside_targets;
 mod plan_sum;
 mod point_beam;
 mod profile;
@@ -90,6 +91,7 @@ pub use mccs_job::{
 };
 pub use metric::NoValue;
 pub use normalise::{CannotNormalise, Normalising};
+pub use outside_targets::{HotSpot, NEAR_TARGET_MM, OutsideTargets};
 pub use plan_sum::{BeamShare, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};

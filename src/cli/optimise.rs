@@ -6,12 +6,12 @@ use super::scorecard::{Scorecard, goals_of};
 use super::sequence::{Cut, Leaves};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
-use analysis::Engine;
+use analysis::{Engine, HotSpot};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use engine::{DeviceChoice, JobControl};
 use files::{plan_toml, replace_file, stop_in_order};
-use inverse::{Progress, with_arcs, write_matrix};
+use inverse::{OptimiseRemark, Progress, with_arcs, write_matrix};
 use results::{BEAMLET_MM, Graph, OptimiseJob, optimise_plan};
 use sequence::{SequencedPlan, arc_of, check_machines};
 use serde_json::json;
@@ -195,14 +195,28 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         answer.objective, answer.evaluations, answer.moved_percent
     );
     let _ = writeln!(text, "{}", result.figures);
+    let hottest = found.outside.hottest(&result.dose.gy);
+    text.push_str(&hottest_line(hottest, plan.prescription_gy));
     for (goal, why) in &found.only_judged {
         let _ = writeln!(text, "  not optimised: {goal}: {why}");
+    }
+    // Of leaves their figures of delivery say it.
+    let is_new =
+        |remark: &&OptimiseRemark| cut.is_none() || !matches!(remark, OptimiseRemark::ManyMonitorUnits(_));
+    for remark in answer.remarks.iter().filter(is_new) {
+        let _ = writeln!(text, "  {remark}");
     }
     if let Some(scorecard) = &scorecard {
         text.push_str(&scorecard.text());
     }
+    let hottest_of_leaves = cut.as_ref().and_then(|cut| found.outside.hottest(cut.dose_gy()));
     if let Some(cut) = &cut {
         text.push_str(&cut.text());
+        text.push_str(&hottest_line(hottest_of_leaves, plan.prescription_gy));
+    }
+    let mut of_leaves = cut.as_ref().map(Cut::json);
+    if let Some(leaves) = &mut of_leaves {
+        leaves["hottest_outside_targets"] = json!(hottest_of_leaves);
     }
     let caveat = if cut.is_none() { " (fluence, not deliverable)" } else { "" };
     let _ = writeln!(text, "written to {}{caveat}", args.out.display());
@@ -221,9 +235,20 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         "figures": result.figures,
         "not_optimised": found.only_judged.iter().map(|(goal, why)| json!({"goal": goal, "why": why})).collect::<Vec<_>>(),
         "goals": scorecard.as_ref().map(Scorecard::json),
-        "leaves": cut.as_ref().map(Cut::json),
+        "hottest_outside_targets": hottest,
+        "remarks": answer.remarks.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "leaves": of_leaves,
         "out": args.out,
         "matrix": args.matrix,
     });
     Ok(VerbOutput { json, text })
+}
+
+/// The greatest dose outside the targets, on a line.
+fn hottest_line(hottest: Option<HotSpot>, prescription_gy: Option<f64>) -> String {
+    let Some(HotSpot { gy, at_mm }) = hottest else { return String::new() };
+    let percent =
+        prescription_gy.map_or_else(String::new, |hundred| format!(" ({:.0} %)", 100.0 * gy / hundred));
+    let [x, y, z] = at_mm.to_array();
+    format!("  outside the targets up to {gy:.2} Gy{percent}, at {x:.1}, {y:.1}, {z:.1} mm\n")
 }

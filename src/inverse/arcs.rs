@@ -203,12 +203,16 @@ impl Sectors {
             if is_arc(beam) {
                 let own = numbers(place);
                 let sectors: Vec<&Beam> = maps.beams.iter().filter(|map| own.contains(&map.number)).collect();
-                *beam = arc_leaves(&self.plan, beam, &sectors, start)?;
+                match arc_leaves(&self.plan, beam, &sectors, start) {
+                    Ok(leaves) => *beam = leaves,
+                    Err(SequenceError::Empty { .. }) => beam.mu = 0.0,
+                    Err(why) => return Err(why.into()),
+                }
             } else if let Some(map) = maps.beams.iter().find(|map| map.number == beam.number) {
                 let machine = Machine::resolve(self.plan.machine_of(beam))?;
                 match sequence_beam(map, &machine, technique) {
                     Ok(cut) => *beam = cut.beam,
-                    Err(SequenceError::Empty { .. }) => beam.mu = 0.0,
+                    Err(SequenceError::Empty { .. } | SequenceError::TooSmall { .. }) => beam.mu = 0.0,
                     Err(why) => return Err(why.into()),
                 }
             }

@@ -155,6 +155,15 @@ impl Beamlets {
         beam
     }
 
+    /// The beam with fluences of the active beamlets; its monitor units are those of the strongest.
+    #[must_use]
+    pub fn with_monitor_units(&self, fluences: &[f64]) -> Beam {
+        let strongest = fluences.iter().copied().fold(0.0, f64::max);
+        let relative: Vec<f64> =
+            fluences.iter().map(|x| if strongest > 0.0 { x / strongest } else { 0.0 }).collect();
+        Beam { mu: UNIT_MU * strongest, ..self.with(&relative) }
+    }
+
     /// Fluences of the active beamlets in another map, by place: what is carried over when a beam is optimised again.
     pub fn carried(&self, from: &FluenceMap) -> Vec<f64> {
         let Some(map) = &self.beam.fluence else { return Vec::new() };
@@ -169,6 +178,19 @@ impl Beamlets {
         let bound =
             |at: &usize| FluenceLimit::of_beamlet(*at, &limits).map_or(f64::INFINITY, |mu| mu / UNIT_MU);
         self.active.iter().map(bound).collect()
+    }
+
+    /// Whether each of some points (patient LPS, mm) lies in the path of an active beamlet.
+    pub fn see(&self, machine: &Machine, position: PatientPosition, points_mm: &[DVec3]) -> Vec<bool> {
+        let (Some(map), Some(point)) = (&self.beam.fluence, self.beam.start()) else {
+            return vec![false; points_mm.len()];
+        };
+        let frame = self.beam.frame_at(point, position, machine.sad_mm);
+        let is_seen = |mm: &DVec3| {
+            let beamlet = frame.project(*mm).and_then(|(at, _)| map.beamlet_at(map.uv(at)));
+            beamlet.is_some_and(|beamlet| self.active.binary_search(&beamlet).is_ok())
+        };
+        points_mm.par_iter().map(is_seen).collect()
     }
 
     /// Pairs of active beamlets, by their index among them, that lie beside each other along the leaf's travel.

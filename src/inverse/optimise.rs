@@ -3,9 +3,11 @@
 use super::arcs::Sectors;
 use super::beamlets::BeamletError;
 use super::columns::{ColumnError, Columns};
+use super::hot_spots::Greatest;
 use super::objective::Objective;
 use super::optimiser::{Optimiser, Progress, Snapshot};
 use super::refine::RefinedLeaves;
+use super::remarks::OptimiseRemark;
 use super::rows::{Rows, RowsError};
 use super::setup::Inputs;
 use super::solve::NoValue;
@@ -72,6 +74,9 @@ pub struct Optimised {
     pub stopped: bool,
     /// The leaves that deliver the maps, refined, where they were asked for.
     pub leaves: Option<RefinedLeaves>,
+    /// Greatest true doses of the maps at the last look.
+    pub greatest: Arc<Greatest>,
+    pub remarks: Vec<OptimiseRemark>,
 }
 
 /// Finds fluence maps that meet `objectives` best; `reference_gy` is the prescription, or another dose of the same size, Gy of all
@@ -117,8 +122,13 @@ pub fn optimise(
     });
     let leaves = leaves.transpose()?;
     let (doses_gy, smoothness) = (optimiser.doses_gy(), optimiser.smoothness());
+    let plan = optimiser.with_maps(&optimiser.fluences);
+    let mut remarks = optimiser.remarks();
+    remarks.extend(OptimiseRemark::of_plan(leaves.as_ref().map_or(&plan, |leaves| &leaves.plan)));
     Ok(Optimised {
-        plan: optimiser.with_maps(&optimiser.fluences),
+        plan,
+        remarks,
+        greatest: Arc::clone(optimiser.greatest()),
         beamlets: optimiser.setup.places(),
         columns: optimiser.columns,
         rows: optimiser.setup.rows,

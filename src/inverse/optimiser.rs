@@ -1,13 +1,15 @@
 //! An optimisation that goes on: new objectives, the true dose and turned beams each change a part of it, and the rest stays.
 
 use super::OptimiseError;
-use super::beamlets::Beamlets;
 use super::columns::{BeamColumns, Columns};
 use super::handles::{BEYOND_OF_MAPS, between, move_handles};
+use super::hot_spots::{self, Greatest};
 use super::objective::Objective;
 use super::problem::Problem;
+use super::remarks::{self, OptimiseRemark};
 use super::rows::{RowSet, Rows};
-use super::setup::{CORRECTION, Field, Inputs, Setup, completed, is_of_fall_off, weigh_fall_off};
+use super::setup::{CORRECTION, Field, Inputs, Setup, Truth, completed, is_of_fall_off, weigh_fall_off};
+use super::smoothness;
 use super::solve::{Bounds, Stop, solve};
 use analysis::{Dvh, UNIT_MU};
 use case::{FluenceMap, Plan};
@@ -35,13 +37,6 @@ const PASSES_TO_A_LOOK: usize = 4;
 
 /// The true dose has come to rest where it moves by less in the targets, part of the reference dose.
 const AT_REST: f64 = 0.001;
-
-/// Weight of the squared steps between neighbours of a map for a smoothness of weight 1.
-const SMOOTHNESS: f64 = 1e-4;
-
-/// The same where leaves deliver the maps: all leak while the most modulated row is delivered. Chosen on the C-shape of TG-119: against
-/// the weight of maps alone a fifth fewer monitor units at the same goals.
-const SMOOTHNESS_OF_LEAVES: f64 = 0.02;
 
 /// Progress of an optimisation while it runs.
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +66,11 @@ pub enum Progress {
 pub struct Snapshot {
     /// The plan with maps; monitor units of each beam are those of its strongest beamlet.
     pub plan: Plan,
+    pub rows: Arc<Rows>,
     /// Gy of each row: columns times fluences, and the offset.
     pub doses_gy: Vec<f32>,
+    /// Greatest true doses at the last look.
+    pub greatest: Arc<Greatest>,
     /// Part of the whole that each of the objectives asked for has, in their order.
     pub shares: Vec<f64>,
     /// Parts of the fall-off round the targets and of the smoothness.
@@ -100,7 +98,7 @@ enum Phase {
 pub struct Optimiser {
     pub(super) setup: Setup,
     /// Columns of each field, once made.
-    made: Vec<Option<Arc<BeamColumns>>>,
+    pub(super) made: Vec<Option<Arc<BeamColumns>>>,
     /// All of them, once all are made; until then those of before.
     pub(super) columns: Columns,
     pub(super) neighbours: Vec<[usize; 2]>,
@@ -125,9 +123,12 @@ pub struct Optimiser {
     /// The points that are asked for are met and the true dose rests: the last solution follows.
     ends: bool,
     /// Goals leave no room for each other: the usual fall-off has given way.
-    is_contested: bool,
+    pub(super) is_contested: bool,
     /// Objectives or beams have changed since the last solution.
     follows: bool,
+    greatest: Arc<Greatest>,
+    /// Hot spots have become rows so often.
+    pub(super) times_held: usize,
 }
 
 impl Optimiser {
@@ -165,6 +166,8 @@ impl Optimiser {
             ends: false,
             is_contested: false,
             follows: false,
+            greatest: Arc::default(),
+            times_held: 0,
             setup,
         };
         optimiser.set_objectives(objectives, reference_gy)?;
@@ -270,14 +273,17 @@ impl Optimiser {
         match self.phase {
             Phase::Solve => self.solve(watch)?,
             Phase::Correct => {
-                let moved = self.correct(control)?;
+                let (moved, truth) = self.correct(control)?;
                 // Handles move with the doses that are true, of objectives that they were found for.
                 let mut met = false;
                 if !self.follows {
                     (self.objectives, met) = self.with_moved_handles();
                 }
+                let looks = !self.follows && (met || self.pass >= hot_spots::SETTLED);
+                let holds_more =
+                    looks && self.pass + 1 < MOST_PASSES && self.hold_hot_spots(&truth, control, watch)?;
                 self.pass += 1;
-                self.ends = self.pass >= MOST_PASSES || (moved < AT_REST && met);
+                self.ends = self.pass >= MOST_PASSES || (moved < AT_REST && met && !holds_more);
                 self.phase = Phase::Solve;
                 if self.pass >= EASY_PASSES && !self.is_contested && !self.ends && !self.follows {
                     self.is_contested = true;
@@ -297,22 +303,12 @@ impl Optimiser {
         Ok(())
     }
 
-    /// Makes the next columns that are missing, of as many beams as the device has in hand together; whether there were any.
+    /// Makes the next columns that are missing; whether there were any.
     fn make_next(&mut self, control: &JobControl) -> Result<bool, OptimiseError> {
-        let Setup { fields, rows, plan, device, .. } = &self.setup;
-        let missing = (0..self.made.len()).filter(|n| self.made[*n].is_none());
-        let next: Vec<usize> = missing.take(beams_together(device)).collect();
-        let request = |n: &usize| {
-            let (machine, beamlets) = &fields[*n];
-            (self.setup.request(machine, &beamlets.beam, Quality::Fast), beamlets)
-        };
-        let requests: Vec<_> = next.iter().map(request).collect();
-        let columns = BeamColumns::compute(&requests, rows, plan.fractions, device, control)?;
-        next.iter().zip(columns).for_each(|(n, columns)| self.made[*n] = Some(Arc::new(columns)));
-        Ok(!next.is_empty())
+        make_missing(&self.setup, &mut self.made, control)
     }
 
-    fn join_columns(&mut self) {
+    pub(super) fn join_columns(&mut self) {
         let (rows, made) = (self.setup.rows.voxels.len(), self.made.iter().flatten().cloned());
         let made: Vec<_> = made.collect();
         self.columns = Columns::new(rows, &made, &self.setup.device, &self.columns);
@@ -445,16 +441,33 @@ impl Optimiser {
         let doses_gy = problem.doses(x);
         let (values, smoothness) = (problem.values(&doses_gy), problem.smoothness_value(x));
         let whole = (values.iter().sum::<f64>() + smoothness).max(f64::MIN_POSITIVE);
-        let of_fall_off = self.objectives.iter().zip(&values).filter(|(of, _)| is_of_fall_off(of));
+        let of_all = || self.objectives.iter().zip(&values);
+        let is_outside = |of: &Objective| is_of_fall_off(of) || of.structure == hot_spots::OUTSIDE;
+        let share = |own: &Objective, value: f64| {
+            let hot = of_all().skip(self.asked).filter(|(hot, _)| hot_spots::is_part_of(hot, own));
+            (value + hot.map(|(_, value)| value).sum::<f64>()) / whole
+        };
         Snapshot {
             plan: self.with_maps(x),
+            rows: Arc::clone(self.rows()),
             doses_gy,
-            shares: values.iter().take(self.asked).map(|value| value / whole).collect(),
-            fall_off_share: of_fall_off.map(|(_, value)| value / whole).sum(),
+            greatest: Arc::clone(&self.greatest),
+            shares: of_all().take(self.asked).map(|(own, value)| share(own, *value)).collect(),
+            fall_off_share: of_all().filter(|(of, _)| is_outside(of)).map(|(_, value)| value / whole).sum(),
             smoothness_share: smoothness / whole,
             objective,
             evaluations,
         }
+    }
+
+    /// Remarks on what the plan and its goals have otherwise.
+    pub fn remarks(&self) -> Vec<OptimiseRemark> {
+        remarks::of_setup(&self.setup, self.asked(), self.reference_gy)
+    }
+
+    /// Greatest true doses at the last look.
+    pub fn greatest(&self) -> &Arc<Greatest> {
+        &self.greatest
     }
 
     /// Gy of each row.
@@ -462,9 +475,14 @@ impl Optimiser {
         self.columns.doses(&self.fluences, &self.offset_gy)
     }
 
-    /// The DVH of a structure's rows in their doses.
-    pub fn dvh(set: &RowSet, doses_gy: &[f32]) -> Option<Dvh> {
-        Dvh::of_points(set.rows.iter().map(|row| doses_gy[*row as usize]).zip(set.cm3.iter().copied()))
+    /// The DVH of a structure's rows in their doses, up to its greatest true dose where that lies beyond theirs.
+    pub fn dvh(set: &RowSet, doses_gy: &[f32], greatest_gy: Option<f64>) -> Option<Dvh> {
+        /// Volume of a point whose dose counts as the maximum alone, cm3.
+        const POINT_CM3: f32 = 1e-6;
+        let rows = || set.rows.iter().map(|row| doses_gy[*row as usize]);
+        let of_rows = rows().fold(0.0, f32::max);
+        let beyond = greatest_gy.map(|gy| gy as f32).filter(|gy| *gy > of_rows);
+        Dvh::of_points(rows().zip(set.cm3.iter().copied()).chain(beyond.map(|gy| (gy, POINT_CM3))))
     }
 
     /// Flat maps scaled to the reference dose as the mean of the targets, or those of before, and whether it is these.
@@ -488,12 +506,13 @@ impl Optimiser {
     }
 
     /// Takes the true dose of the maps less the columns' as the offset; how far it moved, part of the reference dose.
-    fn correct(&mut self, control: &JobControl) -> Result<f64, OptimiseError> {
+    fn correct(&mut self, control: &JobControl) -> Result<(f64, Truth), OptimiseError> {
         let setup = &self.setup;
         let mut truth = setup.true_dose(&self.fluences, (&setup.grid, CORRECTION), control)?;
         self.between_gy = between(setup, &self.objectives, &truth, control);
+        self.greatest = Arc::new(Greatest::new(setup, &truth));
         truth.rows.iter_mut().zip(&self.finer_gy).for_each(|(gy, finer)| *gy += finer);
-        Ok(self.take_truth(&truth.rows))
+        Ok((self.take_truth(&truth.rows), truth))
     }
 
     /// As [`Self::correct`], by the dose that the plan is judged by; later looks at the rows' grid keep the difference.
@@ -513,7 +532,7 @@ impl Optimiser {
         Ok(())
     }
 
-    fn take_truth(&mut self, truth: &[f32]) -> f64 {
+    pub(super) fn take_truth(&mut self, truth: &[f32]) -> f64 {
         let computed = self.columns.doses(&self.fluences, &vec![0.0; self.columns.rows()]);
         let offset: Vec<f32> = truth.iter().zip(&computed).map(|(truth, dose)| truth - dose).collect();
         let moved: Vec<f32> =
@@ -528,7 +547,7 @@ impl Optimiser {
     pub(super) fn with_maps(&self, fluences: &[f64]) -> Plan {
         let mut plan = self.setup.plan.clone();
         for ((_, beamlets), own) in self.setup.by_field(fluences) {
-            let mut beam = with_map(beamlets, own);
+            let mut beam = beamlets.with_monitor_units(own);
             if let Some(place) = plan.beams.iter_mut().find(|b| b.number == beam.number) {
                 beam.fluence_limits =
                     beam.fluence.as_ref().map(|map| place.limits_on(map)).unwrap_or_default();
@@ -540,10 +559,29 @@ impl Optimiser {
         plan
     }
 
+    /// Weight of the squared steps between neighbours of a map.
     pub(super) fn smoothness(&self) -> f64 {
-        let of_technique = if self.setup.technique.is_some() { SMOOTHNESS_OF_LEAVES } else { SMOOTHNESS };
-        of_technique * self.setup.plan.objectives.smoothness
+        smoothness::weight(&self.setup.plan, self.setup.technique, self.reference_gy)
     }
+}
+
+/// Makes the next columns that are missing, of as many beams as the device has in hand together; whether there were any.
+pub(super) fn make_missing(
+    setup: &Setup,
+    made: &mut [Option<Arc<BeamColumns>>],
+    control: &JobControl,
+) -> Result<bool, OptimiseError> {
+    let Setup { fields, rows, plan, device, .. } = setup;
+    let missing = (0..made.len()).filter(|n| made[*n].is_none());
+    let next: Vec<usize> = missing.take(beams_together(device)).collect();
+    let request = |n: &usize| {
+        let (machine, beamlets) = &fields[*n];
+        (setup.request(machine, &beamlets.beam, Quality::Fast), beamlets)
+    };
+    let requests: Vec<_> = next.iter().map(request).collect();
+    let columns = BeamColumns::compute(&requests, rows, plan.fractions, device, control)?;
+    next.iter().zip(columns).for_each(|(n, columns)| made[*n] = Some(Arc::new(columns)));
+    Ok(!next.is_empty())
 }
 
 /// Upper bounds of the active beamlets of all fields by those of the plan's beams.
@@ -553,14 +591,4 @@ fn upper(setup: &Setup) -> Vec<f64> {
         beam.map_or_else(|| vec![f64::INFINITY; beamlets.active.len()], |beam| beamlets.upper(beam))
     };
     setup.fields.iter().flat_map(of).collect()
-}
-
-/// A beam with its map; its monitor units are those of the strongest beamlet.
-fn with_map(beamlets: &Beamlets, fluences: &[f64]) -> case::Beam {
-    let strongest = fluences.iter().copied().fold(0.0, f64::max);
-    let relative: Vec<f64> =
-        fluences.iter().map(|x| if strongest > 0.0 { x / strongest } else { 0.0 }).collect();
-    let mut beam = beamlets.with(&relative);
-    beam.mu = UNIT_MU * strongest;
-    beam
 }

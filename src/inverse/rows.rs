@@ -3,6 +3,7 @@
 use engine::Random;
 use geometry::{Grid, Mask};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -33,6 +34,13 @@ pub struct Rows {
     pub sets: Vec<RowSet>,
 }
 
+/// Rows, and all voxels of those structures that they sample only in part, by name: a hot spot may lie between the rows.
+#[derive(Clone, Debug)]
+pub struct Sampling {
+    pub rows: Rows,
+    pub wholes: BTreeMap<String, Arc<[usize]>>,
+}
+
 /// Why there are no rows.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum RowsError {
@@ -59,7 +67,7 @@ impl Rows {
         grid: &Arc<Grid>,
         structures: &[Sampled],
         distance_mm: &(dyn Fn(usize) -> f32 + Sync),
-    ) -> Result<Self, RowsError> {
+    ) -> Result<Sampling, RowsError> {
         // Shells share the mask of the body.
         let mut masks: Vec<&Arc<Mask>> = structures.iter().map(|of| &of.mask).collect();
         masks.dedup_by_key(|mask| Arc::as_ptr(mask));
@@ -83,13 +91,21 @@ impl Rows {
                 None if whole.is_empty() => return Err(RowsError::Empty(structure.name.clone())),
                 None => whole.clone(),
             };
+            let all: Option<Arc<[usize]>> =
+                (volumes.len() > structure.most).then(|| volumes.iter().map(|(voxel, _)| *voxel).collect());
             thin_out(&mut volumes, structure.most, n as u64);
-            Ok((structure.name.clone(), volumes))
+            Ok((structure.name.clone(), volumes, all))
         };
         // All are looked at, so that the first empty one is named at every run.
-        let chosen = structures.par_iter().enumerate().map(choose).collect::<Vec<_>>();
-        let mut chosen: Vec<(String, Vec<(usize, f64)>)> = chosen.into_iter().collect::<Result<_, _>>()?;
-        chosen.retain(|(_, volumes)| !volumes.is_empty());
+        let sampled = structures.par_iter().enumerate().map(choose).collect::<Vec<_>>();
+        let (mut chosen, mut wholes) = (Vec::new(), BTreeMap::new());
+        for structure in sampled {
+            let (name, volumes, all) = structure?;
+            wholes.extend(all.map(|voxels| (name.clone(), voxels)));
+            if !volumes.is_empty() {
+                chosen.push((name, volumes));
+            }
+        }
         let mut voxels: Vec<usize> =
             chosen.iter().flat_map(|(_, of)| of.iter().map(|(voxel, _)| *voxel)).collect();
         voxels.sort_unstable();
@@ -101,7 +117,38 @@ impl Rows {
             cm3: of.iter().map(|(_, cm3)| *cm3 as f32).collect(),
         };
         let sets = chosen.into_iter().map(set).collect();
-        Ok(Self { grid: Arc::clone(grid), voxels, sets })
+        Ok(Sampling { rows: Self { grid: Arc::clone(grid), voxels, sets }, wholes })
+    }
+
+    /// Voxels of a set, ascending.
+    pub(super) fn voxels_of(&self, name: &str) -> Option<Vec<usize>> {
+        Some(self.set(name)?.rows.iter().map(|row| self.voxels[*row as usize]).collect())
+    }
+
+    /// With more sets of whole voxels of the grid, by name; a set that is there gets more voxels.
+    #[must_use]
+    pub(super) fn with(&self, more: &[(String, Vec<usize>)]) -> Self {
+        let mut voxels = self.voxels.clone();
+        more.iter().for_each(|(_, of_set)| voxels.extend(of_set));
+        voxels.sort_unstable();
+        voxels.dedup();
+        let row = |voxel: usize| voxels.binary_search(&voxel).unwrap_or_default() as u32;
+        let moved = |set: &RowSet| RowSet {
+            rows: set.rows.iter().map(|own| row(self.voxels[*own as usize])).collect(),
+            ..set.clone()
+        };
+        let mut sets: Vec<RowSet> = self.sets.iter().map(moved).collect();
+        for (name, of_set) in more {
+            let mut rows: Vec<u32> = of_set.iter().map(|voxel| row(*voxel)).collect();
+            if let Some(known) = sets.iter().position(|set| set.name == *name) {
+                rows.extend(&sets.remove(known).rows);
+            }
+            rows.sort_unstable();
+            rows.dedup();
+            let cm3 = |row: &u32| self.grid.voxel_cm3(self.grid.voxel_of(voxels[*row as usize])[2]) as f32;
+            sets.push(RowSet { name: name.clone(), cm3: rows.iter().map(cm3).collect(), rows });
+        }
+        Self { grid: Arc::clone(&self.grid), voxels, sets }
     }
 
     pub fn set(&self, name: &str) -> Option<&RowSet> {
@@ -168,4 +215,26 @@ fn thin_out(volumes: &mut Vec<(usize, f64)>, most: usize, seed: u64) {
     volumes.sort_unstable_by_key(|(voxel, _)| *voxel);
     let kept = sum(volumes);
     volumes.iter_mut().for_each(|(_, cm3)| *cm3 *= whole / kept);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::DVec3;
+
+    /// Rows of before keep their voxels; a set that is there grows.
+    #[test]
+    fn more_rows_leave_the_others_where_they_are() {
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::splat(2.0), [10, 1, 1]).expect("a grid");
+        let own = RowSet { name: "S".to_owned(), rows: vec![0, 1], cm3: vec![1.0, 2.0] };
+        let rows = Rows { grid: Arc::new(grid), voxels: vec![3, 7], sets: vec![own] };
+        let voxels_of = |rows: &Rows, name: &str| rows.voxels_of(name).expect("a set");
+        let more = rows.with(&[("hot".to_owned(), vec![9, 1, 7])]);
+        assert_eq!(more.voxels, [1, 3, 7, 9]);
+        assert_eq!((voxels_of(&more, "S"), voxels_of(&more, "hot")), (vec![3, 7], vec![1, 7, 9]));
+        assert_eq!(more.set("S").expect("a set").cm3, [1.0, 2.0]);
+        let again = more.with(&[("hot".to_owned(), vec![0, 9])]);
+        assert_eq!((voxels_of(&again, "S"), voxels_of(&again, "hot")), (vec![3, 7], vec![0, 1, 7, 9]));
+        assert!(again.set("hot").expect("a set").cm3.iter().all(|cm3| (cm3 - 0.008).abs() < 1e-7));
+    }
 }

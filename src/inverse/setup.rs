@@ -2,8 +2,10 @@
 
 use super::OptimiseError;
 use super::beamlets::Beamlets;
-use super::objective::Objective;
-use super::rows::{Rows, Sampled};
+use super::hot_spots;
+use super::objective::{Aim, Objective};
+use super::remarks::{Prescribed, prescribed};
+use super::rows::{Rows, Sampled, Sampling};
 use analysis::{Dvh, UNIT_MU, value_at};
 use case::{Beam, FallOff, Plan};
 use engine::cccs::{DoseRequest, DoseTo, Quality, beam_dose, dose_grid, prepare_fluences};
@@ -13,6 +15,7 @@ use glam::DVec3;
 use physics::{Machine, Patient};
 use rayon::prelude::*;
 use sequence::Technique;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -46,6 +49,7 @@ pub struct Inputs<'a> {
     pub patient: Arc<Patient>,
     /// The box of the dose grid, patient LPS, mm.
     pub corners_mm: [DVec3; 2],
+    /// The body in which dose falls off round the targets, whatever counts for the dose.
     pub body: Option<Arc<Mask>>,
     /// Structures that objectives name, and those whose dose is followed.
     pub regions: Vec<Region>,
@@ -109,6 +113,8 @@ pub(super) struct Setup {
     pub patient: Arc<Patient>,
     pub grid: Arc<Grid>,
     pub rows: Arc<Rows>,
+    /// All voxels of structures and shells that the rows sample in part, by name.
+    pub wholes: Arc<BTreeMap<String, Arc<[usize]>>>,
     /// Structures that the rows were sampled of.
     regions: Vec<Region>,
     body: Option<Arc<Mask>>,
@@ -137,15 +143,17 @@ impl Setup {
             Some((mm, quality)) => Some((Arc::new(dose_grid(image, inputs.corners_mm, mm)?), quality)),
             None => None,
         };
-        let (rows, target_mm) = match before.filter(|before| before.has_rows_of(inputs, &grid)) {
-            Some(before) => (Arc::clone(&before.rows), Arc::clone(&before.target_mm)),
+        let known = before.filter(|before| before.has_rows_of(inputs, &grid));
+        let (rows, wholes, target_mm) = match known {
+            Some(known) => (Arc::clone(&known.rows), Arc::clone(&known.wholes), Arc::clone(&known.target_mm)),
             None => {
                 let target_mm = inputs.target_mm();
                 if target_mm.is_empty() {
                     return Err(OptimiseError::NoTarget);
                 }
                 let coarse = dose_grid(image, inputs.corners_mm, inputs.grid_mm.max(DISTANCE_MM))?;
-                (Arc::new(rows(inputs, &grid, &coarse, &target_mm)?), target_mm)
+                let Sampling { rows, wholes } = sampling(inputs, &grid, &coarse, &target_mm)?;
+                (Arc::new(rows), Arc::new(wholes), target_mm)
             }
         };
         Ok(Self {
@@ -153,6 +161,7 @@ impl Setup {
             patient: Arc::clone(&inputs.patient),
             fields: fields(inputs, &target_mm)?,
             rows,
+            wholes,
             grid,
             regions: inputs.regions.clone(),
             body: inputs.body.clone(),
@@ -178,6 +187,26 @@ impl Setup {
 
     pub fn targets(&self) -> impl Iterator<Item = &Region> {
         targets(&self.regions)
+    }
+
+    pub fn has_body(&self) -> bool {
+        self.body.is_some()
+    }
+
+    /// Targets of which some part lies in the path of no beamlet, each with how much, percent.
+    pub fn without_beamlets(&self) -> Vec<(&str, f64)> {
+        let unseen = |target: &Region| {
+            let points_mm = centres(&target.mask);
+            let mut is_seen = vec![false; points_mm.len()];
+            for (machine, beamlets) in &self.fields {
+                let by_field = beamlets.see(machine, self.plan.position, &points_mm);
+                is_seen.iter_mut().zip(by_field).for_each(|(any, own)| *any |= own);
+            }
+            let missed = is_seen.iter().filter(|seen| !**seen).count();
+            100.0 * missed as f64 / points_mm.len().max(1) as f64
+        };
+        let parts = self.targets().map(|target| (&*target.name, unseen(target)));
+        parts.filter(|(_, percent)| *percent > 0.0).collect()
     }
 
     pub fn beamlets(&self) -> usize {
@@ -240,12 +269,16 @@ impl Setup {
             sum.par_iter_mut().zip(dose.data()).for_each(|(sum, gy)| *sum += times * gy);
         }
         let gy = Volume::new(Arc::clone(grid), sum);
-        let at = |voxel: &usize| match Arc::ptr_eq(grid, &self.grid) {
+        Ok(Truth { rows: self.on_rows(&gy), gy })
+    }
+
+    /// A dose at the rows, Gy.
+    pub fn on_rows(&self, gy: &Volume<f32>) -> Vec<f32> {
+        let at = |voxel: &usize| match Arc::ptr_eq(gy.grid(), &self.grid) {
             true => gy.data()[*voxel],
-            false => value_at(&gy, self.grid.centre_of_mm(*voxel)).unwrap_or_default() as f32,
+            false => value_at(gy, self.grid.centre_of_mm(*voxel)).unwrap_or_default() as f32,
         };
-        let rows = self.rows.voxels.par_iter().map(at).collect();
-        Ok(Truth { rows, gy })
+        self.rows.voxels.par_iter().map(at).collect()
     }
 
     /// The DVH of a structure in a true dose, as the plan is judged by it; `None` where the dose has none of it.
@@ -317,7 +350,8 @@ impl Setup {
     }
 }
 
-/// Objectives with those that every plan has: the reference dose in targets that none names, and last the fall-off round all targets.
+/// Objectives with those that every plan has: the reference dose in targets of which none asks a least dose, the fall-off round all
+/// targets, and last the hot spots that the rows have been given.
 pub(super) fn completed(mut objectives: Vec<Objective>, setup: &Setup, reference_gy: f64) -> Vec<Objective> {
     let of = |structure: &str, aim, gy, weight| Objective {
         structure: structure.to_owned(),
@@ -326,19 +360,23 @@ pub(super) fn completed(mut objectives: Vec<Objective>, setup: &Setup, reference
         weight,
         asked: None,
     };
+    let asked = objectives.clone();
     for Region { name, .. } in setup.targets() {
-        if !objectives.iter().any(|o| o.structure == *name && o.weight > 0.0) {
-            objectives.push(of(name, super::Aim::Deviation, reference_gy, 1.0));
-        }
+        objectives.extend(match prescribed(name, &asked, reference_gy) {
+            Prescribed::Nothing => None,
+            Prescribed::Uniform(gy) => Some(of(name, Aim::Deviation, gy, 1.0)),
+            Prescribed::Least(gy) => Some(of(name, Aim::Under, gy, 1.0)),
+        });
     }
     let fall_off = setup.plan.objectives.fall_off;
     for shell in SHELLS_MM.windows(2) {
         let name = shell_name(shell);
         if setup.rows.set(&name).is_some() {
             let gy = fall_off.part_at(shell[0]) * reference_gy;
-            objectives.push(of(&name, super::Aim::Over, gy, fall_off.weight));
+            objectives.push(of(&name, Aim::Over, gy, fall_off.weight));
         }
     }
+    objectives.extend(hot_spots::objectives(&asked, &setup.rows, reference_gy));
     objectives
 }
 
@@ -357,17 +395,17 @@ pub(super) fn is_of_fall_off(objective: &Objective) -> bool {
     SHELLS_MM.windows(2).any(|shell| objective.structure == shell_name(shell))
 }
 
-fn shell_name(shell: &[f64]) -> String {
+pub(super) fn shell_name(shell: &[f64]) -> String {
     format!("{:.0} to {:.0} mm round the targets", shell[0], shell[1])
 }
 
 /// The regions' rows and those of shells round the targets, which keep the dose outside low.
-fn rows(
+fn sampling(
     inputs: &Inputs<'_>,
     grid: &Arc<Grid>,
     coarse: &Grid,
     target_mm: &[DVec3],
-) -> Result<Rows, OptimiseError> {
+) -> Result<Sampling, OptimiseError> {
     let mut sampled: Vec<Sampled> = Vec::new();
     for Region { name, mask, is_target, most_rows } in inputs.regions.clone() {
         let most = if is_target { usize::MAX } else { most_rows };
@@ -393,11 +431,26 @@ fn targets(regions: &[Region]) -> impl Iterator<Item = &Region> {
     regions.iter().filter(|region| region.is_target)
 }
 
-/// Voxel centres of a mask that are covered at least half.
+/// Voxel centres of a mask that are covered at least half, and those covered less beside which none is: a target that is smaller or
+/// thinner than a voxel has those alone.
 fn centres(mask: &Mask) -> Vec<DVec3> {
+    const HALF: f32 = 0.5;
     let grid = mask.grid();
-    let covered = mask.iter().filter(|(_, coverage)| *coverage >= 0.5);
-    covered.map(|(voxel, _)| grid.centre_of_mm(voxel)).collect()
+    let is_of_target = |(voxel, coverage): &(usize, f32)| {
+        *coverage >= HALF || !beside(grid, *voxel).any(|[i, j, k]| mask.coverage_at(i, j, k) >= HALF)
+    };
+    mask.iter().filter(is_of_target).map(|(voxel, _)| grid.centre_of_mm(voxel)).collect()
+}
+
+/// A voxel of a grid and those that touch it.
+fn beside(grid: &Grid, voxel: usize) -> impl Iterator<Item = [usize; 3]> {
+    let (at, size) = (grid.voxel_of(voxel), grid.size());
+    let range = |axis: usize| at[axis].saturating_sub(1)..(at[axis] + 2).min(size[axis]);
+    let [x, y, z] = [0, 1, 2].map(range);
+    z.flat_map(move |k| {
+        let x = x.clone();
+        y.clone().flat_map(move |j| x.clone().map(move |i| [i, j, k]))
+    })
 }
 
 fn fields(inputs: &Inputs<'_>, target_mm: &[DVec3]) -> Result<Vec<Field>, OptimiseError> {
@@ -452,7 +505,6 @@ fn distances(grid: &Grid, points_mm: &[DVec3]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Aim;
 
     /// The usual fall-off gives way to contested goals; one that the planner has set does not, nor does anything that was asked for.
     #[test]

@@ -201,6 +201,19 @@ impl PyOptimum {
         self.only_judged.iter().map(|(goal, why)| (goal.to_string(), why.clone())).collect()
     }
 
+    /// What was done otherwise than the plan or its goals have it: targets without beamlets, beams of 0 MU and the like.
+    #[getter]
+    fn remarks(&self) -> Vec<String> {
+        self.answer.remarks.iter().map(ToString::to_string).collect()
+    }
+
+    /// Greatest true dose of the maps outside the targets when it was last looked at, Gy of all fractions, and its place (patient LPS,
+    /// mm); None where it was not.
+    #[getter]
+    fn hottest_outside_targets(&self) -> Option<(f64, (f64, f64, f64))> {
+        self.answer.greatest.outside.map(|spot| (spot.gy, spot.at_mm.into()))
+    }
+
     /// Value of the objectives.
     #[getter]
     fn objective(&self) -> f64 {

@@ -91,6 +91,13 @@ impl Notices {
         self.add_about(About::Case, kind, text);
     }
 
+    /// Adds remarks on a plan, each told once.
+    pub fn add_remarks(&mut self, plan: &str, remarks: &[impl ToString]) {
+        for remark in remarks {
+            self.add_once(NoticeKind::Warning, format!("{plan}: {}.", remark.to_string()));
+        }
+    }
+
     /// Adds a notice that [`Self::retain`] may remove.
     pub fn add_about(&mut self, about: About, kind: NoticeKind, text: impl Into<String>) {
         let text = text.into();

@@ -1,8 +1,9 @@
 //! Objectives that goals ask of the structures of a case.
 
 use super::super::graph::{Failure, Graph};
-use super::super::patient::MaskOf;
-use analysis::target_of;
+use super::super::inputs::Settings;
+use super::super::patient::{Densities, MaskOf};
+use analysis::{BodyChoice, OutsideTargets, Ready, target_of};
 use case::{Case, Goal, Plan, Structure, UniformDose};
 use engine::JobControl;
 use geometry::{Grid, Mask};
@@ -88,6 +89,12 @@ impl Asked {
         self.structures.iter().map(region).collect()
     }
 
+    /// The body less the targets.
+    pub fn outside_targets(&self, body: Option<Arc<Mask>>) -> OutsideTargets {
+        let targets = self.structures.iter().filter(|(_, _, is_target)| *is_target);
+        OutsideTargets::new(targets.map(|(_, mask, _)| Arc::clone(mask)).collect(), body)
+    }
+
     /// All objectives, goal by goal, then those of one dose.
     pub fn objectives(&self) -> Vec<Objective> {
         let of_goals = self.by_goal.iter().flatten().flatten();
@@ -105,6 +112,10 @@ fn sampled<'a>(
     let structure = structure.map_err(|_| "the case has no structure of its name".to_owned())?;
     let known = structures.iter().find(|(of, ..)| of.number == structure.number);
     let (_, mask, _) = known.ok_or("the structure has no volume in the dose grid")?;
+    if structures.iter().any(|(of, ..)| of.number != structure.number && of.name == structure.name) {
+        // Rows go by name: those of another structure would answer.
+        return Err("two structures have its name: rename one".to_owned());
+    }
     Ok((structure, mask))
 }
 
@@ -132,6 +143,21 @@ fn objectives_of(
     let (structure, mask) = sampled(case, (goal.number, &goal.structure), structures)?;
     let found = of_goal(goal, mask.volume_cm3(), plan.prescription_gy, structure.kind.is_target())?;
     Ok(found.into_iter().map(|o| Objective { structure: structure.name.clone(), ..o }).collect())
+}
+
+/// The body round whose targets dose falls off: what counts for the dose, else the drawn body or one found in the CT. The whole image
+/// would have shells of air, and without any single beamlets grow until they cost a goal.
+pub(super) fn body_of_fall_off(
+    (case, settings, ready): (&Case, &Settings, &Ready),
+    graph: &Graph,
+    control: &JobControl,
+) -> Result<Option<Arc<Mask>>, Failure> {
+    if let Some(body) = ready.body() {
+        return Ok(Some(Arc::clone(body)));
+    }
+    let with_body = Settings { body: BodyChoice::Drawn, ..settings.clone() };
+    let Some(densities) = Densities::new(case, &with_body) else { return Ok(None) };
+    Ok(graph.full(&densities, control)?.body().cloned())
 }
 
 /// Whether some voxel of a mask is one of a grid.

@@ -4,8 +4,8 @@ use super::super::graph::{Failure, Graph};
 use super::super::inputs::Settings;
 use super::super::patient::Densities;
 use super::ORGAN_ROWS;
-use super::asked::Asked;
-use analysis::no_beams;
+use super::asked::{Asked, body_of_fall_off};
+use analysis::{OutsideTargets, no_beams};
 use case::{Case, Goal, Plan};
 use engine::JobControl;
 use engine::cccs::dose_grid;
@@ -33,6 +33,8 @@ pub struct OptimiseJob<'a> {
 pub struct OptimisedPlan {
     pub answer: Optimised,
     pub only_judged: Vec<(Goal, String)>,
+    /// Where doses of the plan are looked at for hot spots.
+    pub outside: OutsideTargets,
 }
 
 /// Optimises the maps of a plan's beams by the goals of the case.
@@ -59,11 +61,12 @@ pub fn optimise_plan(
     let grid_mm = job.rows_mm.unwrap_or(settings.grid_mm);
     let grid = dose_grid(image, ready.corners_mm(), grid_mm).map_err(Failure::here)?;
     let asked = Asked::new((case, plan, goals), false, &grid, graph, control)?;
+    let body = body_of_fall_off((case, settings, &ready), graph, control)?;
     let inputs = Inputs {
         plan,
         patient: Arc::clone(ready.patient()),
         corners_mm: ready.corners_mm(),
-        body: ready.body().cloned(),
+        body: body.clone(),
         regions: asked.regions(ORGAN_ROWS),
         grid_mm,
         beamlet_mm: job.beamlet_mm,
@@ -75,6 +78,7 @@ pub fn optimise_plan(
     };
     let answer =
         optimise(&inputs, asked.objectives(), asked.reference_gy, control, tell).map_err(Failure::here)?;
+    let outside = asked.outside_targets(body);
     let judged = goals.iter().zip(asked.by_goal).filter_map(|(goal, of)| Some((goal.clone(), of.err()?)));
-    Ok(OptimisedPlan { answer, only_judged: judged.collect() })
+    Ok(OptimisedPlan { answer, only_judged: judged.collect(), outside })
 }

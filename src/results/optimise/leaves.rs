@@ -11,7 +11,7 @@ use super::query::OptimiseQuery;
 use analysis::{is_computed, no_beams};
 use case::{Beam, Case, Plan};
 use engine::JobControl;
-use inverse::Progress;
+use inverse::{OptimiseRemark, Progress};
 use sequence::{Technique, check_machines, sequence_plan_while};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +30,7 @@ pub struct Leaves {
     pub beams: Vec<Beam>,
     /// Whether they were refined on their true dose.
     pub are_refined: bool,
+    pub remarks: Vec<OptimiseRemark>,
 }
 
 /// Cuts the maps of a plan into leaves, with the monitor units of its normalisation, and refines them where `live` has come to rest with
@@ -61,8 +62,9 @@ pub fn cut_into_leaves(
     control.check()?;
     let are_refined = refined.is_some();
     let delivered = refined.map_or(cut.plan, |leaves| leaves.plan);
+    let remarks = OptimiseRemark::of_plan(&delivered);
     let of_map = delivered.beams.into_iter().zip(&plan.beams).filter(|(_, map)| map.fluence.is_some());
-    Ok(Leaves { beams: of_map.map(|(leaves, _)| leaves).collect(), are_refined })
+    Ok(Leaves { beams: of_map.map(|(leaves, _)| leaves).collect(), are_refined, remarks })
 }
 
 /// Leaves of a plan with arcs, from its goals to the refined leaves in one go: maps of arcs are those of their sectors, which no plan has.
@@ -102,7 +104,7 @@ pub fn leaves_of_arcs(
     control.check()?;
     let leaves = found.answer.leaves.ok_or_else(|| Failure::here("the arcs have no leaves"))?;
     let beams = leaves.plan.beams.into_iter().filter(is_computed);
-    Ok(Leaves { beams: beams.collect(), are_refined: true })
+    Ok(Leaves { beams: beams.collect(), are_refined: true, remarks: found.answer.remarks })
 }
 
 /// Factor of the plan's normalisation on all monitor units.

@@ -2,13 +2,13 @@
 
 use super::super::graph::{Failure, Graph};
 use super::ORGAN_ROWS;
-use super::asked::Asked;
+use super::asked::{Asked, body_of_fall_off};
 use super::query::OptimiseQuery;
-use analysis::Dvh;
+use analysis::{Dvh, HotSpot};
 use case::{Beam, Plan};
 use engine::JobControl;
 use engine::cccs::dose_grid;
-use inverse::{Inputs, OptimiseError, Optimiser, Progress, RefinedLeaves, Snapshot, Watch};
+use inverse::{Inputs, OptimiseError, OptimiseRemark, Optimiser, Progress, RefinedLeaves, Snapshot, Watch};
 use std::sync::Arc;
 
 /// Rows of all organs together; each of many gets fewer than one of few.
@@ -34,6 +34,9 @@ pub struct Optimum {
     /// The last move of the true dose in the targets, percent of the reference dose, once it was looked at.
     pub moved_percent: Option<f64>,
     pub is_at_rest: bool,
+    /// The greatest true dose outside the targets, when that was last looked at.
+    pub hottest_outside: Option<HotSpot>,
+    pub remarks: Arc<[OptimiseRemark]>,
 }
 
 /// Parts of objectives that no goal stands for in all that is minimised.
@@ -65,6 +68,8 @@ pub struct LiveOptimiser {
     query: OptimiseQuery,
     asked: Asked,
     optimiser: Optimiser,
+    /// Remarks on the query.
+    remarks: Arc<[OptimiseRemark]>,
     /// The run whose fluences it has.
     run: u64,
 }
@@ -97,11 +102,11 @@ impl LiveOptimiser {
             }
         }
         let Some(own) = place else { return Err(Failure::here("there is nothing to optimise")) };
-        let (query, asked, moved_percent) = (&own.query, &own.asked, own.optimiser.moved_percent());
-        let rows = Arc::clone(own.optimiser.rows());
+        let (query, asked, remarks) = (&own.query, &own.asked, &own.remarks);
+        let moved_percent = own.optimiser.moved_percent();
         let mut watch = |_: Progress, now: &dyn Fn() -> Option<Snapshot>| {
             let answer = || {
-                let optimum = optimum(query, asked, &rows, now()?, moved_percent);
+                let optimum = optimum((query, asked, remarks), now()?, moved_percent);
                 Some(Step::Optimum(Box::new(optimum)))
             };
             publish(&answer) && !control.is_cancelled()
@@ -144,9 +149,12 @@ impl LiveOptimiser {
         let [done, of] = self.optimiser.beams();
         let Some(snapshot) = self.optimiser.snapshot() else { return Step::Columns { done, of } };
         let moved_percent = self.optimiser.moved_percent();
-        let rows = self.optimiser.rows();
-        let mut optimum = optimum(&self.query, &self.asked, rows, snapshot, moved_percent);
+        let mut optimum = optimum((&self.query, &self.asked, &self.remarks), snapshot, moved_percent);
         optimum.is_at_rest = self.optimiser.is_at_rest();
+        if optimum.is_at_rest {
+            let maps = Plan { beams: optimum.beams.clone(), ..Plan::clone(&self.query.plan) };
+            optimum.remarks = self.remarks.iter().cloned().chain(OptimiseRemark::of_plan(&maps)).collect();
+        }
         Step::Optimum(Box::new(optimum))
     }
 
@@ -177,7 +185,7 @@ impl LiveOptimiser {
             plan: &plan,
             patient: Arc::clone(ready.patient()),
             corners_mm: ready.corners_mm(),
-            body: ready.body().cloned(),
+            body: body_of_fall_off((&query.case, &query.settings, &ready), graph, control)?,
             regions: asked.regions(most_rows),
             grid_mm: query.grid_mm(),
             beamlet_mm: query.beamlet_mm,
@@ -189,7 +197,8 @@ impl LiveOptimiser {
         };
         let before = before.map(|before| before.optimiser);
         let optimiser = Optimiser::new(&inputs, asked.objectives(), asked.reference_gy, before);
-        Ok(Self { query: query.clone(), optimiser: optimiser.map_err(failure)?, asked, run })
+        let optimiser = optimiser.map_err(failure)?;
+        Ok(Self { query: query.clone(), remarks: optimiser.remarks().into(), optimiser, asked, run })
     }
 
     /// Other goals, and another start where the run is another.
@@ -206,6 +215,7 @@ impl LiveOptimiser {
             self.optimiser.set_plan(&query.start());
             self.optimiser.set_objectives(asked.objectives(), asked.reference_gy).map_err(failure)?;
             self.asked = asked;
+            self.remarks = self.optimiser.remarks().into();
         }
         if self.run != run {
             let start = query.start();
@@ -239,14 +249,14 @@ fn failure(error: OptimiseError) -> Failure {
 }
 
 fn optimum(
-    query: &OptimiseQuery,
-    asked: &Asked,
-    rows: &inverse::Rows,
+    (query, asked, remarks): (&OptimiseQuery, &Asked, &Arc<[OptimiseRemark]>),
     now: Snapshot,
     moved_percent: Option<f64>,
 ) -> Optimum {
     let dvhs = asked.structures.iter().filter_map(|(structure, ..)| {
-        let dvh = Optimiser::dvh(rows.set(&structure.name)?, &now.doses_gy)?;
+        // The greatest dose of a structure may lie between its rows.
+        let greatest_gy = now.greatest.by_structure.get(&structure.name).copied();
+        let dvh = Optimiser::dvh(now.rows.set(&structure.name)?, &now.doses_gy, greatest_gy)?;
         Some((structure.number, Arc::new(dvh)))
     });
     let mut shares = now.shares.iter();
@@ -269,5 +279,7 @@ fn optimum(
         evaluations: now.evaluations,
         moved_percent,
         is_at_rest: false,
+        hottest_outside: now.greatest.outside,
+        remarks: Arc::clone(remarks),
     }
 }

@@ -51,6 +51,7 @@ impl Requests<'_> {
             Beam { name: name.map_or_else(|| leaves.name.clone(), |beam| beam.name.clone()), ..leaves }
         };
         let beams = answer.leaves.beams.into_iter().map(named).collect();
+        state.notices.add_remarks(&of.name, &answer.leaves.remarks);
         if let Err(why) = state.history.apply(Edit::SetLeaves { plan: index, beams }, cut.step) {
             state.notices.add(NoticeKind::Error, format!("The leaves are not used: {why}."));
         }

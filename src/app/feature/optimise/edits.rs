@@ -79,6 +79,7 @@ impl Requests<'_> {
             match all.into_iter().find(answers) {
                 Some(plan) => {
                     self.state.set_fluences(plan, &latest.beams, run.step);
+                    self.state.notices.add_remarks(&run.plan.1, &*latest.remarks);
                     let of = self.state.case().plans.get(plan).filter(|of| run.leaves_follow && !of.is_cut());
                     self.state.leaves.follow = of.map(|of| Follow {
                         plan: (plan, Arc::clone(of)),

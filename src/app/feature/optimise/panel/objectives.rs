@@ -32,6 +32,7 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if now.smoothness > 0.0 {
         smoothness(ui, now, shares.map(|shares| shares.smoothness), &mut change);
     }
+    super::hottest::show(ui, state, commands);
     if let Some((objectives, gesture)) = change {
         let value = Plan { objectives, ..(**plan).clone() };
         commands.push(Command::Edit { edit: Edit::SetPlan { plan: state.plan, value }, gesture });

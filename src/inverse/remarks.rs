@@ -1,0 +1,129 @@
+//! Remarks on an optimisation: what it does otherwise than the plan or its goals have it.
+
+use super::objective::{Aim, Objective};
+use super::setup::Setup;
+use case::Plan;
+use sequence::{monitor_units_remark, undelivered};
+use std::fmt;
+
+/// A remark.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OptimiseRemark {
+    /// So much of a target lies in the path of no beamlet.
+    WithoutBeamlets { target: String, percent: f64 },
+    /// A target that has upper limits alone is held to a dose.
+    OnlyLimited { target: String, gy: f64 },
+    /// The normalisation of the plan is taken out.
+    NormalisationTakenOut,
+    /// There is no body round which dose could fall off.
+    WithoutFallOff,
+    /// A beam gets 0 MU.
+    NothingDelivered { beam: String },
+    /// Beams, or all of them, have many monitor units.
+    ManyMonitorUnits(String),
+}
+
+impl fmt::Display for OptimiseRemark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WithoutBeamlets { target, percent } if *percent >= 100.0 => write!(
+                f,
+                "{target} has no beamlets: no beam sees it through its leaves. Move an isocentre, or add a beam that does"
+            ),
+            Self::WithoutBeamlets { target, percent } => write!(
+                f,
+                "{percent:.1} % of {target} has no beamlets: no beam sees that part through its leaves. Move an isocentre, or \
+                 add a beam that does"
+            ),
+            Self::OnlyLimited { target, gy } => write!(
+                f,
+                "{target} has upper limits alone, and is held to {gy:.2} Gy at least: give it a goal of its least dose, as D95%"
+            ),
+            Self::NormalisationTakenOut => write!(
+                f,
+                "the normalisation of the plan is taken out: the maps have the doses that the goals ask for, and it would \
+                 scale them away from there. Ask for it by a goal, or normalise the plan anew"
+            ),
+            Self::WithoutFallOff => write!(
+                f,
+                "there is no body, drawn or to be found in the CT: nothing but goals keeps the dose outside the targets low. Draw one"
+            ),
+            Self::NothingDelivered { beam } => write!(
+                f,
+                "beam '{beam}' gets 0 MU: the optimum does without it, or its segments are all too small. Switch it off or \
+                 remove it before an export"
+            ),
+            Self::ManyMonitorUnits(words) => write!(f, "{}", words.trim_end_matches('.')),
+        }
+    }
+}
+
+/// Remarks on inputs: what is known before the first evaluation. `asked` are the objectives of goals and of the plan.
+pub(super) fn of_setup(setup: &Setup, asked: &[Objective], reference_gy: f64) -> Vec<OptimiseRemark> {
+    let mut remarks: Vec<OptimiseRemark> = Vec::new();
+    for (target, percent) in setup.without_beamlets() {
+        remarks.push(OptimiseRemark::WithoutBeamlets { target: target.to_owned(), percent });
+    }
+    for region in setup.targets() {
+        if let Prescribed::Least(gy) = prescribed(&region.name, asked, reference_gy) {
+            remarks.push(OptimiseRemark::OnlyLimited { target: region.name.clone(), gy });
+        }
+    }
+    if setup.plan.normalisation.is_some() {
+        remarks.push(OptimiseRemark::NormalisationTakenOut);
+    }
+    if !setup.has_body() && setup.plan.objectives.fall_off.weight > 0.0 {
+        remarks.push(OptimiseRemark::WithoutFallOff);
+    }
+    remarks
+}
+
+impl OptimiseRemark {
+    /// Remarks on a plan that was found: with leaves, or else with maps.
+    pub fn of_plan(plan: &Plan) -> Vec<Self> {
+        let idle = undelivered(plan).map(|beam| Self::NothingDelivered { beam: beam.to_owned() });
+        idle.chain(monitor_units_remark(plan).map(Self::ManyMonitorUnits)).collect()
+    }
+}
+
+/// Dose that a target is held to beside its own objectives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Prescribed {
+    /// Its own objectives ask for a least dose.
+    Nothing,
+    /// No objective names it: one dose throughout, Gy.
+    Uniform(f64),
+    /// Only upper limits name it: a least dose, Gy.
+    Least(f64),
+}
+
+/// Dose that a target is held to: without a least dose it would get what is left over from sparing others.
+pub(super) fn prescribed(target: &str, objectives: &[Objective], reference_gy: f64) -> Prescribed {
+    let own = || objectives.iter().filter(|o| o.structure == target && o.weight > 0.0);
+    let asks_least = |o: &Objective| matches!(o.aim, Aim::Under | Aim::Deviation | Aim::TailMin { .. });
+    if own().any(asks_least) {
+        return Prescribed::Nothing;
+    }
+    match own().map(|o| o.gy).reduce(f64::min) {
+        None => Prescribed::Uniform(reference_gy),
+        Some(limit) => Prescribed::Least(limit.min(reference_gy)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_with_upper_limits_alone_is_held_to_the_prescription() {
+        let of = |aim, gy| Objective { structure: "PTV".to_owned(), aim, gy, weight: 1.0, asked: None };
+        let (over, tail) = (of(Aim::Over, 55.0), of(Aim::TailMax { volume: 10.0 }, 48.0));
+        let least = of(Aim::TailMin { volume: 5.0 }, 50.0);
+        assert_eq!(prescribed("PTV", &[], 50.0), Prescribed::Uniform(50.0));
+        assert_eq!(prescribed("PTV", std::slice::from_ref(&over), 50.0), Prescribed::Least(50.0));
+        // No more than its own limit allows.
+        assert_eq!(prescribed("PTV", &[over.clone(), tail], 50.0), Prescribed::Least(48.0));
+        assert_eq!(prescribed("PTV", &[over.clone(), least.clone()], 50.0), Prescribed::Nothing);
+        assert_eq!(prescribed("GTV", &[over, least], 50.0), Prescribed::Uniform(50.0));
+    }
+}
