@@ -2,12 +2,13 @@
 
 use crate::harness::{Window, folder, said, until};
 use crate::optimise::{at_rest, edit, no_button, optimised, plan, planned, show_goals, status, steps, take};
+use beamsight::analysis::Verdict;
 use beamsight::app::App;
 use beamsight::app::command::Command;
 use beamsight::app::feature::leaves::state::delivery::Stage;
 use beamsight::app::feature::optimise::command::OptimiseAction;
 use beamsight::app::state::Selection;
-use beamsight::case::{DoseStatus, Edit, GantryArc, Plan};
+use beamsight::case::{DoseStatus, Edit, GantryArc, Goal, Plan};
 use beamsight::dicom::plan_faults;
 use beamsight::sequence::{Technique, arc_of, sequence_plan};
 use eframe::egui::{Key, Modifiers, vec2};
@@ -153,6 +154,48 @@ fn what_is_lost_on_the_way_to_leaves_is_seen() {
     let by_beam: f64 =
         report.beams.iter().map(|beam| beam.delivery.expect("figures of a beam").beam_on_s).sum();
     assert!((by_beam - report.delivery.expect("figures").figures.beam_on_s).abs() < 1e-9);
+}
+
+/// The three doses are judged as the scorecard judges them, and what a run is about to replace is of an earlier state.
+#[test]
+fn doses_side_by_side_are_worth_what_they_are_made_of() {
+    let mut w = optimised("leaves_stages_worth");
+    make_deliverable(&mut w);
+    until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
+    // Missed by far, and by less than its tolerance.
+    let goals = ["PTV: D95% >= 300 %", "PTV: D95% >= 110 % (tolerance 50 %)"];
+    let goals: Vec<Goal> = goals.iter().map(|words| words.parse().expect("a goal")).collect();
+    w.state_mut().state.optimise.answered = None;
+    edit(&mut w, Edit::SetGoals(goals));
+    until(&mut w, "dose of the leaves", |app| app.is_settled());
+    let stages = w.state().state.stages().expect("doses").stages;
+    let verdicts = |stage: &Stage| -> Vec<Verdict> {
+        stage.goals.iter().map(|row| row.answer.as_ref().expect("a value").verdict.clone()).collect()
+    };
+    assert_eq!(verdicts(&stages[2]), [Verdict::Fail, Verdict::Near]);
+    assert!(stages[..2].iter().all(|stage| stage.goals.iter().all(|row| row.is_undecided())));
+    assert_eq!(w.query_all_by_label_contains("× ").count(), 1, "only the leaves' miss is a cross");
+    // A run: the optimiser's dose is of newer maps than fluence and leaves.
+    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    until(&mut w, "the optimiser's dose", |app| {
+        app.state.optimise.is_running() && app.state.optimisers_dose().is_some()
+    });
+    let stages = w.state().state.stages().expect("doses").stages;
+    assert_eq!(stages[0].status, Some(DoseStatus::Preview));
+    for stage in &stages[1..] {
+        assert_eq!(stage.status, Some(DoseStatus::Stale), "{}", stage.name);
+        assert!(stage.goals.iter().all(|row| row.is_undecided()), "{}", stage.name);
+    }
+    w.state_mut().command(Command::Optimise(OptimiseAction::TakeBack));
+    at_rest(&mut w);
+    // Another machine: the optimiser's dose was not made for it.
+    w.state_mut().state.optimise.answered = None;
+    let value = Plan { machine: "point-6mv".to_owned(), ..plan(w.state()) };
+    edit(&mut w, Edit::SetPlan { plan: 0, value });
+    w.run_steps(2);
+    if let Some(stages) = w.state().state.stages() {
+        assert_ne!(stages.stages[0].status, Some(DoseStatus::Preview));
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The look: calm, for a whole day's work; dark for a dim room, or light. What is drawn on images is dark in both.
 //! Panels ask [`palette`] for the palette of their theme; views and plots take [`IMAGE`].
 
+use analysis::second_check::Level;
 use case::{DoseStatus, Rgb};
 use egui::{
     Color32, CornerRadius, FontFamily, FontId, Frame, Margin, Rect, Stroke, StrokeKind, TextStyle, Ui,
@@ -284,6 +285,16 @@ impl Palette {
     /// Colour of a number read from a dose: warned of where the dose is not that of the case as it is.
     pub fn doubtful(&self, status: DoseStatus, sure: Color32) -> Color32 {
         if is_doubtful(status) { self.status(status) } else { sure }
+    }
+
+    /// Colour of a verdict by tolerance and action level; without a verdict that of any text: nothing was missed.
+    pub fn level(&self, level: Option<Level>) -> Color32 {
+        match level {
+            Some(Level::Within) => self.good,
+            Some(Level::Between) => self.warning,
+            Some(Level::Beyond) => self.error,
+            None => self.text,
+        }
     }
 
     /// A background in the hue of a colour of this palette: a notice's.

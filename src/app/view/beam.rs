@@ -155,6 +155,11 @@ fn draw_handle(
     }
     let label =
         if beam.selected { format!("{}  {:.1}°", beam.name, beam.gantry_deg) } else { beam.name.clone() };
+    // Jaws that a run shows are not the plan's.
+    let label = match beam.map_status {
+        Some(status) => format!("{label} ({})", status.word()),
+        None => label,
+    };
     let (anchor, dx) =
         if at.x > plane.rect.center().x { (Anchor::Right, -12.0) } else { (Anchor::Left, 12.0) };
     // Letters are about 6 points wide: accurate enough to detect overlaps.

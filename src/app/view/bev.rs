@@ -112,6 +112,10 @@ pub(crate) fn show(
     let angles = format!("G {g:.1}°   C {c:.1}°   T {t:.1}°");
     let angles = if has_room { angles } else { format!("{}   {angles}", overlay::elided(&beam.name, 12)) };
     text(&painter, plane.rect.left_top() + vec2(8.0, 32.0), Anchor::Left, &angles, 11.0, theme::IMAGE.text);
+    if let Some((words, status)) = beam.map_words().zip(beam.map_status) {
+        let at = plane.rect.left_top() + vec2(8.0, 48.0);
+        text(&painter, at, Anchor::Left, &words, 11.0, theme::IMAGE.status(status));
+    }
     overlay::scale_bar(&painter, plane.rect, plane.mm_per_point);
 }
 

@@ -3,11 +3,14 @@
 use crate::feature::beam::state::LimitBrush;
 use crate::feature::draw;
 use crate::feature::measure::state::Measures;
+use crate::feature::optimise::state::OPTIMISERS_MAP;
 use crate::render::Gpu;
 use crate::state::display::{DoseDisplay, WashOf, WindowLevel};
 use crate::state::results::Certainty;
 use crate::state::roi::Shape;
-use case::{Bank, Beam, Dose, FluenceLimit, FluenceMap, Jaws, Mlc, Rgb, StructureKind, StructureSet};
+use case::{
+    Bank, Beam, Dose, DoseStatus, FluenceLimit, FluenceMap, Jaws, Mlc, Rgb, StructureKind, StructureSet,
+};
 use geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume};
 use glam::DVec3;
 use std::sync::Arc;
@@ -96,6 +99,8 @@ pub struct BeamLayer {
     pub limits: Vec<FluenceLimit>,
     /// Monitor units of fluence 1.
     pub mu: f64,
+    /// Status of map and jaws where they are the optimiser's in place of the plan's.
+    pub map_status: Option<DoseStatus>,
     /// Whether its gantry is draggable.
     pub editable: bool,
 }
@@ -126,15 +131,17 @@ impl BeamLayer {
             fluence: beam.fluence.clone(),
             limits: beam.fluence_limits.clone(),
             mu: beam.mu,
+            map_status: None,
             editable: beam.read_only.is_none(),
         })
     }
 
-    /// With the map of another state of the beam, where there is one; the bounds are those of the beam.
+    /// With the map of another state of the beam, where there is one, and the status of that; the bounds are those of the beam.
     #[must_use]
-    pub fn with_fluence(self, beam: &Beam, shown: &Beam) -> Self {
+    pub fn with_fluence(self, beam: &Beam, shown: &Beam, map_status: Option<DoseStatus>) -> Self {
         let Some(map) = &shown.fluence else { return Self { fluence: None, ..self } };
         Self {
+            map_status,
             jaws: map.jaws(),
             mlc: None,
             leaves_mm: Vec::new(),
@@ -157,6 +164,11 @@ impl BeamLayer {
             leaves_mm: point.leaves_mm.clone(),
             ..self
         }
+    }
+
+    /// What map and jaws are, and their status, where they are not the plan's.
+    pub fn map_words(&self) -> Option<String> {
+        Some(format!("{OPTIMISERS_MAP}: {}", self.map_status?.word().to_uppercase()))
     }
 
     /// The beam limiting device's frame.

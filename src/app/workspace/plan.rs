@@ -128,7 +128,9 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
                     selected,
                 )
                 .map(|layer| layer.at_point(beam, state.shown_point(beam)))
-                .map(|layer| layer.with_fluence(beam, state.beam_on_view(beam)))
+                .map(|layer| {
+                    layer.with_fluence(beam, state.beam_on_view(beam), state.status_of_beam_on_view(beam))
+                })
             })
             .collect(),
         None => Vec::new(),

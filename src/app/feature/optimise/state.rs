@@ -16,6 +16,12 @@ const OWN_STEP: u64 = 0x6c65_6176_6573;
 /// Name of a DVH of the optimiser wherever it is shown.
 pub const OPTIMISERS_DOSE: &str = "optimiser's dose";
 
+/// Name of its map with the jaws that fit it, wherever they stand in place of the plan's.
+pub const OPTIMISERS_MAP: &str = "optimiser's map and jaws";
+
+/// Why it decides no goal.
+pub const OPTIMISER_DECIDES_NOTHING: &str = "the dose is the optimiser's";
+
 /// The optimiser between two of its steps, and for the worker during one.
 pub type OptimiserPlace = Arc<Mutex<Option<LiveOptimiser>>>;
 
@@ -34,6 +40,8 @@ pub struct Optimise {
     pub(crate) columns: Option<[usize; 2]>,
     /// The last answer, and the run that it is of.
     pub(crate) latest: Option<(u64, Arc<Optimum>)>,
+    /// What the last answer is worth beside the plan on show; `None` where that has neither its maps nor its run.
+    pub(crate) standing: Option<AnswerStanding>,
     /// The plan that has the maps of the last answer.
     pub(crate) applied: Option<Arc<Plan>>,
     /// Inputs that the fluences of the case answer, or are taken to: a plan that was optimised follows other goals and turned beams.
@@ -57,6 +65,7 @@ impl Default for Optimise {
             runs: 0,
             columns: None,
             latest: None,
+            standing: None,
             applied: None,
             answered: None,
             on_view: None,
@@ -64,6 +73,24 @@ impl Default for Optimise {
             ghost: Vec::new(),
             drag: None,
         }
+    }
+}
+
+/// What the last answer of the optimiser is worth beside the plan on show: each number made of it derives its standing from this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerStanding {
+    /// Patient, beams, machine and settings are those that its dose was made for.
+    pub is_dose_current: bool,
+    /// So are goals and other objectives, of which its shares are.
+    pub are_shares_current: bool,
+    /// The plan has its maps, delivered or not; else a run will give them to it, and doses of the plan are of maps before.
+    pub has_plan_its_maps: bool,
+}
+
+impl AnswerStanding {
+    /// Status of the optimiser's dose: never better than a preview, as it is that of sampled voxels.
+    pub fn status(self) -> DoseStatus {
+        if self.is_dose_current { DoseStatus::Preview } else { DoseStatus::Preview.worst(DoseStatus::Stale) }
     }
 }
 
@@ -195,16 +222,28 @@ impl State {
         self.optimise.on_view.as_deref()
     }
 
+    /// The last answer of the optimiser, where it is of the plan on show, with what it is worth.
+    pub fn answer_of_plan(&self) -> Option<(&Optimum, AnswerStanding)> {
+        Some((self.optimise.latest()?, self.optimise.standing?))
+    }
+
+    /// The answer whose shares are those of the plan's objectives; while a run follows other goals, those of its last step.
+    fn answer_with_shares(&self) -> Option<&Optimum> {
+        let (latest, standing) = self.answer_of_plan()?;
+        let is_of_run = self.optimise.is_running() && standing.is_dose_current;
+        (standing.are_shares_current || is_of_run).then_some(latest)
+    }
+
     /// Share of a goal, by its place, in all that is minimised, or why it is judged only.
     pub fn goal_share(&self, index: usize) -> Option<&Result<f64, String>> {
-        let (_, latest) = self.optimise.latest.as_ref()?;
+        let latest = self.answer_with_shares()?;
         let goals = latest.query.goals();
         (goals.len() == self.goals().len()).then(|| latest.by_goal.get(index)).flatten()
     }
 
     /// Shares of the objectives that no goal stands for, where the last answer is of the same.
     pub fn other_shares(&self) -> Option<&OtherShares> {
-        let (_, latest) = self.optimise.latest.as_ref()?;
+        let latest = self.answer_with_shares()?;
         let uniform = self.plan()?.objectives.uniform.len();
         (latest.others.uniform.len() == uniform).then_some(&latest.others)
     }
@@ -212,18 +251,23 @@ impl State {
     /// Derives what of the last answer is shown and kept: both follow from comparing inputs.
     pub(crate) fn note_optimise(&mut self) {
         let Some((of_run, latest)) = self.optimise.latest.clone() else {
-            (self.optimise.on_view, self.optimise.published) = (None, None);
+            (self.optimise.on_view, self.optimise.published, self.optimise.standing) = (None, None, None);
             return;
         };
         let now = self.optimise_query().ok();
         let running = self.optimise.run.as_ref().is_some_and(|run| run.number == of_run);
-        let rows = |now: &OptimiseQuery| now.has_rows_of(&latest.query);
+        let standing = AnswerStanding {
+            is_dose_current: now.as_ref().is_some_and(|now| now.has_rows_of(&latest.query)),
+            are_shares_current: now.as_ref() == Some(&latest.query),
+            has_plan_its_maps: self.plan().is_some_and(|plan| has_maps_of(plan, &latest)),
+        };
         let applied = || {
             let applied = self.optimise.applied.as_ref().zip(self.plan());
             applied.is_some_and(|(applied, plan)| Arc::ptr_eq(applied, plan)) && !self.is_true_dose_there()
         };
-        let shown = now.as_ref().is_some_and(|now| if running { rows(now) } else { applied() });
-        let is_kept = running && now.as_ref() == Some(&latest.query);
+        let shown = standing.is_dose_current && (running || applied());
+        let is_kept = running && standing.are_shares_current;
+        self.optimise.standing = (running || standing.has_plan_its_maps).then_some(standing);
         self.optimise.on_view = shown.then(|| Arc::clone(&latest));
         let published = self.optimise.published.take().filter(|_| is_kept);
         self.optimise.published = match (is_kept, self.plan()) {
@@ -262,6 +306,24 @@ impl State {
         own.unwrap_or(beam)
     }
 
+    /// Status of a map and jaws that [`Self::beam_on_view`] shows in place of those of the plan; `None` for the plan's own.
+    pub fn status_of_beam_on_view(&self, beam: &Beam) -> Option<DoseStatus> {
+        let optimum = self.optimisers_dose()?;
+        let is_replaced = optimum.beams.iter().any(|other| other.number == beam.number);
+        // Maps that the plan has got are its own.
+        let standing =
+            self.optimise.standing.filter(|standing| is_replaced && !standing.has_plan_its_maps)?;
+        Some(standing.status())
+    }
+
+    /// 100 % of the curves on view in Gy, and its name: the maximum of the dose of the case is none of the optimiser's dose.
+    pub fn reference_on_view(&self) -> Option<(f64, &'static str)> {
+        match self.optimisers_dose() {
+            Some(_) => self.goal_hundred(),
+            None => self.reference(),
+        }
+    }
+
     /// The curves that the DVH panel shows: of the optimiser's dose where that is on view, else of the dose of the case.
     pub fn curves_on_view(&self) -> Vec<(&Structure, &Dvh)> {
         let Some(optimum) = self.optimisers_dose() else { return self.shown_dvhs() };
@@ -283,19 +345,28 @@ impl State {
 
     /// Status of the curves on view.
     pub fn curves_status(&self) -> Option<DoseStatus> {
-        if self.optimisers_dose().is_some() { Some(DoseStatus::Preview) } else { self.results.dvh_status() }
+        match self.optimisers_dose() {
+            Some(_) => Some(self.optimise.standing?.status()),
+            None => self.results.dvh_status(),
+        }
     }
 
     /// The goals with their values in what the DVH panel shows: the optimiser's dose decides none of them.
     pub fn scorecard_on_view(&self) -> Vec<GoalRow> {
         let Some(optimum) = self.optimisers_dose() else { return self.scorecard() };
         let hundred_gy = self.goal_hundred().map(|(gy, _)| gy);
-        let why = "the dose is the optimiser's";
-        scorecard(&self.goals(), &self.case().structures, hundred_gy, Some(why), |structure| {
-            let own = optimum.dvhs.iter().find(|(number, _)| *number == structure.number);
-            let none = || Unanswered::NoDose(format!("{} has no volume in the dose grid", structure.name));
-            own.map(|(_, dvh)| &**dvh).ok_or_else(none)
-        })
+        scorecard(
+            &self.goals(),
+            &self.case().structures,
+            hundred_gy,
+            Some(OPTIMISER_DECIDES_NOTHING),
+            |structure| {
+                let own = optimum.dvhs.iter().find(|(number, _)| *number == structure.number);
+                let none =
+                    || Unanswered::NoDose(format!("{} has no volume in the dose grid", structure.name));
+                own.map(|(_, dvh)| &**dvh).ok_or_else(none)
+            },
+        )
     }
 
     /// Caveat beside every verdict of [`Self::scorecard_on_view`].
@@ -337,6 +408,14 @@ pub(crate) fn with_maps(plan: &Plan, beams: &[Beam]) -> Plan {
         }
     }
     plan
+}
+
+/// Whether a plan has the maps of an answer, delivered or not.
+fn has_maps_of(plan: &Plan, optimum: &Optimum) -> bool {
+    let mu_of_map = |beam: &Beam| beam.cut_from.as_ref().map_or(beam.mu, |from| from.mu);
+    let found = optimum.beams.iter().map(|beam| (beam.number, beam.mu, beam.map()));
+    let with_map = plan.beams.iter().filter(|beam| beam.map().is_some());
+    with_map.map(|beam| (beam.number, mu_of_map(beam), beam.map())).eq(found)
 }
 
 impl Run {

@@ -1,10 +1,9 @@
 //! The answer of a second check: its verdict, and the figures that it follows from.
 
-use crate::kit::theme::Palette;
 use crate::kit::{section, theme, whole};
 use analysis::rate_text;
 use analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict, capital};
-use egui::{Color32, Grid, Label, RichText, Ui};
+use egui::{Grid, Label, RichText, Ui};
 
 /// `stale`: what has changed since it was asked for.
 pub fn show(ui: &mut Ui, check: &SecondCheck, stale: Option<&str>) {
@@ -31,14 +30,6 @@ pub fn show(ui: &mut Ui, check: &SecondCheck, stale: Option<&str>) {
 
 fn small(text: impl Into<String>) -> RichText {
     RichText::new(text).small()
-}
-
-fn colour_of(palette: &Palette, level: Option<Level>) -> Color32 {
-    match level {
-        Some(Level::Within) => palette.good,
-        Some(Level::Between) => palette.warning,
-        Some(Level::Beyond) | None => palette.error,
-    }
 }
 
 fn verdict(ui: &mut Ui, check: &SecondCheck) {
@@ -118,7 +109,7 @@ fn item_ui(ui: &mut Ui, item: &Item, limits: &Tolerances) {
             let level = both.gamma_level(limits);
             let verdict = level.map_or("not judged", Level::words);
             let hint = format!("{verdict}: {words}; 100 % is {:.3} Gy", both.normalisation_gy);
-            ui.colored_label(colour_of(palette, level), rate).on_hover_text(hint);
+            ui.colored_label(palette.level(level), rate).on_hover_text(hint);
             ui.label((gamma.points + gamma.outside).to_string());
         }
         None if item.not_judged.is_empty() => {
@@ -138,7 +129,7 @@ fn item_ui(ui: &mut Ui, item: &Item, limits: &Tolerances) {
             ui.label(format!("{:.3}", point.recomputed_gy)).on_hover_text(&place);
             let percent = point.difference_words(limits);
             let words = point.level(limits).map_or("not judged", Level::words);
-            ui.colored_label(colour_of(palette, point.level(limits)), percent).on_hover_text(words);
+            ui.colored_label(palette.level(point.level(limits)), percent).on_hover_text(words);
         }
         None => {
             (0..3).for_each(|_| _ = ui.weak("-"));

@@ -1,17 +1,15 @@
 //! The answer of the comparison: pass rate, worst clusters, structures.
 
 use crate::command::{Command, Commands};
-use crate::kit::theme::Palette;
 use crate::kit::{row, section, theme};
 use crate::state::results::{GammaByStructure, Standing};
 use crate::state::{Selection, State};
-use analysis::second_check::Level;
 use analysis::{
     Cluster, DvhPair, GammaHistogram, Metric, Side, digits_apart, gamma_colour, grouped, rate_text,
     unjudged_words,
 };
 use case::Structure;
-use egui::{Align2, Color32, FontId, Label, Rect, RichText, Sense, Stroke, Ui, pos2, vec2};
+use egui::{Align2, FontId, Label, Rect, RichText, Sense, Stroke, Ui, pos2, vec2};
 use engine::gamma::Counts;
 
 /// Clusters listed.
@@ -56,16 +54,6 @@ fn small(text: impl Into<String>) -> RichText {
     RichText::new(text).small()
 }
 
-/// The colour of a verdict on gamma; without one that of any text.
-fn colour_of(palette: &Palette, level: Option<Level>) -> Color32 {
-    match level {
-        Some(Level::Within) => palette.good,
-        Some(Level::Between) => palette.warning,
-        Some(Level::Beyond) => palette.error,
-        None => palette.text,
-    }
-}
-
 /// The pass rate in large digits, with its criterion and number of points.
 fn pass_rate(ui: &mut Ui, state: &State) {
     let settings = &state.compare.gamma;
@@ -87,7 +75,7 @@ fn pass_rate(ui: &mut Ui, state: &State) {
     let verdict = state.gamma_verdict().filter(|_| current);
     ui.horizontal(|ui| {
         let level = verdict.as_ref().and_then(|verdict| verdict.level);
-        let colour = if stale { theme::palette(ui).weak } else { colour_of(theme::palette(ui), level) };
+        let colour = if stale { theme::palette(ui).weak } else { theme::palette(ui).level(level) };
         let text = if estimated { format!("≈ {rate:.1} %") } else { rate_text(rate) };
         ui.label(RichText::new(text).size(32.0).strong().color(colour))
             .on_hover_text("Points of gamma at most 1");

@@ -1,12 +1,16 @@
 //! Doses on the way from goals to leaves (of the optimiser, of its maps, of the leaves), and the figures of the delivery.
 
+use crate::feature::optimise::state::OPTIMISER_DECIDES_NOTHING;
 use crate::state::State;
 use crate::state::results::{DISPLAYED, MAPS, Shown};
-use analysis::{Dvh, GoalRow, Metric, Unanswered, scorecard, target_of};
+use analysis::{Dvh, GoalRow, Metric, Unanswered, scorecard, target_of, unsettled};
 use case::{DoseStatus, Goal, Plan, Structure};
-use results::{DvhOf, Optimum};
+use results::DvhOf;
 use sequence::PlanDelivery;
 use std::sync::Arc;
+
+/// Name of the optimiser's dose among them.
+const OPTIMISER: &str = "optimiser";
 
 /// One of the doses on the way from goals to leaves.
 #[derive(Clone, Debug)]
@@ -38,11 +42,28 @@ struct Source<'a> {
     dvh: &'a dyn Fn(&Structure) -> Option<&'a Dvh>,
 }
 
+impl Source<'_> {
+    /// Numbers of maps that a run is about to replace are of an earlier state.
+    fn before_run(self, is_before: bool) -> Self {
+        match self.status.filter(|_| is_before) {
+            Some(status) => Self {
+                status: Some(status.worst(DoseStatus::Stale)),
+                caveat: Some("of the maps before this run".to_owned()),
+                ..self
+            },
+            None => self,
+        }
+    }
+}
+
 impl State {
     /// The doses on the way of the displayed plan; `None` where it has no maps.
     pub fn stages(&self) -> Option<Stages> {
         let plan = self.plan().filter(|plan| plan.has_maps())?;
-        let optimum = self.optimum_of(plan);
+        let answer = self.answer_of_plan();
+        let optimum = answer.map(|(optimum, _)| optimum);
+        // While a run goes on, doses of the plan are of maps that it had before.
+        let are_before_run = answer.is_some_and(|(_, standing)| !standing.has_plan_its_maps);
         let of_optimum = |structure: &Structure| -> Option<&Dvh> {
             let found = optimum?.dvhs.iter().find(|(number, _)| *number == structure.number);
             found.map(|(_, dvh)| &**dvh)
@@ -56,10 +77,11 @@ impl State {
         let (displayed, maps) = (of(DISPLAYED), of(MAPS));
         let nothing = |_: &Structure| -> Option<&Dvh> { None };
         let optimiser = Source {
-            name: "optimiser",
-            status: optimum.map(|_| DoseStatus::Preview),
-            caveat: Some(match optimum {
-                Some(_) => "dose of sampled voxels".to_owned(),
+            name: OPTIMISER,
+            status: answer.map(|(_, standing)| standing.status()),
+            caveat: Some(match answer {
+                Some((_, standing)) if standing.is_dose_current => "dose of sampled voxels".to_owned(),
+                Some(_) => "of another patient, beams, machine or settings: optimise again".to_owned(),
                 None => "the optimiser's dose of these maps is not kept: optimise again".to_owned(),
             }),
             dvh: &of_optimum,
@@ -103,6 +125,7 @@ impl State {
                 (s.kind.is_target() || Some(s.number) == target) && !s.contours.is_empty() && !has_goal(s)
             })
             .collect();
+        let [fluence, leaves] = [fluence, leaves].map(|source| source.before_run(are_before_run));
         let stages = [optimiser, fluence, leaves].map(|source| self.stage(&targets, source));
         Some(Stages { targets: targets.iter().map(|s| s.name.clone()).collect(), stages })
     }
@@ -111,24 +134,15 @@ impl State {
         let Source { name, status, caveat, dvh } = source;
         let d95 = |target: &&Structure| dvh(target)?.metric(Metric::D95, None).ok();
         let hundred_gy = self.goal_hundred().map(|(gy, _)| gy);
-        let unsettled = (status != Some(DoseStatus::Final)).then_some("the dose is not final");
+        let unsettled = match status {
+            Some(_) if name == OPTIMISER => Some(OPTIMISER_DECIDES_NOTHING),
+            Some(status) => unsettled(status),
+            None => Some("there is no dose"),
+        };
         let goals = scorecard(&self.goals(), &self.case().structures, hundred_gy, unsettled, |structure| {
             dvh(structure).ok_or(Unanswered::Waiting)
         });
         Stage { name, status, caveat, targets_gy: targets.iter().map(d95).collect(), goals }
-    }
-
-    /// The answer of the optimiser that runs, else the last one, where the plan has its maps.
-    fn optimum_of(&self, plan: &Plan) -> Option<&Optimum> {
-        if self.optimise.is_running() {
-            return self.optimisers_dose();
-        }
-        let optimum = self.optimise.latest()?;
-        let own: Vec<_> = optimum.beams.iter().map(|beam| (beam.number, beam.mu, beam.map())).collect();
-        let mu = |beam: &case::Beam| beam.cut_from.as_ref().map_or(beam.mu, |from| from.mu);
-        let with_map = plan.beams.iter().filter(|beam| beam.map().is_some());
-        let now: Vec<_> = with_map.map(|beam| (beam.number, mu(beam), beam.map())).collect();
-        (own == now).then_some(optimum)
     }
 
     /// Delivery of the displayed plan; `None` where a beam has none, or its machine no limits of delivery.

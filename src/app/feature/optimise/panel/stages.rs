@@ -7,7 +7,7 @@ use crate::feature::leaves::state::delivery::{Stage, Stages};
 use crate::feature::optimise::command::OptimiseAction;
 use crate::kit::theme;
 use crate::state::State;
-use analysis::GoalRow;
+use analysis::{GoalRow, Verdict};
 use egui::{Align, Button, Color32, Label, Layout, RichText, Role, Sense, Ui, WidgetInfo, vec2};
 
 /// Width of the numbers of a dose, and of a figure with its limit.
@@ -29,20 +29,17 @@ pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
 /// Rows of D95 of the targets and of the goals, and how the leaves deliver.
 pub fn rows(ui: &mut Ui, state: &State, stages: &Stages) {
     for (n, target) in stages.targets.iter().enumerate() {
-        let value = |stage: &Stage| {
+        let figure = |stage: &Stage| {
             let gy = stage.targets_gy.get(n).copied().flatten();
-            (gy.map_or("–".to_owned(), |gy| format!("{gy:.2} Gy")), None)
+            Figure::unjudged(gy.map_or(NOTHING.to_owned(), |gy| format!("{gy:.2} Gy")))
         };
-        row(ui, n, (target, "D95%", ""), stages, value);
+        row(ui, n, (target, "D95%", ""), stages, figure);
     }
     let goals = &stages.stages[0].goals;
     for (n, GoalRow { goal, .. }) in goals.iter().enumerate() {
-        let value = |stage: &Stage| match &stage.goals[n].answer {
-            Ok(outcome) => (goals::panel::value_text(outcome, goal), Some(outcome.margin >= 0.0)),
-            Err(_) => ("–".to_owned(), None),
-        };
+        let figure = |stage: &Stage| Figure::of_goal(&stage.goals[n]);
         let of = (&*goal.structure, &*goal.metric().to_string(), &*goal.limit_text());
-        row(ui, stages.targets.len() + n, of, stages, value);
+        row(ui, stages.targets.len() + n, of, stages, figure);
     }
     if let Some(delivery) = state.delivery() {
         ui.add_space(3.0);
@@ -56,6 +53,48 @@ pub fn rows(ui: &mut Ui, state: &State, stages: &Stages) {
         line.on_hover_text(delivery.of.words());
         if let Some(remark) = &delivery.of.remark {
             ui.add(Label::new(RichText::new(remark).small().color(theme::palette(ui).warning)).wrap());
+        }
+    }
+}
+
+/// In place of a figure that there is none of.
+const NOTHING: &str = "–";
+
+/// A figure in one of the doses, with the verdict of its goal.
+struct Figure {
+    text: String,
+    verdict: Option<Verdict>,
+    /// Words on the verdict.
+    told: String,
+}
+
+impl Figure {
+    fn unjudged(text: String) -> Self {
+        Self { text, verdict: None, told: String::new() }
+    }
+
+    /// The value of a goal with the verdict that the scorecard gives on the same dose.
+    fn of_goal(row: &GoalRow) -> Self {
+        match &row.answer {
+            Ok(outcome) => Self {
+                text: goals::panel::value_text(outcome, &row.goal),
+                verdict: Some(outcome.verdict.clone()),
+                told: row.verdict_text(),
+            },
+            Err(why) => Self { told: why.to_string(), ..Self::unjudged(NOTHING.to_owned()) },
+        }
+    }
+
+    /// Sign and colour: only a decided miss has a cross, and a value within the tolerance has the sign of the scorecard.
+    fn sign_and_colour(&self, ui: &Ui) -> (&'static str, Color32) {
+        let colours = theme::palette(ui);
+        match &self.verdict {
+            Some(Verdict::Fail) => ("× ", colours.error),
+            Some(Verdict::Near) => ("≈ ", colours.warning),
+            Some(Verdict::Pass) => ("", colours.text),
+            Some(Verdict::Undecided(_)) => ("", colours.weak),
+            None if self.text == NOTHING => ("", colours.weak),
+            None => ("", colours.text),
         }
     }
 }
@@ -94,13 +133,13 @@ fn columns(width: f32) -> [[f32; 2]; 3] {
     [3.0, 2.0, 1.0].map(|n| [width - n * number, number])
 }
 
-/// A figure in each of the doses; goals that are not met have a sign and a colour.
+/// A figure in each of the doses; goals that are missed have a sign and a colour.
 fn row(
     ui: &mut Ui,
     place: usize,
     (structure, figure, limit): (&str, &str, &str),
     stages: &Stages,
-    value: impl Fn(&Stage) -> (String, Option<bool>),
+    figure_of: impl Fn(&Stage) -> Figure,
 ) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
     let fill = if place % 2 == 1 { ui.visuals().faint_bg_color } else { Color32::TRANSPARENT };
@@ -116,19 +155,17 @@ fn row(
     });
     let name = format!("{structure} {figure}");
     for (stage, [left, width]) in stages.stages.iter().zip(numbers) {
-        let (text, is_met) = value(stage);
-        let colours = theme::palette(ui);
-        let colour = match is_met {
-            Some(false) => colours.error,
-            _ if text == "–" => colours.weak,
-            _ => colours.text,
-        };
+        let figure = figure_of(stage);
+        let (sign, colour) = figure.sign_and_colour(ui);
         cell(ui, rect, [left, width], |ui| {
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                let shown = if is_met == Some(false) { format!("× {text}") } else { text.clone() };
-                let label = Label::new(RichText::new(shown).small().color(colour)).selectable(false);
-                let name = format!("{name} of {}: {text}", stage.name);
-                ui.add(label).widget_info(|| WidgetInfo::labeled(Role::Label, true, &name));
+                let shown = RichText::new(format!("{sign}{}", figure.text)).small().color(colour);
+                let label = ui.add(Label::new(shown).selectable(false));
+                let name = format!("{name} of {}: {}", stage.name, figure.text);
+                label.widget_info(|| WidgetInfo::labeled(Role::Label, true, &name));
+                if !figure.told.is_empty() {
+                    label.on_hover_text(&figure.told);
+                }
             });
         });
     }

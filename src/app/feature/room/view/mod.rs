@@ -169,7 +169,12 @@ fn title(painter: &Painter, rect: Rect, room: &RoomScene<'_>) {
     let name = text(painter, at, Anchor::Left, "Room", 13.0, theme::IMAGE.text);
     if let Some(beam) = room.scene.bev_beam() {
         let about = format!("{}   G {:.1}°   T {:.1}°", beam.name, beam.gantry_deg, beam.couch_deg);
-        text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, &about, SMALL, theme::IMAGE.weak);
+        let about =
+            text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, &about, SMALL, theme::IMAGE.weak);
+        if let Some((words, status)) = beam.map_words().zip(beam.map_status) {
+            let below = pos2(name.min.x, about.max.y + 8.0);
+            text(painter, below, Anchor::Left, &words, SMALL, theme::IMAGE.status(status));
+        }
     }
     let Some(status) = room.isodose_status.filter(|_| !room.isodoses.is_empty()) else { return };
     let mut left = rect.left_top() + vec2(MARGIN, 32.0);

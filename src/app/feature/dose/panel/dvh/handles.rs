@@ -5,7 +5,7 @@ use crate::command::{Command, Commands};
 use crate::feature::goals::command::GoalAction;
 use crate::kit::theme;
 use crate::state::State;
-use analysis::GoalRow;
+use analysis::{GoalRow, Verdict};
 use case::{Bound, Figure, Goal, Metric, MetricUnit, Structure};
 use egui::{Color32, CursorIcon, Id, Pos2, Rect, Sense, Stroke, Ui, Vec2, pos2, vec2};
 use egui_plot::{PlotPoint, PlotResponse, PlotTransform};
@@ -195,7 +195,7 @@ fn draw(ui: &Ui, state: &State, row: &GoalRow, (at, place): (Pos2, LimitPoint), 
     let colour = state.case().structures.referenced(row.goal.number, &row.goal.structure);
     let colour = colour.map_or(theme::IMAGE.text, |s| theme::colour(s.colour));
     let turned = state.is_turned_by_drag(row);
-    let missed = row.answer.as_ref().is_ok_and(|outcome| outcome.margin < -row.goal.tolerance());
+    let missed = row.answer.as_ref().is_ok_and(|outcome| outcome.verdict == Verdict::Fail);
     let edge = match (turned, missed) {
         (true, _) => Stroke::new(2.5, theme::palette(ui).error),
         (false, true) => Stroke::new(1.5, theme::palette(ui).error),

@@ -30,14 +30,15 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak(why);
         return;
     }
-    let axes = Axes::new(state.dvh_display, state.reference());
-    if goals_instead {
+    let axes = Axes::new(state.dvh_display, state.reference_on_view());
+    // Objectives beside the goals take the place of the table, too.
+    if goals_instead || ui.available_width() < LEAST_CURVES + LEAST_TABLE {
         let plate = egui::CentralPanel::default().frame(egui::Frame::new());
         plate.show(ui, |ui| plot_with_handles(ui, state, &axes, &curves, commands));
         return;
     }
     // The curves keep what can be read, and the table scrolls; where that leaves it nothing, they share.
-    let table_width = if state.results.certainty().is_some() { 446.0_f32 } else { 410.0 };
+    let table_width = if has_uncertainty(state) { 446.0_f32 } else { 410.0 };
     let width = ui.available_width();
     let table_width = table_width.min((width - LEAST_CURVES).max(0.5 * width));
     let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
@@ -49,8 +50,16 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     plate.show(ui, |ui| plot_with_handles(ui, state, &axes, &curves, commands));
 }
 
+/// Whether the curves have an uncertainty: those of a Monte Carlo dose.
+fn has_uncertainty(state: &State) -> bool {
+    state.results.certainty().is_some() && state.optimisers_dose().is_none()
+}
+
 /// Width of the curves with their axis that the table of metrics leaves them.
 const LEAST_CURVES: f32 = 280.0;
+
+/// Width of the table below which it has no place.
+const LEAST_TABLE: f32 = 120.0;
 
 /// The visible structures that have a DVH, in the order of the tree.
 fn curves(state: &State) -> Vec<Curve<'_>> {
@@ -208,9 +217,11 @@ impl Axes {
     }
 }
 
-/// The dose on show at the crosshair, Gy; none of a failed dose, and none where two doses are compared.
+/// The dose of the curves at the crosshair, Gy; none of a failed dose, and none where two doses are compared. The optimiser's dose is
+/// known at sampled voxels alone, and that of the case is of other maps.
 fn crosshair_gy(state: &State) -> Option<f64> {
-    let dose = state.results.shown_dose().filter(|_| state.workspace == Workspace::Plan)?;
+    let is_of_case = state.workspace == Workspace::Plan && state.optimisers_dose().is_none();
+    let dose = state.results.shown_dose().filter(|_| is_of_case)?;
     value_at(&dose.gy, state.crosshair_mm).filter(|_| dose.status != DoseStatus::Failed)
 }
 
@@ -411,8 +422,8 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
     egui::ScrollArea::both().auto_shrink(false).id_salt("dvh table").show(ui, |ui| {
         ui.spacing_mut().interact_size.y = 15.0;
         ui.spacing_mut().item_spacing.x = 5.0;
-        let certain = state.results.certainty().is_some();
-        let hundred_gy = state.reference().map(|(gy, _)| gy);
+        let certain = has_uncertainty(state);
+        let hundred_gy = state.reference_on_view().map(|(gy, _)| gy);
         let grid = egui::Grid::new("dvh figures").num_columns(TABLE.len() + 2).striped(true).spacing([9.0, 3.0]);
         grid.show(ui, |ui| {
             let metrics = TABLE.map(|metric| metric.to_string());
