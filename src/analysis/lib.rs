@@ -12,6 +12,7 @@ mod compare;
 pub mod contouring;
 mod couch;
 mod ct_edge;
+mod decimals;
 mod depth_job;
 mod difference;
 mod drr_sight;
@@ -67,6 +68,7 @@ pub use couch::{
     COUCH_MM, Couch, CouchError, CtCouchError, SHELL_MM, couch_densities, couch_from_ct, couch_parts,
     couch_place,
 };
+pub use decimals::decimals;
 pub use depth_job::{DepthError, depths};
 pub use difference::{DifferenceDisplay, DifferenceUnit, LOCAL_FROM, Side};
 pub use drr_sight::shows_patient;

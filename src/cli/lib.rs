@@ -58,14 +58,14 @@ use tracing_subscriber::prelude::*;
     after_help = "CASE is a folder of DICOM files (searched with its subfolders), one such file, a .mha volume in HU, a \
 session file (.json), or demo:water, demo:slab, demo:tg119, demo:thorax.\n\n\
 Examples:\n  \
-beamsight                              open the window on the built-in chest\n  \
+beamsight                              open the window: recent cases, demos, a tour\n  \
 beamsight demo:tg119                   open the window on another built-in case\n  \
 beamsight ~/ct/patient-7               open the window on a folder of DICOM files\n  \
 beamsight info ~/ct/patient-7          what is in it, and what is unusual about it\n  \
 beamsight help path                    more about a verb, with examples"
 )]
 struct Cli {
-    /// Case to open in the window; left out: demo:thorax
+    /// Case to open in the window; left out: the first page, with recent cases and demos (without a display demo:thorax)
     #[arg(value_name = "CASE")]
     case: Option<String>,
 

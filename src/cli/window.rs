@@ -9,7 +9,7 @@ use app::render::offscreen::OffscreenError;
 use app::{Options, RunError, ShotError, has_display, picture};
 use engine::cccs::{DoseTo, Quality};
 use engine::{DeviceChoice, JobControl};
-use files::{is_taken, recent_cases, state_folder};
+use files::{is_taken, state_folder};
 use open::{CaseWord, OpenOptions, open};
 use physics::HuTable;
 use results::{PlanJob, compute_plan};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The case that is opened by default.
+/// The case that is drawn where there is no display to show the first page on.
 const DEFAULT_CASE: &str = "demo:thorax";
 
 /// Size of the picture, pixels.
@@ -36,18 +36,17 @@ pub fn run(
     device: DeviceChoice,
 ) -> Result<Option<VerbOutput>, Failure> {
     device.check()?;
-    let named = case.is_some();
+    let named = case.clone();
     let case: CaseWord =
         case.as_deref().unwrap_or(DEFAULT_CASE).parse().map_err(|e| Failure::Words(format!("{e}")))?;
     if let Some(message) = misspelt::neither(&case) {
         return Err(Failure::Words(message));
     }
     if has_display() {
-        let state_folder = state_folder();
-        // Users with recent cases are shown those.
-        let known = state_folder.as_deref().is_some_and(|folder| !recent_cases(folder).is_empty());
-        let case = (named || !known).then(|| case.to_string());
-        let options = Options { case, device, state_folder, access_tree, ..Options::default() };
+        // Without a CASE the first page stays until the user opens one: recent cases, demos, the tour.
+        let case = named.map(|_| case.to_string());
+        let options =
+            Options { case, device, state_folder: state_folder(), access_tree, ..Options::default() };
         match app::run(options) {
             Ok(()) => return Ok(None),
             Err(RunError::NoDisplay) => {}

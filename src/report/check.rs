@@ -1,7 +1,7 @@
 //! The report of a second check as PDF pages.
 
 use super::pdf::Type;
-use super::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG};
+use super::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, in_tenths};
 use super::{PROGRAM, written_now};
 use analysis::rate_text;
 use analysis::second_check::{INDEPENDENCE, Item, Level, SecondCheck, Tolerances, Verdict, capital};
@@ -121,8 +121,8 @@ fn agreements(pen: &mut Pen, check: &SecondCheck) {
             pen.line(&text, SMALL);
         }
         if let Some(point) = item.agreement.as_ref().and_then(|a| a.point.as_ref()) {
-            let [x, y, z] = point.point_mm;
-            pen.line(&format!("{}: point: {} at {x:.1}, {y:.1}, {z:.1} mm", item.name, point.place), SMALL);
+            let at = in_tenths(point.point_mm);
+            pen.line(&format!("{}: point: {} at {at} mm", item.name, point.place), SMALL);
         }
     }
 }

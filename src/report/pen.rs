@@ -3,6 +3,7 @@
 use super::pdf::{A4, Document, Type, width};
 use super::picture::Pictures;
 use super::{Curve, DoseFacts};
+use analysis::decimals;
 use case::Rgb;
 use geometry::AnatomicalPlane;
 
@@ -177,6 +178,11 @@ pub fn levels(pen: &mut Pen, [x, y]: [f32; 2], pictures: &Pictures) {
         pen.document.text(at + 11.0, y, &format!("{percent} %"), SMALL);
         at += 48.0;
     }
+}
+
+/// Coordinates in tenths: `0.0, -10.0, 25.5`.
+pub fn in_tenths<const N: usize>(values: [f64; N]) -> String {
+    values.map(|value| decimals(value, 1)).join(", ")
 }
 
 /// Text cut with an ellipsis if it is wider than `room`.

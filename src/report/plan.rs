@@ -118,6 +118,60 @@ impl RoomPicture {
 /// Pixels of the picture of the room.
 pub const ROOM_PX: [u32; 2] = [720, 420];
 
+/// The map of a beam, delivered by its leaves or in their place.
+#[derive(Clone)]
+pub struct BeamMap {
+    pub fluence: FluenceMap,
+    /// Monitor units of fluence 1 in a fraction, as delivered.
+    pub mu: f64,
+    pub has_leaves: bool,
+}
+
+impl BeamMap {
+    fn new(beam: &Beam, factor: Option<f64>) -> Option<Self> {
+        let fluence = beam.map()?.clone();
+        let mu = beam.cut_from.as_ref().filter(|_| beam.is_cut()).map_or(beam.mu, |from| from.mu);
+        Some(Self { fluence, mu: mu * factor.unwrap_or(1.0), has_leaves: beam.is_cut() })
+    }
+}
+
+/// An aperture of a beam at one of its control points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aperture {
+    /// Number of the control point, from 1.
+    pub number: usize,
+    /// Monitor units of the beam that are delivered by then, percent.
+    pub delivered_percent: f64,
+    pub point: ControlPoint,
+}
+
+/// Most apertures of a beam that a report draws: with its map two rows.
+const MOST_APERTURES: usize = 7;
+
+impl Aperture {
+    /// Control points whose jaws, leaves or angles differ from those before, evenly spread with the first and the last where they are many.
+    fn of(beam: &Beam) -> Vec<Self> {
+        let points = &beam.control_points;
+        let has_moved = |n: usize| {
+            let [before, now] = [&points[n - 1], &points[n]];
+            before.jaws != now.jaws
+                || before.leaves_mm != now.leaves_mm
+                || before.gantry_deg != now.gantry_deg
+                || before.collimator_deg != now.collimator_deg
+                || before.couch_deg != now.couch_deg
+        };
+        let changed: Vec<usize> = (0..points.len()).filter(|n| *n == 0 || has_moved(*n)).collect();
+        let count = changed.len().min(MOST_APERTURES);
+        let chosen = (0..count).map(|n| changed[n * (changed.len() - 1) / (count - 1).max(1)]);
+        let aperture = |n: usize| Self {
+            number: n + 1,
+            delivered_percent: 100.0 * points[n].meterset_weight,
+            point: points[n].clone(),
+        };
+        chosen.map(aperture).collect()
+    }
+}
+
 /// A beam as the table has it.
 #[derive(Clone)]
 pub struct BeamFacts {
@@ -130,8 +184,9 @@ pub struct BeamFacts {
     pub control_points: usize,
     pub isocentre_mm: [f64; 3],
     pub mlc: Option<Mlc>,
-    /// The map in the place of leaves.
-    pub fluence: Option<FluenceMap>,
+    pub map: Option<BeamMap>,
+    /// Apertures on the way through its control points, at most [`MOST_APERTURES`].
+    pub apertures: Vec<Aperture>,
     /// Per fraction, as delivered: after normalisation, where that is known.
     pub mu: f64,
     pub is_normalised: bool,
@@ -156,7 +211,8 @@ impl BeamFacts {
             control_points: beam.control_points.len(),
             isocentre_mm: beam.isocentre_mm.to_array(),
             mlc: beam.mlc.clone(),
-            fluence: beam.fluence.clone(),
+            map: BeamMap::new(beam, factor),
+            apertures: Aperture::of(beam),
             mu: delivered.mu,
             delivery: DeliveryFigures::of_beam(plan, &delivered),
             is_normalised: plan.normalisation.is_none() || factor.is_some(),
@@ -230,6 +286,40 @@ pub fn write(report: &PlanReport, path: &Path) -> Result<(), String> {
 mod tests {
     use super::*;
     use case::Jaws;
+
+    /// Of thirty control points seven are drawn, the first and the last among them; segments that stay count once.
+    #[test]
+    fn apertures_are_spread_over_the_way_and_a_map_stays_beside_its_leaves() {
+        let mut beam = Beam::fixed("B", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 50.0), 200.0);
+        let start = beam.control_points[0].clone();
+        let at = |n: usize, leaf_mm: f64| ControlPoint {
+            meterset_weight: n as f64 / 29.0,
+            leaves_mm: vec![[-leaf_mm, leaf_mm]],
+            ..start.clone()
+        };
+        beam.control_points = (0..30).map(|n| at(n, 1.0 + n as f64)).collect();
+        let numbers = |beam: &Beam| -> Vec<usize> { Aperture::of(beam).iter().map(|of| of.number).collect() };
+        assert_eq!(numbers(&beam), [1, 5, 10, 15, 20, 25, 30]);
+        assert_eq!(Aperture::of(&beam)[6].delivered_percent, 100.0);
+        beam.control_points = vec![at(0, 9.0), at(14, 9.0), at(14, 5.0), at(29, 5.0)];
+        assert_eq!(numbers(&beam), [1, 3]);
+        assert!(BeamMap::new(&beam, None).is_none());
+        let map = FluenceMap {
+            axis: case::MlcAxis::X,
+            rows_mm: vec![-5.0, 5.0],
+            first_mm: -5.0,
+            step_mm: 5.0,
+            columns: 2,
+            values: vec![0.5, 1.0],
+        };
+        // The leaves were cut from the map of 120 MU and deliver it in 200; the plan is normalised by 1.5.
+        beam.cut_from = Some(Box::new(case::CutFrom { map: map.clone(), mu: 120.0, limits: Vec::new() }));
+        let shown = BeamMap::new(&beam, Some(1.5)).expect("the map of the leaves");
+        assert!(shown.has_leaves && shown.fluence == map && shown.mu == 180.0);
+        let beam = Beam { fluence: Some(map), ..beam };
+        let shown = BeamMap::new(&beam, Some(1.5)).expect("the newer map");
+        assert!(!shown.has_leaves && shown.mu == 300.0);
+    }
 
     #[test]
     fn each_isocentre_of_treatment_has_its_planes() {

@@ -30,6 +30,31 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Another case is shown: fineness that was chosen for one patient does not pass to the next. What belongs to the scanner or to the
+    /// clinic, the HU table and what doses are to, stays. Both in words, where they are not the usual.
+    pub fn begin_case(&mut self) -> Option<String> {
+        let usual = Self::default();
+        let mut said = Vec::new();
+        if self.grid_mm != usual.grid_mm {
+            said.push(format!("the dose grid is {} mm again ({} mm before)", usual.grid_mm, self.grid_mm));
+        }
+        if self.quality != usual.quality {
+            said.push(format!(
+                "the quality is {} again ({} before)",
+                usual.quality.word(),
+                self.quality.word()
+            ));
+        }
+        (self.grid_mm, self.quality) = (usual.grid_mm, usual.quality);
+        if self.hu_table != usual.hu_table {
+            said.push(format!("the HU table stays '{}'", self.hu_table.name));
+        }
+        if self.dose_to != usual.dose_to {
+            said.push(format!("doses are still to {}", self.dose_to.word()));
+        }
+        (!said.is_empty()).then(|| format!("Settings of the case before: {}.", said.join("; ")))
+    }
+
     pub fn computation(&self) -> Computation {
         let Self { quality, dose_to, grid_mm, device, .. } = *self;
         Computation { quality, dose_to, grid_mm, device }

@@ -5,8 +5,10 @@ use beamsight::app::App;
 use beamsight::app::command::Command;
 use beamsight::app::feature::compare::state::Source;
 use beamsight::app::feature::plan::command::PlanAction;
+use beamsight::app::state::results::Settings;
 use beamsight::app::state::{Selection, Workspace};
 use beamsight::case::{Beam, DoseStatus, Edit, Plan, Template};
+use beamsight::engine::cccs::DoseTo;
 use eframe::egui::{Key, Modifiers, vec2};
 use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;
@@ -229,6 +231,55 @@ fn an_approved_plan_is_read_only_until_it_is_copied_or_the_approval_taken_back()
     click(&mut w, "Take approval back");
     set_beam(&mut w, 0, |beam| beam.mu += 2.0);
     assert_eq!((plan(&w).approval, plan(&w).mu()), (None, approved.mu() + 2.0));
+}
+
+/// A plan whose dose is coarse and misses a goal is approved only by a second click, which says what speaks against it.
+#[test]
+fn approving_a_plan_that_is_not_final_or_misses_goals_asks() {
+    let mut w = opened("approved_all_the_same");
+    let missed = "BODY: Dmin >= 50 Gy".parse().expect("a goal");
+    command(&mut w, Command::Edit { edit: Edit::SetGoals(vec![missed]), gesture: None });
+    until(&mut w, "dose", is_final);
+    command(&mut w, Command::Select(Selection::Plan));
+    let said = w.state().state.reservations_of_approval();
+    assert_eq!(said, ["1 goal is missed: BODY: Dmin >= 50 Gy."]);
+    w.get_by_label("Approve").scroll_to_me();
+    w.run_steps(4);
+    click(&mut w, "Approve");
+    assert!(plan(&w).approval.is_none(), "asked first");
+    w.get_by_label("1 goal is missed: BODY: Dmin >= 50 Gy.");
+    click(&mut w, "Not yet");
+    assert!(plan(&w).approval.is_none() && w.query_by_label("Approve all the same").is_none());
+    // A coarse dose is named, too.
+    let settings = Settings { grid_mm: 6.0, ..w.state().state.results.settings.clone() };
+    command(&mut w, Command::Compute(settings));
+    until(&mut w, "coarse dose", App::is_settled);
+    assert_eq!(w.state().state.reservations_of_approval()[0], "Its dose is COARSE.");
+    click(&mut w, "Approve");
+    click(&mut w, "Approve all the same");
+    assert!(plan(&w).is_approved());
+}
+
+/// The grid that was chosen for one patient is none of the next one's, and a notice says that it is the usual again.
+#[test]
+fn settings_of_one_patient_do_not_pass_to_the_next_in_silence() {
+    let mut w = opened("settings_first");
+    let usual_mm = w.state().state.results.settings.grid_mm;
+    let settings =
+        Settings { grid_mm: 6.0, dose_to: DoseTo::Water, ..w.state().state.results.settings.clone() };
+    command(&mut w, Command::Compute(settings));
+    let next = small_case("settings_second").case.expect("a case");
+    w.state_mut().open(&next);
+    w.run_steps(3);
+    if w.query_by_label("Open without saving").is_some() {
+        click(&mut w, "Open without saving");
+    }
+    until(&mut w, "the next case", |app| app.state.case().source.contains("settings_second"));
+    let state = &w.state().state;
+    assert_eq!(state.results.settings.grid_mm, usual_mm);
+    let notices: Vec<&str> = state.notices.iter().map(|notice| notice.text.as_str()).collect();
+    let said = notices.iter().find(|text| text.starts_with("Settings of the case before")).expect("a notice");
+    assert!(said.contains("(6 mm before)") && said.contains("doses are still to water"), "{said}");
 }
 
 /// Planes through the isocentre wherever the cross-hair is; distances that add up; a volume for each structure.

@@ -2,6 +2,7 @@
 
 use crate::kit::theme;
 use crate::state::results::Stated;
+use analysis::decimals;
 use case::DoseStatus;
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{
@@ -93,11 +94,22 @@ pub struct Number<'a> {
     range: RangeInclusive<f64>,
     /// An angle is shown modulo a full turn.
     is_periodic: bool,
+    /// A row has no room below or beside it: a refusal stands over what is around it.
+    is_in_a_row: bool,
 }
 
 /// A number field to drag or type in, with its name for screen readers and tests.
 pub fn number<'a>(name: &'a str, value: &'a mut f64, unit: &'a str) -> Number<'a> {
-    Number { value, name, unit, speed: 0.5, decimals: 1, range: f64::MIN..=f64::MAX, is_periodic: false }
+    Number {
+        value,
+        name,
+        unit,
+        speed: 0.5,
+        decimals: 1,
+        range: f64::MIN..=f64::MAX,
+        is_periodic: false,
+        is_in_a_row: false,
+    }
 }
 
 /// A machine angle in degrees. A drag continues past a full turn; typed values are at most a turn either way, and a
@@ -123,6 +135,13 @@ impl Number<'_> {
     #[must_use]
     pub fn range(mut self, range: RangeInclusive<f64>) -> Self {
         self.range = range;
+        self
+    }
+
+    /// For a row of a list, where a refusal has room only over the rows.
+    #[must_use]
+    pub fn in_a_row(mut self) -> Self {
+        self.is_in_a_row = true;
         self
     }
 
@@ -158,11 +177,11 @@ impl Number<'_> {
             }
             Some(value)
         };
-        let decimals = self.decimals;
+        let places = self.decimals;
         let drag = DragValue::new(self.value)
             .speed(self.speed)
-            .fixed_decimals(decimals)
-            .custom_formatter(move |value, _| without_minus_zero(format!("{value:.decimals$}")))
+            .fixed_decimals(places)
+            .custom_formatter(move |value, _| decimals(value, places))
             .range(self.range)
             .clamp_existing_to_range(false)
             .custom_parser(within)
@@ -180,7 +199,12 @@ impl Number<'_> {
             if colour == colours.error {
                 ui.data_mut(|d| *d.get_temp_mut_or_default::<u64>(refusals()) += 1);
             }
-            let label = egui::Label::new(egui::RichText::new(text).small().color(colour));
+            let text = egui::RichText::new(text).small().color(colour);
+            if self.is_in_a_row {
+                response.show_tooltip_text(text);
+                return response;
+            }
+            let label = egui::Label::new(text);
             ui.add(if is_periodic { label.wrap() } else { label });
         }
         response
@@ -210,14 +234,6 @@ fn refused(value: f64, range: &RangeInclusive<f64>) -> String {
         return format!("{value} refused: not a finite number");
     }
     format!("{value} refused: {} to {}", range.start(), range.end())
-}
-
-/// Removes the sign of a number that is displayed as 0.
-fn without_minus_zero(text: String) -> String {
-    match text.strip_prefix('-') {
-        Some(digits) if digits.bytes().all(|b| matches!(b, b'0' | b'.')) => digits.to_owned(),
-        _ => text,
-    }
 }
 
 /// One line of the tree.

@@ -4,7 +4,7 @@ use crate::command::{Command, Commands};
 use crate::kit::status_with_caveats;
 use crate::state::results::{Certainty, Standing};
 use crate::state::{State, Workspace};
-use analysis::{DifferenceUnit, Side};
+use analysis::{DifferenceUnit, Side, decimals};
 use case::DoseStatus;
 use egui::{RichText, Ui};
 use glam::DVec3;
@@ -30,7 +30,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if state.is_loaded() {
             ui.weak(whose);
             for (axis, mm) in ["x", "y", "z"].into_iter().zip(at_mm.to_array()) {
-                digits(ui, 58.0, format!("{axis} {mm:.1}"));
+                digits(ui, 58.0, format!("{axis} {}", decimals(mm, 1)));
             }
             ui.weak("mm");
         }

@@ -14,6 +14,7 @@ use dicom::ExportPart;
 use egui::{Align, Button, Color32, Layout, Ui};
 use files::ThemeChoice;
 use files::demo::DEMOS;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Text typed into the bar's menus.
@@ -204,8 +205,9 @@ fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
 /// Objects that leave as DICOM, and the folder for them; `true` once the export is asked for.
 fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Commands) -> bool {
     ui.weak("DICOM files in a new folder");
-    let mut choice = state.export;
-    let case = state.case();
+    let mut choice = state.export.clone();
+    let case = &choice.case_that_leaves(state.case());
+    let mut left_out = choice.plans_left_out.clone();
     let is_in = |part: ExportPart| part.is_in(case);
     let doses = is_in(ExportPart::Dose) && choice.plans;
     let xrays = state.xrays();
@@ -225,9 +227,9 @@ fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Com
         ),
         (
             &mut choice.plans,
-            is_in(ExportPart::Plan),
-            "Plans",
-            "All plans, with the beams that are switched on",
+            !state.case().plans.is_empty(),
+            PLANS,
+            "Those chosen below, with the beams that are switched on",
         ),
         (
             &mut choice.dose_of_plan,
@@ -264,17 +266,50 @@ fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Com
     ];
     for (on, enabled, name, hint) in lines {
         ui.add_enabled(enabled, egui::Checkbox::new(on, name)).on_hover_text(hint);
+        if name == PLANS && *on {
+            plans_to_export(ui, state, &mut left_out);
+        }
     }
+    choice.plans_left_out = left_out;
+    let leaves = state.is_loaded() && !choice.options(case, xrays.as_ref()).parts.is_empty();
     if choice != state.export {
         commands.push(Command::ExportChoice(choice));
     }
-    let leaves = state.is_loaded() && !choice.options(case, xrays.as_ref()).parts.is_empty();
     let hint = "What was not changed leaves as its own file, the rest as new objects of the same study. All files or none";
     let asked = ui.add_enabled(leaves, Button::new("Export…")).on_hover_text(hint).clicked();
     if asked {
         commands.push(typed.map_or(Command::Pick(FileAction::Export), Command::Export));
     }
     asked
+}
+
+/// The part of an export whose plans are chosen.
+const PLANS: &str = "Plans";
+
+/// Height of the list of plans to choose from.
+const PLANS_HEIGHT: f32 = 110.0;
+
+/// Which plans of several leave.
+fn plans_to_export(ui: &mut Ui, state: &State, left_out: &mut BTreeSet<usize>) {
+    let plans = &state.case().plans;
+    if plans.len() < 2 {
+        return;
+    }
+    ui.indent("plans to export", |ui| {
+        egui::ScrollArea::vertical().max_height(PLANS_HEIGHT).id_salt("plans to export").show(ui, |ui| {
+            for (index, plan) in plans.iter().enumerate() {
+                let mut leaves = !left_out.contains(&index);
+                let line = ui.checkbox(&mut leaves, &plan.name).on_hover_text(plan.approval_words());
+                if line.accessible_name(format!("Export plan {}", plan.name)).changed() {
+                    if leaves {
+                        left_out.remove(&index)
+                    } else {
+                        left_out.insert(index)
+                    };
+                }
+            }
+        });
+    });
 }
 
 fn window_level(ui: &mut Ui, state: &State, commands: &mut Commands) {

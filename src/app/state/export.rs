@@ -4,13 +4,17 @@ use super::State;
 use case::Case;
 use dicom::{Anonymise, DoseBits, ExportOptions, ExportPart};
 use results::{DosesToExport, XRay, XRays};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The choice in the Save menu; a part leaves where the case has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportChoice {
     pub ct: bool,
     pub structures: bool,
     pub plans: bool,
+    /// Plans of the case that stay, by index.
+    pub plans_left_out: BTreeSet<usize>,
     pub dose_of_plan: bool,
     pub doses_of_beams: bool,
     /// Dose values of 16 bits in place of 32.
@@ -28,6 +32,7 @@ impl Default for ExportChoice {
             ct: true,
             structures: true,
             plans: true,
+            plans_left_out: BTreeSet::new(),
             dose_of_plan: true,
             doses_of_beams: true,
             sixteen_bits: false,
@@ -39,6 +44,22 @@ impl Default for ExportChoice {
 }
 
 impl ExportChoice {
+    /// Plans of a case that leave, by index.
+    pub fn plans_of<'a>(&'a self, case: &'a Case) -> impl Iterator<Item = usize> + 'a {
+        (0..case.plans.len()).filter(|index| !self.plans_left_out.contains(index))
+    }
+
+    /// The case without the plans that stay.
+    pub fn case_that_leaves(&self, case: &Case) -> Case {
+        let plans = self.plans_of(case).map(|index| Arc::clone(&case.plans[index])).collect();
+        Case { plans, ..case.clone() }
+    }
+
+    /// Lets the choice follow plans that moved to other places; a plan that is gone is no longer left out.
+    pub fn follow_plans(&mut self, place: impl Fn(usize) -> Option<usize>) {
+        self.plans_left_out = self.plans_left_out.iter().filter_map(|old| place(*old)).collect();
+    }
+
     /// Objects that leave of a case, and of its X-rays, where it has some.
     pub fn options(&self, case: &Case, xrays: Option<&XRays>) -> ExportOptions {
         let wanted = |part: &ExportPart| match part {

@@ -4,7 +4,7 @@ use super::{DoseLayer, Scene, ViewPlane};
 use crate::kit::theme;
 use crate::state::ViewKind;
 use crate::state::display::{DoseDisplay, Isodose, UNCERTAINTY_LEVELS};
-use analysis::LEAST_SPREAD_DOSE;
+use analysis::{LEAST_SPREAD_DOSE, decimals};
 use case::Rgb;
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Stroke, pos2, vec2};
@@ -175,7 +175,7 @@ fn title(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
 /// The coordinate along a view's normal, and the number of the plane.
 pub(crate) fn place_of(kind: ViewKind, scene: &Scene) -> String {
     let axis = kind.normal_axis();
-    let mut place = format!("{} {:.1} mm", ['x', 'y', 'z'][axis], scene.crosshair_mm[axis]);
+    let mut place = format!("{} {} mm", ['x', 'y', 'z'][axis], decimals(scene.crosshair_mm[axis], 1));
     if let (ViewKind::Axial, Some(grid)) = (kind, scene.grid()) {
         let voxel = grid.voxel_from_patient(scene.crosshair_mm);
         let n = grid.size()[2];

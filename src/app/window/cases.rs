@@ -98,6 +98,8 @@ impl App {
         self.picture_left_case();
         let state = &mut self.state;
         let session_file = session.clone();
+        let is_same_case = state.origin.as_ref().is_none_or(|before| before.word == word);
+        state.export.plans_left_out.clear();
         let origin = Origin { word, session, number: self.cases, series, folder, structures };
         state.notices.begin_case(&origin.name());
         state.origin = Some(origin);
@@ -118,6 +120,9 @@ impl App {
         self.worker.cache().empty();
         // Structure numbers are meaningless in another case.
         state.results.settings.body = BodyChoice::default();
+        if !is_same_case && let Some(text) = state.results.settings.begin_case() {
+            state.notices.add(NoticeKind::Info, text);
+        }
         state.hidden.clear();
         state.shapes = Default::default();
         state.hu_draft = None;

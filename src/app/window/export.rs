@@ -17,7 +17,7 @@ impl App {
     /// Writes the case into a new folder, on the worker; an earlier export there is replaced only after confirmation.
     pub(super) fn export(&mut self, target: Target) {
         let state = &self.state;
-        let case = state.case().clone();
+        let case = state.export.case_that_leaves(state.case());
         let xrays = state.xrays();
         let options = state.export.options(&case, xrays.as_ref());
         if options.has(ExportPart::Registration) && !state.register.is_free() {
@@ -28,7 +28,7 @@ impl App {
         let has_doses = options.has(ExportPart::Dose);
         let has_drrs = options.has(ExportPart::Drr);
         let of_plan = |n| state.results.engines.get(&n).map(EngineChoice::engine).unwrap_or_default();
-        let engines: Vec<Engine> = (0..case.plans.len()).map(of_plan).collect();
+        let engines: Vec<Engine> = state.export.plans_of(state.case()).map(of_plan).collect();
         let doses = (state.export.doses().unwrap_or_default(), state.results.settings.clone());
         let inputs = self.inputs(&target);
         let task = Task::new(target.in_words(), move |control| {

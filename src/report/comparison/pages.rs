@@ -4,10 +4,10 @@ use super::{CriterionFacts, Report};
 use crate::DoseFacts;
 use crate::pdf::{self, Type};
 use crate::pen::{
-    BLUE, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut, letters, levels,
+    BLUE, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut, in_tenths, letters, levels,
 };
 use crate::picture::Subject;
-use analysis::{Side, difference_colour, digits_apart, gamma_colour, rate_text};
+use analysis::{Side, decimals, difference_colour, digits_apart, gamma_colour, rate_text};
 use case::Rgb;
 
 /// Pixels per point of the pictures.
@@ -103,10 +103,10 @@ fn pictures(pen: &mut Pen, report: &Report) {
     let pictures = &report.pictures;
     let axis = pictures.plane.normal_axis();
     let place = format!(
-        "Pictures: {} plane at {} {:.1} mm",
+        "Pictures: {} plane at {} {} mm",
         pictures.plane.name().to_lowercase(),
         ['x', 'y', 'z'][axis],
-        pictures.crosshair_mm[axis]
+        decimals(pictures.crosshair_mm[axis], 1)
     );
     let gap = 10.0;
     let size = [(RIGHT - LEFT - gap) / 2.0, 190.0];
@@ -269,12 +269,11 @@ fn clusters(pen: &mut Pen, report: &Report) {
             (Some(name), Some(share)) => format!("{share:.0} % in {name}"),
             _ => "outside structures".to_owned(),
         };
-        let [x, y, z] = cluster.worst_mm;
         let cells = [
             place,
             format!("{:.2}", cluster.volume_cm3),
             format!("{:.2}", cluster.max_gamma),
-            format!("{x:.1}, {y:.1}, {z:.1}"),
+            in_tenths(cluster.worst_mm),
         ];
         pen.row(&cells.map(|c| (c, PLAIN)), &ends);
     }

@@ -4,9 +4,11 @@ use super::apertures::apertures;
 use super::fields::fields;
 use super::{BeamFacts, PlanReport};
 use crate::pdf::Type;
-use crate::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut, letters, levels};
+use crate::pen::{
+    LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut, in_tenths, letters, levels,
+};
 use crate::picture::{Pictures, Subject};
-use analysis::{Metric, Side, Verdict};
+use analysis::{Metric, Side, Verdict, decimals};
 use case::NO_RELEASE;
 use geometry::AnatomicalPlane;
 use sequence::{DeliveryFigures, PlanDelivery};
@@ -148,21 +150,19 @@ fn beams(pen: &mut Pen, report: &PlanReport) {
     for beam in &report.beams {
         let BeamFacts { start, .. } = beam;
         let gantry = match beam.to_gantry_deg {
-            Some(to) => format!("{:.1} to {to:.1}", start.gantry_deg),
-            None => format!("{:.1}", start.gantry_deg),
+            Some(to) => format!("{} to {}", decimals(start.gantry_deg, 1), decimals(to, 1)),
+            None => decimals(start.gantry_deg, 1),
         };
-        let jaw = |[low, high]: [f64; 2]| format!("{low:.1}, {high:.1}");
-        let [x, y, z] = beam.isocentre_mm;
         let cells = [
             format!("{} {}", beam.number, beam.name),
             cut(&beam.machine, small, 68.0),
             gantry,
-            format!("{:.1}", start.collimator_deg),
-            format!("{:.1}", start.couch_deg),
-            jaw(start.jaws.x),
-            jaw(start.jaws.y),
-            format!("{:.1}", beam.mu),
-            format!("{x:.1}, {y:.1}, {z:.1}"),
+            decimals(start.collimator_deg, 1),
+            decimals(start.couch_deg, 1),
+            in_tenths(start.jaws.x),
+            in_tenths(start.jaws.y),
+            decimals(beam.mu, 1),
+            in_tenths(beam.isocentre_mm),
         ];
         pen.row(&cells.map(|text| (text, small)), &ends);
     }
@@ -231,8 +231,12 @@ fn planes(pen: &mut Pen, pictures: &Pictures, through: &str) {
         let x = LEFT + n as f32 * (size[0] + gap);
         let pictures = pictures.on(plane);
         let axis = plane.normal_axis();
-        let caption =
-            format!("{} at {} {:.1} mm", plane.name(), ['x', 'y', 'z'][axis], pictures.crosshair_mm[axis]);
+        let caption = format!(
+            "{} at {} {} mm",
+            plane.name(),
+            ['x', 'y', 'z'][axis],
+            decimals(pictures.crosshair_mm[axis], 1)
+        );
         let image = pictures.draw(Subject::Dose(Side::A), size.map(|s| (s * FINENESS) as u32));
         pen.document.text(x, top + 7.0, &cut(&caption, SMALL, size[0]), SMALL);
         pen.document.image([x, top + 11.0], size, image);

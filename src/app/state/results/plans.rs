@@ -39,6 +39,7 @@ impl State {
         };
         let last = plans.len().saturating_sub(1);
         let displayed = place(self.plan);
+        self.export.follow_plans(place);
         let engines = std::mem::take(&mut self.results.engines);
         self.results.engines =
             engines.into_iter().filter_map(|(old, how)| Some((place(old)?, how))).collect();

@@ -101,7 +101,9 @@ fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
         // One row, whatever it says: the dial below stands still in a drag.
         ui.style_mut().wrap_mode = Some(egui::TextWrapMode::Truncate);
         ui.weak("Dose");
-        match state.results.beam_status(beam.number) {
+        // The chip is worth no more than the number beside it, which a normalisation makes of the whole plan's dose.
+        let max = state.results.beam_max_gy(plan, beam);
+        match max.map(|max| max.status).or_else(|| state.results.beam_status(beam.number)) {
             Some(status) => {
                 status_chip(ui, status);
             }
@@ -112,7 +114,7 @@ fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
                 ui.weak("not computed");
             }
         }
-        if let Some(max) = state.results.beam_max_gy(plan, beam) {
+        if let Some(max) = max {
             stated(ui, "maximum ", (max, 3, " Gy"), " a fraction");
         }
     });

@@ -5,7 +5,7 @@ use crate::feature::plan::command::PlanAction;
 use crate::kit::{section, theme};
 use crate::state::State;
 use case::{NO_RELEASE, Plan, Stage};
-use egui::{Button, TextEdit, Ui};
+use egui::{Button, Label, RichText, TextEdit, Ui};
 use files::user_name;
 
 /// Shows the record of a plan, and what the user may do about it.
@@ -36,6 +36,8 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
         ui.data_mut(|data| data.insert_temp(id, reason.clone()));
     }
     let user = user_name();
+    let reservations = state.reservations_of_approval();
+    let asks = egui::Id::unique(("question of approval", state.plan, &plan.name));
     ui.horizontal_wrapped(|ui| {
         for (words, stage, then) in [
             ("Reviewed", Stage::Reviewed, "A change of the plan ends the review"),
@@ -44,16 +46,47 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
             let button = ui.add_enabled(!user.is_empty(), Button::new(words));
             let hint = format!("Recorded as by {user}, with the time. {then}. {NO_RELEASE}");
             let button = button.on_hover_text(hint).on_disabled_hover_text("The system names no user");
-            if button.clicked() {
-                record(Some(stage), &reason);
-                ui.data_mut(|data| data.remove_temp::<String>(id));
+            if !button.clicked() {
+                continue;
             }
+            if stage == Stage::Approved && !reservations.is_empty() {
+                ui.data_mut(|data| data.insert_temp(asks, true));
+                continue;
+            }
+            record(Some(stage), &reason);
+            ui.data_mut(|data| data.remove_temp::<String>(id));
         }
         if plan.approval.is_some() && ui.button("Take back").clicked() {
             record(None, "");
         }
         ui.weak(format!("as {user}"));
     });
+    if reservations.is_empty() || !ui.data(|data| data.get_temp(asks).unwrap_or(false)) {
+        return;
+    }
+    if let Some(is_approved) = question(ui, &reservations) {
+        if is_approved {
+            record(Some(Stage::Approved), &reason);
+            ui.data_mut(|data| data.remove_temp::<String>(id));
+        }
+        ui.data_mut(|data| data.remove_temp::<bool>(asks));
+    }
+}
+
+/// What speaks against an approval, and the two ways on; `None` until one is chosen.
+fn question(ui: &mut Ui, reservations: &[String]) -> Option<bool> {
+    let palette = theme::palette(ui);
+    ui.add_space(4.0);
+    ui.colored_label(palette.warning, "Approve it all the same?");
+    for words in reservations {
+        ui.add(Label::new(RichText::new(words).small().color(palette.warning)).wrap());
+    }
+    ui.horizontal_wrapped(|ui| {
+        let waits = ui.button("Not yet");
+        let approves = ui.button("Approve all the same");
+        if approves.clicked() { Some(true) } else { waits.clicked().then_some(false) }
+    })
+    .inner
 }
 
 /// With a capital.
