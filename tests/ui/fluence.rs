@@ -2,7 +2,7 @@
 
 use crate::harness::{fill_in, folder, said, until, window};
 use crate::optimise::{
-    at_rest, edit, mean, no_button, optimised, plan, planned, show_goals, slide, status, steps, take,
+    at_rest, edit, mean, no_button, optimised, plan, planned, show_goals, status, steps, take,
 };
 use beamsight::analysis::Side;
 use beamsight::app::command::Command;
@@ -103,11 +103,11 @@ fn objectives_that_no_goal_stands_for_are_changed_weighed_and_removed() {
     at_rest(&mut w);
     until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
     let slid = steps(w.state());
-    slide(&mut w, "Weight of PTV: uniform", 0.95);
+    fill_in(&mut w, "Weight of PTV: uniform", "40");
     at_rest(&mut w);
     until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
     assert!(uniform(w.state())[0].weight > 10.0, "{:?}", uniform(w.state()));
-    assert_eq!(steps(w.state()), slid + 1, "a drag is one step with its maps");
+    assert_eq!(steps(w.state()), slid + 1, "a typed weight is one step with its maps");
     assert!(spread(w.state()) < 0.9 * wide, "{} of {wide}", spread(w.state()));
     let shares = w.state().state.other_shares().expect("shares");
     let goals: f64 =

@@ -1,6 +1,6 @@
 //! Live inverse planning: the button, handles on the DVH, weights and locks, and what a case that changes meanwhile gets.
 
-use crate::harness::{Window, folder, said, small_case, until, window};
+use crate::harness::{Window, fill_in, folder, said, small_case, until, window};
 use beamsight::app::command::{Command, NewShape};
 use beamsight::app::feature::optimise::command::OptimiseAction;
 use beamsight::app::state::Selection;
@@ -8,7 +8,7 @@ use beamsight::app::state::results::Settings;
 use beamsight::app::state::roi::Shape;
 use beamsight::app::{App, Options};
 use beamsight::case::{Beam, DoseStatus, Edit, Goal, Jaws, Plan, Structure, StructureKind};
-use eframe::egui::{Key, Pos2, vec2};
+use eframe::egui::{Key, Pos2, Rect, vec2};
 use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;
 
@@ -126,14 +126,62 @@ pub fn take(w: &mut Window, at: Pos2) {
     w.run_steps(2);
 }
 
-/// Drags a slider to a part of its width.
-pub fn slide(w: &mut Window, name: &str, part: f32) {
-    let rect = w.get_by_label(name).rect();
-    let at = |part: f32| Pos2::new(rect.left() + part * rect.width(), rect.center().y);
-    take(w, at(0.5));
-    w.hover_at(at(part));
+/// In a window of a common size each goal shows its weight as a number, the verdict in a word, and the objectives beside it.
+#[test]
+fn weights_objectives_and_verdicts_are_in_sight() {
+    let mut w = optimised("optimise_in_sight");
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    for size in [vec2(1600.0, 1000.0), vec2(1024.0, 700.0)] {
+        w.set_size(size);
+        w.run_steps(3);
+        show_goals(&mut w);
+        let window = Rect::from_min_size(Pos2::ZERO, size);
+        for name in ["Weight of PTV: D95% >= 95 %", "Weight of Cord: Dmax <= 1.2 Gy"] {
+            let field = w.get_by_label(name);
+            assert_eq!(field.value().as_deref(), Some("1.0"), "{name}");
+            assert!(field.rect().width() >= 36.0 && window.contains_rect(field.rect()), "{:?}", field.rect());
+        }
+    }
+    w.set_size(vec2(1600.0, 1000.0));
+    w.run_steps(3);
+    let window = Rect::from_min_size(Pos2::ZERO, vec2(1600.0, 1000.0));
+    for name in ["Weight of Fall-off round targets", "Weight of Smooth maps"] {
+        let field = w.get_by_label(name).rect();
+        assert!(window.contains_rect(field), "{name}: {field:?}");
+    }
+    assert!(
+        w.query_by_label_contains("? undecided").is_some(),
+        "the dose of maps decides nothing, in a word"
+    );
+    // Switched off they leave their place to the table of metrics.
+    w.get_by_label("Objectives").click();
+    w.run_steps(3);
+    assert!(w.query_by_label("doses in Gy").is_some());
+}
+
+/// What stands beside the optimiser's dose is of it, or says that it is not.
+#[test]
+fn numbers_of_another_dose_do_not_stand_beside_the_optimisers() {
+    let mut w = optimised("optimise_beside");
+    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    assert!(w.query_by_label_contains("crosshair ").is_some(), "the dose of the curves");
+    assert!(w.state().state.goal_share(0).is_some() && w.state().state.other_shares().is_some());
+    let beam = plan(w.state()).beams[0].clone();
+    assert_eq!(w.state().state.status_of_beam_on_view(&beam), None, "the map is the plan's");
+    // Shares are of the goals and of the plan that they were found for.
+    let other = Plan { name: "Other".to_owned(), ..plan(w.state()) };
+    let other = Plan { beams: vec![other.beams[0].clone()], ..other };
+    edit(&mut w, Edit::AddPlan(other));
+    w.state_mut().command(Command::ShowPlan(1));
     w.run_steps(2);
-    no_button(w, at(part));
+    assert!(w.state().state.goal_share(0).is_none() && w.state().state.other_shares().is_none());
+    w.state_mut().command(Command::ShowPlan(0));
+    at_rest(&mut w);
+    assert!(w.state().state.goal_share(0).is_some());
+    // While a run goes on, the crosshair's dose would be of the maps before, and the views say whose map they show.
+    begun(&mut w);
+    assert!(w.query_by_label_contains("crosshair ").is_none());
+    assert_eq!(w.state().state.status_of_beam_on_view(&beam), Some(DoseStatus::Preview));
 }
 
 #[test]
@@ -384,12 +432,16 @@ fn a_lock_keeps_a_goal_and_weights_are_kept_with_the_goals() {
     at_rest(&mut w);
     until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
     assert!(cord(w.state()) > locked + 0.01, "{} without the lock, {locked} with it", cord(w.state()));
-    // A slider's drag is one step, with the maps that answer it.
+    // A weight is typed: one step, with the maps that answer it.
     let done = steps(w.state());
-    slide(&mut w, "Weight of Cord: Dmean <= 0.5 Gy", 0.9);
+    fill_in(&mut w, "Weight of Cord: Dmean <= 0.5 Gy", "12");
     at_rest(&mut w);
-    assert!(w.state().state.goals()[1].weight() > 5.0, "{}", w.state().state.goals()[1]);
+    assert_eq!(w.state().state.goals()[1].weight(), 12.0);
     assert_eq!(steps(w.state()), done + 1);
+    // One beyond the range is refused in words and changes nothing.
+    fill_in(&mut w, "Weight of Cord: Dmean <= 0.5 Gy", "500");
+    assert!(w.query_by_label_contains("500 refused: 0.01 to 100").is_some());
+    assert_eq!((w.state().state.goals()[1].weight(), steps(w.state())), (12.0, done + 1));
     let read: Goal = w.state().state.goals()[0].to_string().parse().expect("a goal");
     assert_eq!(read.weight(), 30.0);
 }

@@ -36,4 +36,6 @@ pub enum GoalAction {
     Open(Option<usize>),
     /// Shows the goals in place of the table of metrics where there is no room for both.
     InPlaceOfMetrics(bool),
+    /// Shows the objectives that no goal stands for beside the goals of a plan that is optimised, in place of the table of metrics.
+    ShowObjectives(bool),
 }

@@ -16,6 +16,7 @@ impl State {
         match action {
             GoalAction::Open(goal) => self.goal_editor.open = goal.filter(|n| *n < goals.len()),
             GoalAction::InPlaceOfMetrics(on) => self.goal_editor.in_place_of_metrics = on,
+            GoalAction::ShowObjectives(on) => self.goal_editor.hides_objectives = !on,
             GoalAction::Draft(text) => {
                 self.goal_editor.draft = text;
                 self.goal_editor.fault = None;

@@ -20,9 +20,16 @@ pub struct GoalEditor {
     pub fault: Option<String>,
     /// Whether goals stand in place of the table of metrics where there is no room for both.
     pub in_place_of_metrics: bool,
+    /// Whether the table of metrics keeps the place that objectives of a plan that is optimised would have beside its goals.
+    pub hides_objectives: bool,
 }
 
 impl State {
+    /// Whether objectives may stand beside the goals: of a plan that is optimised, whose goals have weights.
+    pub fn may_show_objectives(&self) -> bool {
+        self.is_optimised() && !self.shows_stages()
+    }
+
     /// The goals: those of the case; while it has none of its own, the usual ones of the target.
     pub fn goals(&self) -> Vec<Goal> {
         if let Some(goals) = &self.case().goals {

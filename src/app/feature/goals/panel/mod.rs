@@ -9,6 +9,7 @@ pub use list::show as list;
 use crate::command::{Command, Commands};
 use crate::feature::goals::command::GoalAction;
 use crate::feature::optimise;
+use crate::feature::optimise::panel::WEIGHT;
 use crate::kit::{status_chip, theme};
 use crate::state::State;
 use crate::state::files::FileAction;
@@ -41,10 +42,11 @@ pub fn beside(ui: &mut Ui, state: &State, commands: &mut Commands) -> Option<boo
         show(ui, state, instead, commands);
         return None;
     }
-    let own = if instead {
-        (0.62 * width).clamp(300.0, 460.0).min(width)
-    } else {
-        (0.38 * width).clamp(NARROW + 12.0, 520.0)
+    let own = match instead {
+        true => (0.62 * width).clamp(300.0, 460.0).min(width),
+        false if shows_objectives(state, instead) => (width - CURVES).clamp(WITH_WORDS + OBJECTIVES, 860.0),
+        false if state.may_show_objectives() => (0.46 * width).clamp(WITH_WORDS + 12.0, 560.0),
+        false => (0.38 * width).clamp(NARROW + 12.0, 520.0),
     };
     let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
     egui::Panel::right("scorecard").frame(frame).resizable(false).exact_size(own).show(ui, |ui| {
@@ -52,6 +54,15 @@ pub fn beside(ui: &mut Ui, state: &State, commands: &mut Commands) -> Option<boo
     });
     Some(instead)
 }
+
+/// Whether the objectives stand beside the goals; in a small window they stand below.
+fn shows_objectives(state: &State, instead: bool) -> bool {
+    !instead && state.may_show_objectives() && !state.goal_editor.hides_objectives
+}
+
+/// Width of the objectives beside the goals, and of the curves that both leave.
+const OBJECTIVES: f32 = 312.0;
+const CURVES: f32 = 286.0;
 
 /// The button that shows the scorecard where there is no room for it beside the table of metrics.
 pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -79,6 +90,19 @@ fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
         });
         return;
     }
+    let are_objectives_beside = shows_objectives(state, instead);
+    if are_objectives_beside {
+        let frame = egui::Frame::new().inner_margin(egui::Margin { left: 8, ..egui::Margin::ZERO });
+        egui::Panel::right("objectives").frame(frame).resizable(false).exact_size(OBJECTIVES).show(
+            ui,
+            |ui| {
+                ScrollArea::vertical().auto_shrink(false).id_salt("objectives").show(ui, |ui| {
+                    ui.spacing_mut().item_spacing.y = 1.0;
+                    optimise::panel::objectives::show(ui, state, commands);
+                });
+            },
+        );
+    }
     ScrollArea::vertical().auto_shrink(false).id_salt("scorecard").show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 1.0;
         if rows.is_empty() {
@@ -92,7 +116,10 @@ fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
             score(ui, state, row, n, reservation.as_deref(), commands);
         }
         lungs::offer(ui, state, commands);
-        optimise::panel::objectives::show(ui, state, commands);
+        if !are_objectives_beside {
+            ui.add_space(4.0);
+            optimise::panel::objectives::show(ui, state, commands);
+        }
         ui.add_space(4.0);
         notes(ui, state, &rows);
         list::typed(ui, state, commands);
@@ -114,6 +141,14 @@ fn header(ui: &mut Ui, state: &State, rows: &[GoalRow], instead: bool, commands:
         optimise::panel::controls(ui, state, commands);
         optimise::panel::stages::switch(ui, state, commands);
         buttons(ui, state, commands);
+        if !instead && state.may_show_objectives() {
+            let on = !state.goal_editor.hides_objectives;
+            let button = ui.add(Button::selectable(on, RichText::new("Objectives").small()));
+            let hint = "What is minimised beside the goals, in place of the table of metrics";
+            if button.on_hover_text(hint).clicked() {
+                commands.push(Command::Goals(GoalAction::ShowObjectives(!on)));
+            }
+        }
         if instead {
             let back = ui.add(Button::new(RichText::new("Metrics").small()));
             if back.on_hover_text("The table of metrics in place of the scorecard").clicked() {
@@ -168,8 +203,15 @@ fn columns(width: f32, is_optimised: bool) -> [[f32; 2]; 7] {
         let structure = (width - priority - metric - limit - value - verdict).max(0.0);
         return placed([priority, structure, metric, limit, value, verdict, 0.0]);
     }
-    // The structure has what is left, and never less than a name needs. Weights take the room of the verdict's word.
-    let verdict = if is_optimised && width < WITH_WORDS { 18.0 } else { 52.0 };
+    if is_optimised {
+        // Weight, lock and share have their room first, then the word of the verdict; names have what is left.
+        let (priority, metric, limit, value) = (14.0, 52.0, 58.0, 56.0);
+        let verdict = if width < WITH_WORDS { 18.0 } else { 66.0 };
+        let structure = (width - priority - metric - limit - value - verdict - WEIGHT).max(40.0);
+        return placed([priority, structure, metric, limit, value, verdict, WEIGHT]);
+    }
+    // The structure has what is left, and never less than a name needs.
+    let verdict = 52.0;
     let (priority, metric) = (14.0, 58.0);
     let (limit, value) = (70.0, 62.0);
     let rest = (width - priority - metric - limit - value - verdict).max(0.0);
@@ -189,7 +231,7 @@ fn placed(widths: [f32; 7]) -> [[f32; 2]; 7] {
 }
 
 /// Width of the rows from which on verdicts have words beside weights.
-const WITH_WORDS: f32 = 470.0;
+const WITH_WORDS: f32 = 412.0;
 
 /// Width of the distance from which on the status of the dose stands beside it.
 const WITH_STATUS: f32 = 110.0;

@@ -7,15 +7,16 @@ pub mod stages;
 
 use crate::command::{Command, Commands, gesture};
 use crate::feature::goals::command::GoalAction;
+use crate::feature::goals::panel::ROW;
 use crate::feature::leaves::state::{TECHNIQUES, has_arcs};
 use crate::feature::optimise::command::OptimiseAction;
 use crate::feature::start::panel::tour;
 use crate::feature::start::state::Stop;
-use crate::kit::theme;
+use crate::kit::{number, theme};
 use crate::state::State;
 use analysis::GoalRow;
 use case::Goal;
-use egui::{Button, Label, Rect, RichText, Slider, Ui, pos2, vec2};
+use egui::{Button, Label, Rect, RichText, Ui, pos2, vec2};
 
 /// The buttons of the optimisation beside the DVHs, where the choice of axes needs the room: delivery of maps only, by the technique chosen.
 pub fn in_little_room(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -123,10 +124,11 @@ pub fn progress(ui: &mut Ui, state: &State) {
     }
 }
 
-/// Widths of the slider, of the lock and of the share.
-const SLIDER: [f32; 2] = [22.0, 70.0];
-const LOCK: f32 = 34.0;
-const SHARE: f32 = 34.0;
+/// Widths of the number of a weight, of the lock and of the share, and of all with the gaps between them.
+const NUMBER: f32 = 40.0;
+const LOCK: f32 = 30.0;
+const SHARE: f32 = 32.0;
+pub const WEIGHT: f32 = NUMBER + LOCK + SHARE + 12.0;
 
 /// Weight, lock and share of a goal, or why it is judged only.
 pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands) {
@@ -142,7 +144,7 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
     };
     // As it is laid out: what is added may be higher.
     let row = ui.max_rect();
-    if let Some((weight, gesture)) = weight_slider(ui, goal.weight(), &goal.short_text(), LOCK) {
+    if let Some((weight, gesture)) = weight_field(ui, goal.weight(), &goal.short_text()) {
         set(goal.clone().with_weight(Some(weight)), gesture);
     }
     let value = answer.as_ref().ok().map(|outcome| (100.0 * outcome.value).round() / 100.0);
@@ -163,21 +165,24 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
     }
 }
 
-/// A weight on a logarithmic slider that leaves `beside` points for what stands beside it, and the share. What it was set to, with its
-/// gesture.
-pub(crate) fn weight_slider(ui: &mut Ui, now: f64, name: &str, beside: f32) -> Option<(f64, Option<u64>)> {
+/// A weight as a number to type or to drag, in proportion to itself. What it was set to, with its gesture.
+pub(crate) fn weight_field(ui: &mut Ui, now: f64, name: &str) -> Option<(f64, Option<u64>)> {
     let mut weight = now.clamp(*Goal::WEIGHTS.start(), *Goal::WEIGHTS.end());
     ui.set_clip_rect(ui.clip_rect().intersect(ui.max_rect().expand(1.0)));
-    let others = beside + if says_share(ui, beside) { SHARE } else { 8.0 };
-    ui.spacing_mut().slider_width = (ui.available_width() - others).clamp(SLIDER[0], SLIDER[1]);
-    let slider = Slider::new(&mut weight, Goal::WEIGHTS).logarithmic(true).show_value(false);
-    let slider = ui.add(slider).accessible_name(format!("Weight of {name}"));
-    let changed = slider.changed().then(|| {
+    ui.style_mut().override_text_style = Some(egui::TextStyle::Small);
+    ui.style_mut().drag_value_text_style = egui::TextStyle::Small;
+    ui.spacing_mut().interact_size = vec2(NUMBER, ROW - 2.0);
+    ui.spacing_mut().button_padding = vec2(2.0, 0.0);
+    let label = format!("Weight of {name}");
+    let decimals = if weight < 1.0 { 2 } else { usize::from(weight < 10.0) };
+    let field = number(&label, &mut weight, "").decimals(decimals).speed(0.02 * now.max(0.05)).in_a_row();
+    let field = field.range(Goal::WEIGHTS).show(ui);
+    let changed = field.changed().then(|| {
         // Two digits are as fine as a hand sets it.
         let scale = 10_f64.powf(weight.log10().floor() - 1.0);
-        ((weight / scale).round() * scale, gesture(&slider))
+        ((weight / scale).round() * scale, gesture(&field))
     });
-    slider.on_hover_text(format!("Weight {now:.2}: a larger one counts more against the others"));
+    field.on_hover_text(format!("Weight {now:.2}: a larger one counts more against the others"));
     changed
 }
 
@@ -193,8 +198,4 @@ pub(crate) fn share_bar(ui: &mut Ui, row: Rect, share: f64) {
     ui.painter().rect_filled(bar, 0.0, theme::palette(ui).line);
     let filled = Rect::from_min_size(bar.min, vec2(bar.width() * share as f32, bar.height()));
     ui.painter().rect_filled(filled, 0.0, theme::palette(ui).accent);
-}
-
-fn says_share(ui: &Ui, beside: f32) -> bool {
-    ui.available_width() > SLIDER[1] + beside + SHARE
 }

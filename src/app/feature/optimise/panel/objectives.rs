@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Commands, gesture};
 use crate::feature::goals::panel::{ROW, cell};
-use crate::feature::optimise::panel::{share_bar, weight_slider};
+use crate::feature::optimise::panel::{LOCK, WEIGHT, share_bar, weight_field};
 use crate::kit::{number, small_menu, theme};
 use crate::state::State;
 use case::{Edit, FallOff, FluenceObjectives, Plan, Structure, UniformDose, bounds};
@@ -19,7 +19,6 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let mut change = None;
-    ui.add_space(4.0);
     heading(ui, state, plan, &mut change);
     let shares = state.other_shares();
     for index in 0..now.uniform.len() {
@@ -177,8 +176,8 @@ const REMOVE: f32 = 24.0;
 const FIELDS: f32 = 132.0;
 const SCROLL_BAR: f32 = 12.0;
 
-/// Least and greatest width of the weight with its share.
-const WEIGHT: [f32; 2] = [64.0, 150.0];
+/// Width of the weight with its share: an objective has no lock.
+const WEIGHT_OF_OBJECTIVE: f32 = WEIGHT - LOCK;
 
 /// A row with the places of its cells: removal, name, numbers, weight and share.
 struct Row<'a> {
@@ -193,13 +192,9 @@ impl<'a> Row<'a> {
         Self { rect, name }
     }
 
-    fn weight_width(&self) -> f32 {
-        (0.3 * self.rect.width()).clamp(WEIGHT[0], WEIGHT[1])
-    }
-
     /// Left end of the numbers.
     fn fields_left(&self) -> f32 {
-        (self.rect.width() - FIELDS - self.weight_width() - SCROLL_BAR).max(REMOVE + 40.0)
+        (self.rect.width() - FIELDS - WEIGHT_OF_OBJECTIVE - SCROLL_BAR).max(REMOVE + 40.0)
     }
 
     /// The name, behind the button that removes the row; whether that was clicked.
@@ -241,7 +236,7 @@ impl<'a> Row<'a> {
         why: Option<&str>,
     ) -> Option<(f64, Option<u64>)> {
         let mut next = None;
-        cell(ui, self.rect, [self.fields_left() + FIELDS, self.weight_width()], |ui| {
+        cell(ui, self.rect, [self.fields_left() + FIELDS, WEIGHT_OF_OBJECTIVE], |ui| {
             if let Some(why) = why {
                 let text =
                     RichText::new(format!("left out: {why}")).small().color(theme::palette(ui).warning);
@@ -249,7 +244,7 @@ impl<'a> Row<'a> {
                 return;
             }
             let row = ui.max_rect();
-            next = weight_slider(ui, weight, self.name, 0.0);
+            next = weight_field(ui, weight, self.name);
             if let Some(share) = share {
                 share_bar(ui, row, share);
             }
