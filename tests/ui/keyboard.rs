@@ -83,6 +83,8 @@ fn a_field_that_is_being_opened_has_the_keyboard() {
     let at = w.get_by_label("Path to open").rect().center();
     click_and_type_at_once(&mut w, at, Key::B, "b");
     assert_eq!(shown(&w), before, "a path field");
+    let typed_value = w.get_by_label("Path to open").value();
+    assert_eq!(typed_value.as_deref(), Some("b"), "the letter is in the field that was clicked");
     w.get_by_label("Beam's eye").click();
     w.run_steps(4);
     let at = w.get_by_role_and_label(Role::SpinButton, "Gantry angle").rect().center();
@@ -90,6 +92,31 @@ fn a_field_that_is_being_opened_has_the_keyboard() {
     assert_eq!(shown(&w), before, "a number's field, opened for the first time");
     typed(&mut w, "1");
     assert_eq!(shown(&w), before, "and while it is typed into");
+    w.key_press(Key::Enter);
+    w.run_steps(4);
+    let gantry_deg = w.state().state.selected_beam().and_then(|(_, b)| b.start()).expect("a beam").gantry_deg;
+    assert_eq!(gantry_deg, 31.0, "the digit typed with the click is the first of the number");
+}
+
+/// A menu opens in the frame of its click, and its field asks for the focus there: what is typed in that frame is the field's.
+#[test]
+fn letters_behind_the_click_that_opens_a_menu_are_in_its_field() {
+    let mut w = opened("menu_typed_ahead");
+    let before = shown(&w);
+    for (menu, field) in [("Open", "Path to open"), ("Save", "File to save")] {
+        let at = w.get_by_label(menu).rect().center();
+        click_and_type_at_once(&mut w, at, Key::D, "d");
+        w.run_steps(3);
+        assert_eq!(w.get_by_label(field).value().as_deref(), Some("d"), "{menu}");
+        w.get_by_label("Beam's eye").click();
+        w.run_steps(4);
+    }
+    assert_eq!(shown(&w), before, "no shortcut");
+    // A click that opens no field keeps no letter from the shortcuts.
+    let at = w.get_by_label("Beam's eye").rect().center();
+    click_and_type_at_once(&mut w, at, Key::D, "d");
+    w.run_steps(3);
+    assert_ne!(shown(&w), before, "colourwash");
 }
 
 /// `B` hides the beams in the planes; the beam's-eye view is the same to the pixel.

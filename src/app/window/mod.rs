@@ -22,6 +22,7 @@ mod receive;
 mod recent;
 mod save;
 mod tour;
+mod typed_ahead;
 mod wheel;
 
 pub use dialog::{Dialog, Picked};
@@ -45,6 +46,7 @@ use memory::Memory;
 use network::Conversations;
 use options::StartOptions;
 use std::sync::Arc;
+use typed_ahead::TypedAhead;
 
 /// The window.
 pub struct App {
@@ -87,6 +89,8 @@ impl App {
     /// If the system gives no thread for the worker.
     pub fn new(cc: &eframe::CreationContext<'_>) -> std::io::Result<Self> {
         theme::apply(&cc.egui_ctx);
+        // Before all other readers of events.
+        cc.egui_ctx.add_plugin(TypedAhead::default());
         let repaint = cc.egui_ctx.clone();
         let worker = Worker::start(Arc::new(move || repaint.request_repaint()))?;
         Ok(Self {
