@@ -38,6 +38,7 @@ pub use registration::read_registration;
 pub use rtdose::read_dose;
 pub use rtplan::read_plan;
 pub use rtstruct::read_structures;
+pub use source::begins_as_dicom;
 pub use stated::{StatedDose, StatedPlan, read_stated_dose, read_stated_plan};
 pub use transfer::{
     Identifier, SYNTAXES, ToSend, Transferable, Unsent, file_head, transferable, transferables,

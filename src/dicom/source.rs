@@ -137,14 +137,7 @@ pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
     let mut file = BufReader::new(file);
     let mut head = Vec::with_capacity(132);
     file.by_ref().take(132).read_to_end(&mut head).map_err(io)?;
-    let group = |g: u8| head.len() >= 8 && head[0] == g && head[1] == 0 && head[3] == 0;
-    let (start, meta) = if head.len() == 132 && &head[128..] == b"DICM" {
-        (132, true)
-    } else if head.starts_with(b"DICM") {
-        (4, true)
-    } else if group(2) || group(8) {
-        (0, group(2))
-    } else {
+    let Some((start, meta)) = beginning(&head) else {
         return Err(DicomError::NotDicom { path: path.to_owned() });
     };
     let rest = head.split_off(start);
@@ -173,6 +166,25 @@ pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
         return Err(DicomError::Unsupported { path: path.to_owned(), what });
     }
     Ok(source)
+}
+
+/// Where meta group or data set begin by the first 132 bytes of a file, and whether it is the meta group.
+fn beginning(head: &[u8]) -> Option<(usize, bool)> {
+    let group = |g: u8| head.len() >= 8 && head[0] == g && head[1] == 0 && head[3] == 0;
+    if head.len() == 132 && &head[128..] == b"DICM" {
+        return Some((132, true));
+    }
+    if head.starts_with(b"DICM") {
+        return Some((4, true));
+    }
+    (group(2) || group(8)).then_some((0, group(2)))
+}
+
+/// Whether a regular file begins as DICOM files do; what else it holds is for its reader to judge.
+pub fn begins_as_dicom(path: &Path) -> bool {
+    let Ok((file, _)) = input::open(path) else { return false };
+    let mut head = Vec::with_capacity(132);
+    file.take(132).read_to_end(&mut head).is_ok() && beginning(&head).is_some()
 }
 
 impl OpenedFile {

@@ -181,3 +181,41 @@ fn a_file_that_is_there_is_not_replaced_without_a_word() {
     until(&mut w, "saved plan", |app| app.state.notices.iter().any(|n| n.text.starts_with("Saved")));
     assert!(std::fs::read_to_string(outer.join("plan.toml")).expect("a file").contains("gantry"));
 }
+
+#[test]
+fn a_typed_path_counts_by_the_buttons_and_files_that_cannot_be_opened_are_not_listed() {
+    let case = PathBuf::from(small_case("typed_path").case.expect("a case"));
+    let outer = fresh("typed_path_folder");
+    std::fs::write(outer.join("README"), "no DICOM").expect("a file");
+    std::fs::write(outer.join("notes.txt"), "no DICOM").expect("a file");
+    let mut bare = vec![0; 128];
+    bare.extend(b"DICM and more");
+    std::fs::write(outer.join("IM0001"), bare).expect("a file");
+    let mut w = without_dialogs(Options::default());
+    ask(&mut w, FileAction::OpenFile);
+    go(&mut w, &outer);
+    see(&mut w, "IM0001");
+    assert!(w.query_by_label("README").is_none() && w.query_by_label("notes.txt").is_none());
+    // Typed, and the button pressed: no Return.
+    let type_path = |w: &mut Window, to: &Path| {
+        w.get_by_label("Path").focus();
+        w.run_steps(2);
+        w.key_press_modifiers(Modifiers::COMMAND, Key::A);
+        w.get_by_label("Path").type_text(&to.display().to_string());
+        w.run_steps(2);
+    };
+    type_path(&mut w, &case);
+    w.get_by_label("Open this").click();
+    until(&mut w, "case", |app: &App| app.state.is_loaded() && app.is_settled());
+    // A folder that is typed is where a file is saved.
+    ask(&mut w, FileAction::SavePlan);
+    type_path(&mut w, &outer);
+    w.get_by_label("File name").focus();
+    w.run_steps(2);
+    w.key_press_modifiers(Modifiers::COMMAND, Key::A);
+    w.get_by_label("File name").type_text("typed");
+    w.run_steps(2);
+    w.get_by_label("Save here").click();
+    until(&mut w, "saved plan", |app| app.state.notices.iter().any(|n| n.text.starts_with("Saved")));
+    assert!(outer.join("typed.toml").is_file());
+}

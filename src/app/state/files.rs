@@ -168,6 +168,15 @@ impl FileAction {
         }
     }
 
+    /// Endings of files that can be opened whatever they begin with, where DICOM files are asked for, too.
+    pub fn endings_beside_dicom(self) -> &'static [&'static str] {
+        match self {
+            Self::OpenFile => &["dcm", "mha", "json"],
+            Self::OpenDose => &["dcm", "mha"],
+            _ => &["dcm"],
+        }
+    }
+
     /// Whether a folder is asked for that exists.
     pub fn is_folder(self) -> bool {
         matches!(self, Self::OpenFolder | Self::ArrivalsFolder | Self::SentFolder)

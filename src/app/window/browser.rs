@@ -5,6 +5,7 @@ use crate::kit::{row, theme};
 use crate::state::files::{FileAction, file_name};
 use crate::state::proposal::Ask;
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
+use dicom::begins_as_dicom;
 use egui::{Button, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui, vec2};
 use std::ffi::OsString;
 use std::fs;
@@ -12,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// Most entries listed per folder: the path field accepts the others.
 const MOST_ENTRIES: usize = 50_000;
+/// Most files per folder that are looked into: of more the name alone decides.
+const MOST_LOOKS: usize = 2_000;
 const ROW_HEIGHT: f32 = 22.0;
 const SIZE: egui::Vec2 = vec2(700.0, 380.0);
 
@@ -120,16 +123,21 @@ impl Browser {
         Some(Outcome::Path(path))
     }
 
-    /// The typed path: a folder is opened, any other path is chosen; an invalid one is refused where the file is used.
-    fn take_typed(&mut self, ctx: &egui::Context) -> Option<Outcome> {
-        if self.path_text == self.folder.to_string_lossy() {
+    /// The path in its field, where it is not the folder that is shown.
+    fn typed_path(&self) -> Option<PathBuf> {
+        if self.path_text.trim().is_empty() || self.path_text == self.folder.to_string_lossy() {
             return None;
         }
         let typed = match (self.path_text.strip_prefix("~/"), home()) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => PathBuf::from(&self.path_text),
         };
-        let path = self.folder.join(typed);
+        Some(self.folder.join(typed))
+    }
+
+    /// The typed path: a folder is opened, any other path is chosen; an invalid one is refused where the file is used.
+    fn take_typed(&mut self, ctx: &egui::Context) -> Option<Outcome> {
+        let path = self.typed_path()?;
         if path.is_dir() {
             self.go(path, ctx);
             return None;
@@ -231,7 +239,7 @@ impl Browser {
             (Ok(entries), None) if entries.is_empty() => _ = ui.weak("Nothing to choose in this folder."),
             _ => {}
         }
-        let Self { listing, visible, at, name, action, .. } = self;
+        let Self { listing, visible, at, name, action, path_text, folder, .. } = self;
         let entries = listing.as_deref().unwrap_or_default();
         area.show_rows(ui, ROW_HEIGHT, visible.len(), |ui, range| {
             for line in range {
@@ -240,6 +248,8 @@ impl Browser {
                 let response = row(&entry.shown, detail, *at == Some(line)).show(ui, 0.0, |_| {});
                 if response.clicked() {
                     *at = Some(line);
+                    // What was typed before is given up for the line.
+                    *path_text = folder.to_string_lossy().into_owned();
                     if !entry.is_folder && action.file_name().is_some() {
                         name.clone_from(&entry.shown);
                     }
@@ -284,19 +294,24 @@ impl Browser {
         }
         ui.horizontal(|ui| {
             let entry = self.entry_at().cloned();
+            let typed = self.typed_path();
             if self.action.file_name().is_some() {
                 if ui.add_enabled(!self.name.trim().is_empty(), Button::new("Save here")).clicked() {
                     outcome = self.save_named();
                 }
             } else if self.action.is_folder() {
                 let marked = entry.map_or_else(|| self.folder.clone(), |e| self.folder.join(e.name));
+                let marked = typed.unwrap_or(marked);
                 let name = file_name(&marked);
                 let verb = if self.action == FileAction::OpenFolder { "Open" } else { "Use" };
                 if ui.button(format!("{verb} folder {name}")).clicked() {
                     outcome = Some(Outcome::Path(marked));
                 }
-            } else if ui.add_enabled(entry.is_some(), Button::new("Open this")).clicked() {
-                outcome = entry.and_then(|e| self.enter(&e, ui.ctx()));
+            } else if ui.add_enabled(entry.is_some() || typed.is_some(), Button::new("Open this")).clicked() {
+                outcome = match typed {
+                    Some(_) => self.take_typed(ui.ctx()),
+                    None => entry.and_then(|e| self.enter(&e, ui.ctx())),
+                };
             }
             if ui.button("Cancel").clicked() {
                 outcome = Some(Outcome::Cancelled);
@@ -305,12 +320,18 @@ impl Browser {
         outcome
     }
 
+    /// The file of the name field, in the folder that is typed or shown; a typed path that is no folder names the file itself.
     fn save_named(&mut self) -> Option<Outcome> {
+        let folder = match self.typed_path() {
+            Some(path) if path.is_dir() => path,
+            Some(path) => return Some(Outcome::Path(path)),
+            None => self.folder.clone(),
+        };
         let name = self.name.trim().to_owned();
         // The name of a line may not be UTF-8: its entry has the exact name.
         let line = self.entry_at().filter(|e| e.shown == name).map(|e| e.name.clone());
         let name = line.unwrap_or_else(|| OsString::from(name));
-        (!name.is_empty()).then(|| Outcome::Path(self.folder.join(name)))
+        (!name.is_empty()).then(|| Outcome::Path(folder.join(name)))
     }
 }
 
@@ -324,6 +345,7 @@ pub(super) fn home() -> Option<PathBuf> {
 fn entries(folder: &Path, action: FileAction) -> Listing {
     let cannot = |e: std::io::Error| format!("{} cannot be read: {e}", folder.display());
     let mut entries = Vec::new();
+    let mut looks = MOST_LOOKS;
     for entry in fs::read_dir(folder).map_err(cannot)?.take(MOST_ENTRIES) {
         let Ok(entry) = entry else { continue };
         let is_folder = match entry.file_type() {
@@ -332,7 +354,7 @@ fn entries(folder: &Path, action: FileAction) -> Listing {
             Err(_) => continue,
         };
         let name = entry.file_name();
-        if is_folder || is_asked_for(Path::new(&name), action) {
+        if is_folder || can_be_opened(&entry.path(), action, &mut looks) {
             // Not every font has the replacement character.
             let shown = name.to_string_lossy().replace(char::REPLACEMENT_CHARACTER, "?");
             entries.push(Entry { small: shown.to_lowercase(), shown, name, is_folder });
@@ -342,11 +364,18 @@ fn entries(folder: &Path, action: FileAction) -> Listing {
     Ok(entries)
 }
 
-fn is_asked_for(name: &Path, action: FileAction) -> bool {
+/// Whether a file is of the kind that is asked for: by its ending, else by its first bytes, as DICOM files have any name.
+fn can_be_opened(path: &Path, action: FileAction, looks: &mut usize) -> bool {
+    let ends_as = |endings: &[&str]| {
+        path.extension().is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known)))
+    };
     match action.endings() {
-        Some((_, endings)) => {
-            name.extension().is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known)))
+        Some((_, endings)) => ends_as(endings),
+        None if action.is_folder() || action == FileAction::Export => false,
+        None if ends_as(action.endings_beside_dicom()) || *looks == 0 => true,
+        None => {
+            *looks -= 1;
+            begins_as_dicom(path)
         }
-        None => !action.is_folder() && action != FileAction::Export,
     }
 }
