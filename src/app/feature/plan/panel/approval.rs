@@ -61,7 +61,12 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
         }
         ui.weak(format!("as {user}"));
     });
-    if reservations.is_empty() || !ui.data(|data| data.get_temp(asks).unwrap_or(false)) {
+    if reservations.is_empty() {
+        // What spoke against it is gone: the question is not asked again by itself.
+        ui.data_mut(|data| data.remove_temp::<bool>(asks));
+        return;
+    }
+    if !ui.data(|data| data.get_temp(asks).unwrap_or(false)) {
         return;
     }
     if let Some(is_approved) = question(ui, &reservations) {
