@@ -208,7 +208,7 @@ fn a_typed_path_counts_by_the_buttons_and_files_that_cannot_be_opened_are_not_li
     w.get_by_label("Open this").click();
     until(&mut w, "case", |app: &App| app.state.is_loaded() && app.is_settled());
     // A folder that is typed is where a file is saved.
-    ask(&mut w, FileAction::SavePlan);
+    ask(&mut w, FileAction::SaveSession);
     type_path(&mut w, &outer);
     w.get_by_label("File name").focus();
     w.run_steps(2);
@@ -216,6 +216,5 @@ fn a_typed_path_counts_by_the_buttons_and_files_that_cannot_be_opened_are_not_li
     w.get_by_label("File name").type_text("typed");
     w.run_steps(2);
     w.get_by_label("Save here").click();
-    until(&mut w, "saved plan", |app| app.state.notices.iter().any(|n| n.text.starts_with("Saved")));
-    assert!(outer.join("typed.toml").is_file());
+    until(&mut w, "session", |app| app.is_settled() && outer.join("typed.json").is_file());
 }

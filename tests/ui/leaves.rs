@@ -162,21 +162,23 @@ fn doses_side_by_side_are_worth_what_they_are_made_of() {
     let mut w = optimised("leaves_stages_worth");
     make_deliverable(&mut w);
     until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
-    // Missed by far, and by less than its tolerance.
-    let goals = ["PTV: D95% >= 300 %", "PTV: D95% >= 110 % (tolerance 50 %)"];
-    let goals: Vec<Goal> = goals.iter().map(|words| words.parse().expect("a goal")).collect();
-    w.state_mut().state.optimise.answered = None;
-    edit(&mut w, Edit::SetGoals(goals));
-    until(&mut w, "dose of the leaves", |app| app.is_settled());
+    // Judged only: missed by far, and by less than the tolerance. No target has a conformity above 1.
+    let mut goals = w.state().state.goals();
+    let judged = ["PTV: CI >= 5 (priority 4)", "PTV: CI >= 1.2 (tolerance 1.2, priority 4)"];
+    goals.extend(judged.iter().map(|words| words.parse::<Goal>().expect("a goal")));
+    edit(&mut w, Edit::SetGoals(goals.clone()));
+    at_rest(&mut w);
+    cut(&mut w);
+    until(&mut w, "dose of the leaves", |app| app.is_settled() && status(app) == Some(DoseStatus::Final));
     let stages = w.state().state.stages().expect("doses").stages;
     let verdicts = |stage: &Stage| -> Vec<Verdict> {
         stage.goals.iter().map(|row| row.answer.as_ref().expect("a value").verdict.clone()).collect()
     };
-    assert_eq!(verdicts(&stages[2]), [Verdict::Fail, Verdict::Near]);
+    assert_eq!(verdicts(&stages[2])[3..], [Verdict::Fail, Verdict::Near]);
     assert!(stages[..2].iter().all(|stage| stage.goals.iter().all(|row| row.is_undecided())));
-    assert_eq!(w.query_all_by_label_contains("× ").count(), 1, "only the leaves' miss is a cross");
-    // A run: the optimiser's dose is of newer maps than fluence and leaves.
-    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    // A run for another goal: the optimiser's dose is of newer maps than fluence and leaves.
+    goals[0] = goals[0].clone().with_limit(120.0);
+    edit(&mut w, Edit::SetGoals(goals));
     until(&mut w, "the optimiser's dose", |app| {
         app.state.optimise.is_running() && app.state.optimisers_dose().is_some()
     });
@@ -186,16 +188,13 @@ fn doses_side_by_side_are_worth_what_they_are_made_of() {
         assert_eq!(stage.status, Some(DoseStatus::Stale), "{}", stage.name);
         assert!(stage.goals.iter().all(|row| row.is_undecided()), "{}", stage.name);
     }
-    w.state_mut().command(Command::Optimise(OptimiseAction::TakeBack));
     at_rest(&mut w);
+    cut(&mut w);
     // Another machine: the optimiser's dose was not made for it.
-    w.state_mut().state.optimise.answered = None;
     let value = Plan { machine: "point-6mv".to_owned(), ..plan(w.state()) };
     edit(&mut w, Edit::SetPlan { plan: 0, value });
-    w.run_steps(2);
-    if let Some(stages) = w.state().state.stages() {
-        assert_ne!(stages.stages[0].status, Some(DoseStatus::Preview));
-    }
+    let stages = w.state().state.stages().expect("doses").stages;
+    assert_eq!(stages[0].status, Some(DoseStatus::Stale));
 }
 
 #[test]
