@@ -5,6 +5,7 @@ use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
+use thiserror::Error;
 
 /// The status of a dose. Ordered from best to worst: the status of a sum is the greatest of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -81,9 +82,51 @@ impl Dose {
         status_text(self.status, &self.caveats)
     }
 
+    /// Whether it is one to rely on: computed in full or of another system, without a caveat.
+    pub fn is_reliable(&self) -> bool {
+        self.status <= DoseStatus::Imported && self.caveats.is_empty()
+    }
+
     /// Largest finite value, Gy.
     pub fn max_gy(&self) -> f32 {
         self.gy.greatest_below(f32::INFINITY)
+    }
+}
+
+/// Why a volume is no dose in Gy: its first voxel (x, y, z) that is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum DoseValueError {
+    #[error("{value} at voxel ({i}, {j}, {k}); every voxel must be a finite dose in Gy", i = at[0], j = at[1], k = at[2])]
+    NotFinite { at: [usize; 3], value: f32 },
+    #[error(
+        "negative, {value} Gy, at voxel ({i}, {j}, {k}); set what is below 0 to 0 where you know why it is there",
+        i = at[0], j = at[1], k = at[2]
+    )]
+    Negative { at: [usize; 3], value: f32 },
+}
+
+impl DoseValueError {
+    /// The fault of values that are to be a dose.
+    ///
+    /// # Errors
+    /// Itself.
+    pub fn check(gy: &Volume<f32>) -> Result<(), Self> {
+        match gy.first_where(|gy| !(0.0..f32::INFINITY).contains(&gy)) {
+            Some((at, value)) if value.is_finite() => Err(Self::Negative { at, value }),
+            Some((at, value)) => Err(Self::NotFinite { at, value }),
+            None => Ok(()),
+        }
+    }
+
+    /// The caveat of a dose whose file has values below 0 Gy: it is shown as the file has it, and nothing is judged on it in
+    /// silence.
+    pub fn caveat(gy: &Volume<f32>) -> Option<String> {
+        match Self::check(gy) {
+            Err(Self::Negative { at: [i, j, k], value }) => {
+                Some(format!("values below 0 Gy ({value} at voxel {i} {j} {k})"))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -152,6 +195,7 @@ impl Receipt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use geometry::Grid;
 
     #[test]
     fn the_worst_part_names_the_sum() {
@@ -162,5 +206,26 @@ mod tests {
         assert_eq!(Preview.worst(Stale), Stale);
         assert_eq!(Coarse.worst(Partial), Partial);
         assert_eq!(Partial.worst(Preview), Preview);
+    }
+
+    #[test]
+    fn values_that_are_no_dose_are_named_with_their_voxel() {
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [3, 4, 5]).expect("a grid");
+        let grid = Arc::new(grid);
+        let with = |changes: &[(usize, f32)]| {
+            let mut values = vec![1.0; 60];
+            changes.iter().for_each(|(n, gy)| values[*n] = *gy);
+            Volume::new(Arc::clone(&grid), values)
+        };
+        assert_eq!(DoseValueError::check(&with(&[(3, 0.0), (4, -0.0)])), Ok(()));
+        // Voxel (2, 1, 3) is the 2 + 3 (1 + 4 * 3) = 41st.
+        let (at, nan) = ([2, 1, 3], with(&[(41, f32::NAN), (50, -1.0)]));
+        assert!(matches!(DoseValueError::check(&nan), Err(DoseValueError::NotFinite { at: a, .. }) if a == at));
+        let infinite = DoseValueError::check(&with(&[(41, f32::INFINITY)]));
+        assert_eq!(infinite, Err(DoseValueError::NotFinite { at, value: f32::INFINITY }));
+        let negative = with(&[(41, -0.25)]);
+        assert_eq!(DoseValueError::check(&negative), Err(DoseValueError::Negative { at, value: -0.25 }));
+        assert!(DoseValueError::caveat(&negative).is_some_and(|caveat| caveat.contains("2 1 3")));
+        assert_eq!(DoseValueError::caveat(&with(&[])), None);
     }
 }

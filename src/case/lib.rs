@@ -43,7 +43,7 @@ pub use contours::Contours;
 pub use ct::{Ct, Remark, Severity, beyond_16_bits};
 pub use cut_from::CutFrom;
 pub use density::{Density, DensityOverride, Medium};
-pub use dose::{BeamDose, Dose, DoseStatus, Receipt, status_text};
+pub use dose::{BeamDose, Dose, DoseStatus, DoseValueError, Receipt, status_text};
 pub use drawing::{DrawError, Drawn};
 pub use edit::{Edit, EditError, History};
 pub use fields::Template;

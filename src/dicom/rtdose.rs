@@ -4,7 +4,7 @@ use super::DicomError;
 use super::catalogue::{frame_of, size_of};
 use super::object::{AttributeError, Attributes, IfSaid, Object, file_name, keyword, open_header, within};
 use super::pixels::read_samples;
-use case::{Dose, DoseStatus, Remark};
+use case::{Dose, DoseStatus, DoseValueError, Remark};
 use dicom_dictionary_std::{tags, uids};
 use geometry::{Grid, GridError, Volume};
 use glam::DVec3;
@@ -48,13 +48,15 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
             vec![file_name(path)],
         ));
     }
+    let gy = Arc::new(Volume::new(Arc::new(grid), gy));
+    let effective = is_effective(&object).then(|| EFFECTIVE.to_owned());
     let dose = Dose {
-        gy: Arc::new(Volume::new(Arc::new(grid), gy)),
+        caveats: effective.into_iter().chain(DoseValueError::caveat(&gy)).collect(),
+        gy,
         status: DoseStatus::Imported,
         label: format!("{}, {}", label_of(&object), file_name(path)),
         frame_of_reference_uid: frame_of(&object),
         receipt: None,
-        caveats: if is_effective(&object) { vec![EFFECTIVE.to_owned()] } else { Vec::new() },
     };
     Ok((dose, remarks))
 }

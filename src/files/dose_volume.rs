@@ -2,7 +2,7 @@
 //! is read again.
 
 use super::mha::{self, Facts, MhaError, Quantity};
-use case::{Case, Dose, DoseStatus};
+use case::{Case, Dose, DoseStatus, DoseValueError, PatientInfo};
 use geometry::Volume;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,11 +38,36 @@ pub fn write_dose_volume(
     dose: &Dose,
     case: &Case,
 ) -> Result<(), MhaError> {
-    let what = if quantity == Quantity::DoseDeviation { DEVIATION } else { "dose" };
-    let comment =
-        format!("{MARK}{}{END}{what} in Gy of '{}', not for clinical use", dose.status_text(), dose.label);
     let frame = case.stated_frames().next().unwrap_or_default();
-    mha::write_with(path, volume, &Facts { comment, ..Facts::new(quantity, &case.patient, frame) })
+    mha::write_with(path, volume, &facts_of_dose(quantity, dose, &case.patient, frame))
+}
+
+/// The facts of a dose or its deviation, the status among them: of a file, and of an image of another library.
+pub fn facts_of_dose(
+    quantity: Quantity,
+    dose: &Dose,
+    patient: &PatientInfo,
+    frame_of_reference_uid: &str,
+) -> Facts {
+    let what = if quantity == Quantity::DoseDeviation { DEVIATION } else { "dose" };
+    let dose_status = dose.status_text();
+    let comment = format!("{MARK}{dose_status}{END}{what} in Gy of '{}', not for clinical use", dose.label);
+    Facts { comment, dose_status, ..Facts::new(quantity, patient, frame_of_reference_uid) }
+}
+
+/// The dose of values in Gy with the facts that stand beside them: imported, or of its own status where that is worse.
+pub fn dose_of_facts(gy: Arc<Volume<f32>>, facts: &Facts, label: String) -> Dose {
+    let (own, mut caveats) = stated_status(facts);
+    let below_zero = DoseValueError::caveat(&gy).filter(|caveat| !caveats.contains(caveat));
+    caveats.extend(below_zero);
+    Dose {
+        gy,
+        status: DoseStatus::Imported.worst(own),
+        label,
+        frame_of_reference_uid: facts.frame_of_reference_uid.clone(),
+        receipt: None,
+        caveats,
+    }
 }
 
 /// Reads a dose in Gy: imported, or of its own status where that is worse. With what its header states.
@@ -59,22 +84,15 @@ pub fn read_dose_volume(path: &Path) -> Result<(Dose, Facts), DoseVolumeError> {
         // Written before headers stated the quantity.
         return Err(DoseVolumeError::Deviation { path: path.to_owned() });
     }
-    let (own, caveats) = worth_of(&facts.comment);
-    let dose = Dose {
-        gy: Arc::new(gy),
-        status: DoseStatus::Imported.worst(own),
-        label: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
-        frame_of_reference_uid: facts.frame_of_reference_uid.clone(),
-        receipt: None,
-        caveats,
-    };
-    Ok((dose, facts))
+    let label = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    Ok((dose_of_facts(Arc::new(gy), &facts, label), facts))
 }
 
-/// The dose status in a comment; final for another program's volume.
-fn worth_of(comment: &str) -> (DoseStatus, Vec<String>) {
-    let Some(rest) = comment.strip_prefix(MARK) else { return (DoseStatus::Final, Vec::new()) };
-    let status_text = rest.split(END).next().unwrap_or(rest);
+/// The dose status that facts state, by its key or, in older files, in the comment; final for another program's volume.
+fn stated_status(facts: &Facts) -> (DoseStatus, Vec<String>) {
+    let in_comment = facts.comment.strip_prefix(MARK).map(|rest| rest.split(END).next().unwrap_or(rest));
+    let by_key = Some(facts.dose_status.as_str()).filter(|status_text| !status_text.is_empty());
+    let Some(status_text) = by_key.or(in_comment) else { return (DoseStatus::Final, Vec::new()) };
     let (word, caveats) = status_text.split_once(": ").unwrap_or((status_text, ""));
     let caveats = caveats.split(", ").filter(|c| !c.is_empty()).map(str::to_owned).collect();
     // A status of a later version is unknown, so the dose is not to be trusted.
@@ -84,7 +102,6 @@ fn worth_of(comment: &str) -> (DoseStatus, Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use case::PatientInfo;
     use geometry::Grid;
     use glam::DVec3;
 
@@ -115,6 +132,18 @@ mod tests {
         assert_eq!(read_back(DoseStatus::Preview, &[&"long ".repeat(60)]).split(':').next(), Some("preview"));
         mha::write(&path, &gy).expect("written");
         assert_eq!(read_dose_volume(&path).expect("read").0.status_text(), "imported");
+        let older = Facts { comment: "Beamsight: coarse | dose in Gy of 'x'".to_owned(), ..Facts::default() };
+        mha::write_with(&path, &gy, &older).expect("written");
+        assert_eq!(read_dose_volume(&path).expect("read").0.status_text(), "coarse");
+        let other_reader = Facts { dose_status: "partial: bolus".to_owned(), ..Facts::default() };
+        mha::write_with(&path, &gy, &other_reader).expect("written");
+        assert_eq!(read_dose_volume(&path).expect("read").0.status_text(), "partial: bolus");
+        let mut values = vec![1.0; 27];
+        values[13] = -0.5;
+        let below_zero = Volume::new(Arc::clone(gy.grid()), values);
+        mha::write(&path, &below_zero).expect("written");
+        let status_text = read_dose_volume(&path).expect("read").0.status_text();
+        assert_eq!(status_text, "imported: values below 0 Gy (-0.5 at voxel 1 1 1)");
         std::fs::remove_file(&path).expect("removed");
     }
 

@@ -28,7 +28,7 @@ mod user;
 pub use cache::{cache_folder, read_cached, write_cached};
 pub use chosen_machines::{ChosenMachines, ChosenMachinesError};
 pub use csv::csv_cell;
-pub use dose_volume::{DoseVolumeError, read_dose_volume, write_dose_volume};
+pub use dose_volume::{DoseVolumeError, dose_of_facts, facts_of_dose, read_dose_volume, write_dose_volume};
 pub use goal_template::{GoalTemplate, Matched, TemplateError, TemplateGoal};
 pub use kept_doses::{BeamPlace, DoseToKeep, InputDigests, KeptDoses, NamedDose, Survey};
 pub use layout::{Layout, PeerSettings, ThemeChoice};

@@ -100,6 +100,18 @@ impl<T: Copy> Volume<T> {
 }
 
 impl<T: Copy + Sync> Volume<T> {
+    /// Index and value of the first voxel that `holds`.
+    pub fn first_where(&self, holds: impl Fn(T) -> bool + Sync) -> Option<([usize; 3], T)> {
+        let [nx, ny, _] = self.grid.size();
+        // Whole parts are looked at without a branch, as hardly any has one.
+        let in_part = |(n, part): (usize, &[T])| {
+            let any = part.iter().fold(false, |any, value| any | holds(*value));
+            any.then(|| n * TAKEN + part.iter().position(|value| holds(*value)).unwrap_or_default())
+        };
+        let n = self.data().par_chunks(TAKEN).enumerate().find_map_first(in_part)?;
+        Some(([n % nx, n / nx % ny, n / (nx * ny)], self.data()[n]))
+    }
+
     /// The smallest box of voxels with all values that `holds`; `None` where there are none.
     pub fn box_of(&self, holds: impl Fn(T) -> bool + Sync) -> Option<[Range<usize>; 3]> {
         let [nx, ny, _] = self.grid.size();

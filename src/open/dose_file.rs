@@ -3,6 +3,7 @@
 
 use case::{Case, Dose, PatientInfo, Remark};
 use dicom::{self, DicomError};
+use files::mha::Facts;
 use files::{DoseVolumeError, read_dose_volume};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -30,7 +31,7 @@ pub struct DoseFile {
     pub patient: PatientInfo,
     pub remarks: Vec<Remark>,
     /// Whether it states that its numbers are a dose.
-    is_stated: bool,
+    pub is_stated: bool,
 }
 
 /// Reads a dose: RTDOSE, or a `.mha` volume in Gy.
@@ -50,8 +51,7 @@ pub fn read_dose(path: &Path) -> Result<DoseFile, DoseFileError> {
         return Ok(DoseFile { name, dose, patient: dicom::read_patient(path)?, remarks, is_stated: true });
     }
     let (dose, facts) = read_dose_volume(path)?;
-    let (patient, is_stated) = (facts.patient(), !facts.quantity.is_empty());
-    Ok(DoseFile { name, dose, patient, remarks: Vec::new(), is_stated })
+    Ok(DoseFile::with_facts(name, dose, &facts))
 }
 
 /// Why a dose does not belong to a case, or to another dose.
@@ -67,6 +67,12 @@ pub enum NotOfCase {
 }
 
 impl DoseFile {
+    /// A dose of values with facts beside them: a volume of a file, an image of another library.
+    pub fn with_facts(name: String, dose: Dose, facts: &Facts) -> Self {
+        let (patient, is_stated) = (facts.patient(), !facts.quantity.is_empty());
+        Self { name, dose, patient, remarks: Vec::new(), is_stated }
+    }
+
     /// Checks that the dose is of the frame and the patient of a case, and remarks where a side does not say whose it is.
     ///
     /// # Errors

@@ -143,8 +143,9 @@ fn odd_doses_are_read_and_remarked() {
     }
     set_words(&mut planar, &[0, 0, 0, 0, 0, 0x8000]);
     set_u16(&mut planar, tags::PIXEL_REPRESENTATION, 1);
-    let (_, remarks) = read_dose(&folder.put("rd", &planar)).unwrap();
+    let (read, remarks) = read_dose(&folder.put("rd", &planar)).unwrap();
     said(&remarks, "negative");
+    assert!(read.status_text().contains("values below 0 Gy"), "{}", read.status_text());
 }
 
 #[test]

@@ -44,6 +44,8 @@ impl fmt::Display for Quantity {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     pub comment: String,
+    /// The status of a dose with its caveats: readers of other programs keep this key, and drop the comment.
+    pub dose_status: String,
     pub quantity: String,
     pub unit: String,
     pub patient_id: String,
@@ -59,6 +61,7 @@ impl Facts {
         let [name, unit] = quantity.words();
         Self {
             comment: String::new(),
+            dose_status: String::new(),
             quantity: name.to_owned(),
             unit: unit.to_owned(),
             patient_id: patient.id.clone(),
@@ -72,7 +75,7 @@ impl Facts {
     }
 
     /// The quantity that is stated where it is another one; nothing stated is no contradiction.
-    pub(super) fn contradicts(&self, wanted: Quantity) -> Option<String> {
+    pub fn contradicts(&self, wanted: Quantity) -> Option<String> {
         let [name, unit] = wanted.words();
         let is = |stated: &str, wanted: &str| stated.is_empty() || stated.eq_ignore_ascii_case(wanted);
         if is(&self.quantity, name) && is(&self.unit, unit) {
@@ -83,9 +86,10 @@ impl Facts {
     }
 
     /// The keys of the header, each with its value.
-    fn keys(&mut self) -> [(&'static str, &mut String); 6] {
+    fn keys(&mut self) -> [(&'static str, &mut String); 7] {
         [
             ("Comment", &mut self.comment),
+            ("DoseStatus", &mut self.dose_status),
             ("Quantity", &mut self.quantity),
             ("Unit", &mut self.unit),
             ("PatientID", &mut self.patient_id),
@@ -95,7 +99,7 @@ impl Facts {
     }
 
     /// The keys that `text` has.
-    pub(super) fn read<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Self {
+    pub fn read<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Self {
         let mut facts = Self::default();
         for (key, value) in facts.keys() {
             *value = text(key).unwrap_or_default().to_owned();
@@ -103,19 +107,21 @@ impl Facts {
         facts
     }
 
-    /// The lines of the header.
-    pub(super) fn lines(&self) -> String {
+    /// The keys that are stated, with their values as a header has them.
+    pub fn stated(&self) -> Vec<(&'static str, String)> {
         let mut facts = self.clone();
         // A comment of other programs is ASCII.
         facts.comment.retain(|c| c.is_ascii());
-        let mut lines = String::new();
-        for (key, value) in facts.keys() {
+        let in_header = |(key, value): (&'static str, &mut String)| {
             let mut value: String = value.chars().filter(|c| !c.is_control()).collect();
             value.truncate(value.floor_char_boundary(LONGEST_VALUE));
-            if !value.trim().is_empty() {
-                lines += &format!("{key} = {}\n", value.trim());
-            }
-        }
-        lines
+            (key, value.trim().to_owned())
+        };
+        facts.keys().map(in_header).into_iter().filter(|(_, value)| !value.is_empty()).collect()
+    }
+
+    /// The lines of the header.
+    pub(super) fn lines(&self) -> String {
+        self.stated().iter().map(|(key, value)| format!("{key} = {value}\n")).collect()
     }
 }
