@@ -14,6 +14,7 @@ pub use isodoses::Isodoses;
 pub use redrawn::DvhPlanes;
 use samples::MaskedDose;
 pub use samples::Sampling;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use sums::Sums;
 use thiserror::Error;
@@ -32,7 +33,7 @@ const DIFFERENTIAL_BINS: usize = 64;
 /// at samples and at voxels of the dose inside. Volume outside the dose grid has no dose, which is not zero: it is left
 /// out, and its share stated ([`Self::outside_percent`]). All percentages are of the volume that has a dose. Volume outside the
 /// CT is no part of the mask; goals count it as volume without a dose ([`Self::whole_cm3`]).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dvh {
     volume_cm3: f64,
     outside_cm3: f64,
@@ -44,6 +45,7 @@ pub struct Dvh {
     mean_gy: f64,
     inside: Histogram,
     /// Isodoses of the whole dose, in and outside the structure, where they are counted.
+    #[serde(with = "isodoses::shared")]
     isodoses: Option<Arc<Isodoses>>,
 }
 

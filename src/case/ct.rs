@@ -1,7 +1,7 @@
 //! A CT series.
 
 use geometry::{PatientPosition, Volume};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub fn beyond_16_bits(lowest_hu: f32, highest_hu: f32) -> Option<String> {
 }
 
 /// A remark on how a series or file deviates from the usual.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
     pub severity: Severity,
     /// One sentence: the deviation, and what was done about it.
@@ -59,7 +59,7 @@ pub struct Remark {
     pub files: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Harmless information.

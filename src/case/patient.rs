@@ -1,9 +1,9 @@
 //! The patient of a file: name and ID, and whether two files state the same one.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Name and number, as the files have them (may be empty).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatientInfo {
     pub name: String,
     pub id: String,

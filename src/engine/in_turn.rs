@@ -32,6 +32,10 @@ pub fn in_turn<T: Sync, R: Send, E: Send>(
             made.push((n, result));
         }
     };
+    // One alone stays on the caller's thread, and in its pool.
+    if let [only] = all {
+        return make(only).map(|result| vec![result]);
+    }
     // Threads of their own: one of the pool that waits for the card could take up another's work, which waits for it.
     let made = std::thread::scope(|scope| {
         let begun: Vec<_> = (0..in_hand.min(all.len())).map(|_| scope.spawn(take)).collect();
@@ -51,6 +55,14 @@ mod tests {
     fn make(n: &u64) -> Result<u64, u64> {
         std::thread::sleep(Duration::from_millis(20 - n));
         if n % 7 == 6 { Err(*n) } else { Ok(10 * n) }
+    }
+
+    /// A thread of its own would leave the caller's pool, which may be the only one whose threads are there.
+    #[test]
+    fn one_alone_stays_in_the_pool_of_its_caller() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
+        let threads = |_: &()| Ok::<_, ()>(rayon::current_num_threads());
+        assert_eq!(pool.install(|| in_turn(&[()], 4, threads)), Ok(vec![3]));
     }
 
     #[test]

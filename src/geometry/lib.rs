@@ -26,6 +26,7 @@ mod stack;
 mod stacked;
 mod stroke;
 mod volume;
+mod voxel_rings;
 pub mod walk;
 
 pub use anatomical_plane::AnatomicalPlane;
@@ -47,3 +48,4 @@ pub use slabs::section_at;
 pub use stack::{Plane, Stack, StackError};
 pub use stroke::{Section, StrokeError, disc_stroke, outline_sections, sphere_stroke};
 pub use volume::{Volume, VolumeId};
+pub use voxel_rings::voxel_rings;

@@ -10,7 +10,7 @@ use files::demo::{self, UnknownDemo};
 use files::mha::{self, MhaError, Quantity};
 use files::session::{self, SessionError};
 use files::{BeamPlace, Temporary, cache_folder, is_private, make_private};
-use geometry::PatientPosition;
+use geometry::{PatientPosition, Volume};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -190,14 +190,7 @@ pub fn scan_first<'a>(
 
 fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
     let (hu, facts) = mha::read_as(path, Quantity::Hu)?;
-    let lowest = hu.data().iter().copied().fold(f32::INFINITY, f32::min);
-    let highest = hu.data().iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    // Air is about -1000 HU; an image without any is no CT, or cut out of the inside of a body.
-    let airless = (lowest > -200.0)
-        .then(|| format!("the lowest value is {lowest}: a CT in HU has air near -1000; is this one in HU?"));
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let said = airless.into_iter().chain(beyond_16_bits(lowest, highest));
-    let remarks = said.map(|message| Remark::warning(message, vec![file.clone()])).collect();
     let source = path.display().to_string();
     let uid = |what: &str| derived_uid(&format!("{source} {what}"));
     let ct = Ct {
@@ -205,10 +198,21 @@ fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
         study_uid: uid("study"),
         frame_of_reference_uid: uid("frame"),
         description: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-        remarks,
+        remarks: hu_remarks_of_volume(&hu, &[file]),
         ..Ct::unnamed(Arc::new(hu), position)
     };
     Ok(Case { patient: facts.patient(), source, ct: Some(Arc::new(ct)), ..Case::default() })
+}
+
+/// Remarks on values that are taken as HU and come without a statement of what they are.
+pub fn hu_remarks_of_volume(hu: &Volume<f32>, files: &[String]) -> Vec<Remark> {
+    let lowest = hu.data().iter().copied().fold(f32::INFINITY, f32::min);
+    let highest = hu.data().iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    // Air is about -1000 HU; an image without any is no CT, or cut out of the inside of a body.
+    let airless = (lowest > -200.0)
+        .then(|| format!("the lowest value is {lowest}: a CT in HU has air near -1000; is this one in HU?"));
+    let said = airless.into_iter().chain(beyond_16_bits(lowest, highest));
+    said.map(|message| Remark::warning(message, files.to_vec())).collect()
 }
 
 /// An opened session: the restored case, and the CASE it was made on.

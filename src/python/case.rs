@@ -4,8 +4,10 @@ use super::arrays::{as_asked, shown};
 use super::dose::PyDose;
 use super::errors::{Kind, argument};
 use super::grid::PyGrid;
+use super::html::{page, row};
 use super::job::run;
 use super::json::dictionary;
+use super::pickle;
 use super::plan::PyPlan;
 use super::structure::{PyStructure, PyStructures};
 use case::{Case, Ct, Remark};
@@ -14,6 +16,7 @@ use geometry::PatientPosition;
 use numpy::PyArray3;
 use open::{CaseWord, OpenOptions, open};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -132,6 +135,31 @@ impl PyCase {
         self.0.remarks.iter().chain(of_ct).map(Remark::with_files).collect()
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::case(py, &self.0)
+    }
+
+    /// A case never changes: its copy is itself.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn _repr_html_(&self) -> String {
+        let Case { source, patient, ct, structures, plans, doses, .. } = &self.0;
+        let ct = ct.as_ref().map_or("none".to_owned(), |ct| PyCt(Arc::clone(ct)).__repr__());
+        let names: Vec<&str> =
+            structures.structures.iter().map(|s: &case::Structure| s.name.as_str()).collect();
+        let mut rows =
+            vec![row("patient", patient.in_words()), row("CT", ct), row("structures", names.join(", "))];
+        rows.extend(plans.iter().map(|plan| row("plan", &plan.name)));
+        rows.extend(doses.iter().map(|dose| row("dose", format!("{}: {}", dose.label, dose.status_text()))));
+        page(&format!("Case {source}"), &rows, &self.remarks())
+    }
+
     fn __repr__(&self) -> String {
         let Case { ct, structures, plans, doses, .. } = &self.0;
         let ct = if ct.is_some() { "CT" } else { "no CT" };
@@ -169,6 +197,26 @@ impl PyCt {
     #[getter]
     fn grid(&self) -> PyGrid {
         PyGrid(Arc::clone(self.0.hu.grid()))
+    }
+
+    /// The shape of its array: planes, rows, columns.
+    #[getter]
+    fn shape(&self) -> (usize, usize, usize) {
+        let [nx, ny, nz] = self.0.hu.grid().size();
+        (nz, ny, nx)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::ct(py, &self.0)
+    }
+
+    /// A CT never changes: its copy is itself.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
     }
 
     /// How the patient lies: HFS, HFP, FFS, FFP, HFDL, HFDR, FFDL or FFDR.

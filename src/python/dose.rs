@@ -1,30 +1,42 @@
 //! A dose with its grid, its status and where it came from.
 
+use super::arithmetic::{no_difference, product, sum};
 use super::arrays::{shown, volume_of};
 use super::dlpack::{DataType, DlDevice, Shown, wanted};
-use super::errors::{Kind, argument, guarded};
+use super::errors::{Kind, argument, guarded, warn};
 use super::grid::PyGrid;
+use super::handed;
+use super::html::{page, row};
 use super::json::dictionary;
+use super::pickle;
+use super::threads::compute;
 use super::words::check_new;
-use case::{Case, Dose, DoseStatus, Remark};
+use case::{Case, Dose, DoseStatus, DoseValueError, PatientInfo, Receipt, Remark};
 use engine::cccs::CardDose;
-use files::mha::Quantity;
-use files::write_dose_volume;
+use files::mha::{Facts, Quantity};
+use files::{dose_of_facts, facts_of_dose, write_dose_volume};
+use geometry::Volume;
 use numpy::PyArray3;
 use open::{DoseFile, NotOfCase, read_dose};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use results::PlanResult;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A dose of the whole treatment course in Gy, on a grid of its own.
 ///
-/// ``Dose(gy, grid, label="array", frame_of_reference_uid="")`` takes an array ``[z, y, x]`` in Gy of any real type and
-/// layout. A read-only one of float32, row by row, is the dose's memory (it is never to be made writeable again); others are copied
-/// once. Its status is ``imported``. Doses of files and of jobs carry their own status and caveats: only ``final`` (and
-/// ``imported``) without caveats is a dose to rely on.
+/// ``Dose(gy, grid, label="array", frame_of_reference_uid="", made_of=None)`` takes an array ``[z, y, x]`` in Gy of any real type
+/// and layout, each value finite and not below 0. A read-only one of float32, row by row, is the dose's memory (it is never to be
+/// made writeable again); others are copied once. Its status is ``imported``, or that of ``made_of``, the dose whose values were
+/// changed to these, or that of a dose of this process with the same values, where that is worse. Doses of files and of jobs
+/// carry their own status and caveats: only ``final`` (and ``imported``) without caveats is a dose to rely on.
+///
+/// ``a + b`` is a dose, on one grid and in one frame of reference, with the worse status and the caveats of both; ``2 * a`` and
+/// ``a / 30`` are, too.
 #[pyclass(frozen, name = "Dose", module = "beamsight", from_py_object)]
 #[derive(Clone)]
 pub struct PyDose {
@@ -32,10 +44,46 @@ pub struct PyDose {
     /// The file that it was read from.
     pub file: Option<DoseFile>,
     pub remarks: Vec<String>,
-    /// The plan that it was computed of, with its case.
-    pub computed: Option<(Case, Arc<PlanResult>)>,
+    /// What its computation says beside it.
+    pub computed: Option<Arc<Computed>>,
     /// The same dose in the memory of a card.
     on_card: Option<Arc<CardDose>>,
+}
+
+/// What a computation says beside its dose.
+#[derive(Serialize, Deserialize)]
+pub struct Computed {
+    patient: PatientInfo,
+    /// That of its case, as files state it.
+    frame_of_reference_uid: String,
+    receipts: Vec<Receipt>,
+    figures: serde_json::Value,
+    /// One standard deviation, Gy, of a Monte Carlo dose.
+    #[serde(skip)]
+    pub sigma_gy: Option<Arc<Volume<f32>>>,
+}
+
+impl Computed {
+    fn new(case: &Case, result: &PlanResult) -> Self {
+        let figures = json!({
+            "figures": result.figures,
+            "monte_carlo": result.certainty,
+            "normalisation_factor": result.factor,
+            "normalisation_uncertainty_percent": result.factor_uncertainty_percent,
+            "beam_doses": result.beam_doses,
+        });
+        Self {
+            patient: case.patient.clone(),
+            frame_of_reference_uid: case.stated_frames().next().unwrap_or_default().to_owned(),
+            receipts: result.receipts.iter().map(|receipt| Receipt::clone(receipt)).collect(),
+            figures,
+            sigma_gy: result.certainty.as_ref().map(|certainty| Arc::clone(&certainty.sigma_gy)),
+        }
+    }
+
+    pub fn with_deviation(self, sigma_gy: Option<Arc<Volume<f32>>>) -> Self {
+        Self { sigma_gy, ..self }
+    }
 }
 
 impl PyDose {
@@ -45,23 +93,86 @@ impl PyDose {
     }
 
     /// A computed dose, which may lie on a card, too.
-    pub fn computed(case: Case, result: PlanResult, on_card: Option<CardDose>) -> Self {
-        let (dose, remarks) = (Arc::new(result.dose.clone()), result.remarks.clone());
-        let on_card = on_card.map(Arc::new);
-        Self { dose, file: None, remarks, computed: Some((case, Arc::new(result))), on_card }
+    pub fn computed(case: &Case, result: PlanResult, on_card: Option<CardDose>) -> Self {
+        let computed = Some(Arc::new(Computed::new(case, &result)));
+        let PlanResult { dose, remarks, .. } = result;
+        Self { dose: Arc::new(dose), file: None, remarks, computed, on_card: on_card.map(Arc::new) }
     }
 
-    /// Checks that a dose of a file belongs to a case; a dose of another patient is taken where its user says so.
+    /// A dose that was pickled.
+    pub fn restored(
+        dose: Dose,
+        file: Option<DoseFile>,
+        remarks: Vec<String>,
+        computed: Option<Computed>,
+    ) -> Self {
+        Self { dose: Arc::new(dose), file, remarks, computed: computed.map(Arc::new), on_card: None }
+    }
+
+    /// A dose made of this one and others, of their patient and with their remarks.
+    pub fn derived(&self, dose: Dose, others: &[&Self]) -> Self {
+        let parts = || std::iter::once(self).chain(others.iter().copied());
+        let mut remarks: Vec<String> = Vec::new();
+        parts().flat_map(|part| &part.remarks).for_each(|remark| {
+            if !remarks.contains(remark) {
+                remarks.push(remark.clone());
+            }
+        });
+        let patient = parts().map(Self::patient).find(|patient| !patient.in_words().is_empty());
+        let file = patient.map(|patient| DoseFile {
+            name: dose.label.clone(),
+            dose: dose.clone(),
+            patient,
+            remarks: remarks.iter().map(|remark| Remark::note(remark, Vec::new())).collect(),
+            is_stated: true,
+        });
+        Self { dose: Arc::new(dose), file, remarks, computed: None, on_card: None }
+    }
+
+    /// The patient of the dose, as far as its file or its case states one.
+    pub fn patient(&self) -> PatientInfo {
+        let of_file = self.file.as_ref().map(|file| &file.patient);
+        let of_case = self.computed.as_ref().map(|computed| &computed.patient);
+        of_file.or(of_case).cloned().unwrap_or_default()
+    }
+
+    /// Checks that a dose belongs to a case; a dose of another patient is taken where its user says so.
     pub fn check(&self, case: &Case, any_patient: bool) -> PyResult<Self> {
-        let Some(mut file) = self.file.clone() else { return Ok(self.clone()) };
+        let Some(mut file) = self.file.clone() else {
+            return self.check_made_here(case, any_patient).map(|()| self.clone());
+        };
         let checked = file.check(case);
         accepted(&mut file, checked, any_patient)?;
         Ok(Self::of_file(file))
     }
 
-    /// Checks that two doses of files are of one patient and one frame of reference.
+    /// The same for a dose that no file states anything of: what it is known to be of is compared.
+    fn check_made_here(&self, case: &Case, any_patient: bool) -> PyResult<()> {
+        let theirs = self.dose.frame_of_reference_uid.trim();
+        let of_ct = case.ct.as_ref().map(|ct| ct.frame_of_reference_uid.trim());
+        let is_other = |ours: &&str| !theirs.is_empty() && *ours != theirs && of_ct != Some(theirs);
+        let (file, what) = (self.dose.label.clone(), "the case".to_owned());
+        if let Some(ours) = case.stated_frames().find(is_other) {
+            let (theirs, ours) = (theirs.to_owned(), ours.to_owned());
+            return Err(argument(NotOfCase::Frame { file, theirs, what, ours }));
+        }
+        self.check_patient(&case.patient, &what, any_patient)
+    }
+
+    fn check_patient(&self, other: &PatientInfo, what: &str, any_patient: bool) -> PyResult<()> {
+        let own = self.patient();
+        if any_patient || own.is_same(other) != Some(false) {
+            return Ok(());
+        }
+        let [theirs, ours] = [&own, other].map(PatientInfo::in_words);
+        let (file, what) = (self.dose.label.clone(), what.to_owned());
+        Err(argument(format!("{}; {ONE_PATIENT}", NotOfCase::Patient { file, theirs, what, ours })))
+    }
+
+    /// Checks that two doses are of one patient, and those of files of one frame of reference.
     pub fn check_pair(&self, other: &Self, any_patient: bool) -> PyResult<[Self; 2]> {
         let (Some(mut a), Some(mut b)) = (self.file.clone(), other.file.clone()) else {
+            self.check_patient(&other.patient(), &format!("'{}'", other.dose.label), any_patient)?;
             return Ok([self.clone(), other.clone()]);
         };
         let checked = b.check_dose(&a);
@@ -78,14 +189,15 @@ impl PyDose {
     }
 }
 
+/// What to do where two are of two patients.
+const ONE_PATIENT: &str = "they belong to one patient; where both are the same person, pass any_patient=True";
+
 /// The outcome of a check: another patient is taken only on request, and said by the dose then.
 fn accepted(file: &mut DoseFile, checked: Result<(), NotOfCase>, any_patient: bool) -> PyResult<()> {
     match checked {
         Err(NotOfCase::Patient { .. }) if any_patient => file.accept(),
         Err(other @ NotOfCase::Patient { .. }) => {
-            return Err(argument(format!(
-                "{other}: they belong to one patient; where both are the same person, pass any_patient=True"
-            )));
+            return Err(argument(format!("{other}: {ONE_PATIENT}")));
         }
         checked => checked.map_err(argument)?,
     }
@@ -96,36 +208,92 @@ fn accepted(file: &mut DoseFile, checked: Result<(), NotOfCase>, any_patient: bo
 #[pyfunction(name = "read_dose")]
 #[pyo3(signature = (path, /))]
 pub fn read(py: Python<'_>, path: PathBuf) -> PyResult<PyDose> {
-    guarded(|| {
-        py.detach(|| read_dose(&path).map_err(|error| Kind::File.caused_by(&error))).map(PyDose::of_file)
-    })
+    let read = || read_dose(&path).map_err(|error| Kind::File.caused_by(&error));
+    guarded(|| py.detach(|| compute(read))?.map(PyDose::of_file))
+}
+
+/// The facts that an image of another library carries of a dose, as the header of its ``.mha`` file.
+#[pyfunction(name = "_facts")]
+pub fn facts(dose: &PyDose) -> BTreeMap<&'static str, String> {
+    let facts = facts_of_dose(Quantity::Dose, &dose.dose, &dose.patient(), dose.stated_frame());
+    facts.stated().into_iter().collect()
+}
+
+/// The dose of an image of another library, in Gy, with the facts that it carries.
+#[pyfunction(name = "_dose_of_image")]
+pub fn dose_of_image(
+    py: Python<'_>,
+    gy: &Bound<'_, PyAny>,
+    grid: &PyGrid,
+    label: &str,
+    facts: BTreeMap<String, String>,
+) -> PyResult<PyDose> {
+    let facts = Facts::read(|key| facts.get(key).map(String::as_str));
+    if let Some(found) = facts.contradicts(Quantity::Dose) {
+        return Err(argument(format!("the image holds the {found}, as it says, not the {}", Quantity::Dose)));
+    }
+    let gy = guarded(|| checked_dose(py, gy, grid))?;
+    let (status, caveats) = handed::standing_of(&gy);
+    let mut dose = dose_of_facts(gy, &facts, label.to_owned());
+    dose.status = dose.status.worst(status);
+    dose.caveats
+        .extend(caveats.into_iter().filter(|caveat| !dose.caveats.contains(caveat)).collect::<Vec<_>>());
+    if facts == Facts::default() {
+        return Ok(PyDose::from_dose(&Arc::new(dose)));
+    }
+    Ok(PyDose::of_file(DoseFile::with_facts(label.to_owned(), dose, &facts)))
+}
+
+/// The values of an array as those of a dose.
+///
+/// # Errors
+/// `ArgumentError` for another shape or kind, and for values that no dose has.
+fn checked_dose(py: Python<'_>, gy: &Bound<'_, PyAny>, grid: &PyGrid) -> PyResult<Arc<Volume<f32>>> {
+    let gy = volume_of(gy, Arc::clone(&grid.0), "the dose")?;
+    let check = || DoseValueError::check(&gy).map_err(|fault| argument(format!("the dose is {fault}")));
+    py.detach(|| compute(check))??;
+    Ok(gy)
 }
 
 #[pymethods]
 impl PyDose {
     #[new]
-    #[pyo3(signature = (gy, grid, label = "array", frame_of_reference_uid = ""))]
+    #[pyo3(signature = (gy, grid, label = "array", frame_of_reference_uid = "", made_of = None))]
     fn new(
+        py: Python<'_>,
         gy: &Bound<'_, PyAny>,
         grid: &PyGrid,
         label: &str,
         frame_of_reference_uid: &str,
+        made_of: Option<&Self>,
     ) -> PyResult<Self> {
-        let gy = guarded(|| volume_of(gy, Arc::clone(&grid.0), "the dose"))?;
+        let gy = guarded(|| checked_dose(py, gy, grid))?;
+        let (status, caveats) = match made_of {
+            Some(dose) => (DoseStatus::Imported.worst(dose.dose.status), dose.dose.caveats.clone()),
+            None => handed::standing_of(&gy),
+        };
         Ok(Self::from_dose(&Arc::new(Dose {
             gy,
-            status: DoseStatus::Imported,
+            status,
             label: label.to_owned(),
             frame_of_reference_uid: frame_of_reference_uid.to_owned(),
             receipt: None,
-            caveats: Vec::new(),
+            caveats,
         })))
     }
 
-    /// Gy, float32 ``[z, y, x]``: a read-only view of the dose's own memory.
+    /// Gy, float32 ``[z, y, x]``: a read-only view of the dose's own memory. The array has no status; look at ``status`` first.
     #[getter]
     fn gy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
+        handed::note(&self.dose);
         shown(py, &self.dose.gy)
+    }
+
+    /// The shape of its array: planes, rows, columns.
+    #[getter]
+    fn shape(&self) -> (usize, usize, usize) {
+        let [nx, ny, nz] = self.dose.gy.grid().size();
+        (nz, ny, nx)
     }
 
     #[pyo3(signature = (dtype = None, copy = None))]
@@ -135,7 +303,59 @@ impl PyDose {
         dtype: Option<Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        super::arrays::as_asked(shown(py, &self.dose.gy)?.into_any(), dtype, copy)
+        self.warn_of_lost_status(py)?;
+        super::arrays::as_asked(self.gy(py)?.into_any(), dtype, copy)
+    }
+
+    /// Arrays leave what is done with a dose to the dose, whose status would be lost.
+    #[classattr]
+    fn __array_priority__() -> f64 {
+        1000.0
+    }
+
+    fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Self> {
+        guarded(|| sum(self, other))
+    }
+
+    /// ``sum(doses)`` begins with 0.
+    fn __radd__(&self, other: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if other.extract::<i64>().is_ok_and(|start| start == 0) {
+            return Ok(self.clone());
+        }
+        guarded(|| sum(self, other))
+    }
+
+    fn __mul__(&self, factor: &Bound<'_, PyAny>) -> PyResult<Self> {
+        guarded(|| product(self, factor, false))
+    }
+
+    fn __rmul__(&self, factor: &Bound<'_, PyAny>) -> PyResult<Self> {
+        guarded(|| product(self, factor, false))
+    }
+
+    fn __truediv__(&self, divisor: &Bound<'_, PyAny>) -> PyResult<Self> {
+        guarded(|| product(self, divisor, true))
+    }
+
+    fn __sub__(&self, _other: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Err(no_difference())
+    }
+
+    fn __rsub__(&self, _other: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Err(no_difference())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::dose(py, self)
+    }
+
+    /// A dose never changes: its copy is itself.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
     }
 
     /// DLPack's word for the place of ``__dlpack__``, and its number: (2, N) on ``cuda:N``, (1, 0) in the memory of the host.
@@ -153,6 +373,8 @@ impl PyDose {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let wanted = wanted(options)?;
+        self.warn_of_lost_status(py)?;
+        handed::note(&self.dose);
         let [nx, ny, nz] = self.dose.gy.grid().size();
         let (data_type, shape) = (DataType::FLOAT32, vec![nz, ny, nx]);
         let shown = match &self.on_card {
@@ -216,23 +438,22 @@ impl PyDose {
 
     /// The greatest dose, Gy.
     #[getter]
-    fn max_gy(&self) -> f32 {
-        self.dose.max_gy()
+    fn max_gy(&self) -> PyResult<f32> {
+        compute(|| self.dose.max_gy())
     }
 
     /// Receipts of the jobs (digest of what was asked, device, phases in ms, warnings), one for each beam, or one for a run
     /// of Monte Carlo; empty for a dose of a file or an array.
     #[getter]
     fn receipts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let receipts = self.computed.as_ref().map(|(_, result)| &result.receipts[..]).unwrap_or_default();
-        dictionary(py, &receipts.iter().map(|receipt| &**receipt).collect::<Vec<_>>())
+        dictionary(py, &self.computed.as_ref().map(|computed| &computed.receipts[..]).unwrap_or_default())
     }
 
     /// The devices that computed it: the CPU where it stood in for a card that failed.
     #[getter]
     fn devices(&self) -> Vec<String> {
         let mut devices: Vec<String> = Vec::new();
-        for receipt in self.computed.iter().flat_map(|(_, result)| &result.receipts) {
+        for receipt in self.computed.iter().flat_map(|computed| &computed.receipts) {
             if !devices.contains(&receipt.device) {
                 devices.push(receipt.device.clone());
             }
@@ -243,23 +464,15 @@ impl PyDose {
     /// One standard deviation of each voxel, Gy, of a Monte Carlo dose, float32 ``[z, y, x]``; else None.
     #[getter]
     fn sigma_gy<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray3<f32>>>> {
-        let certainty = self.computed.as_ref().and_then(|(_, result)| result.certainty.as_ref());
-        certainty.map(|certainty| shown(py, &certainty.sigma_gy)).transpose()
+        let sigma_gy = self.computed.as_ref().and_then(|computed| computed.sigma_gy.as_ref());
+        sigma_gy.map(|sigma_gy| shown(py, sigma_gy)).transpose()
     }
 
     /// Figures of the computation, with the keys of ``beamsight dose --json``: ``figures`` of the plan, ``monte_carlo``
     /// (histories, uncertainty), ``normalisation_factor``, ``beam_doses``. None for a dose of a file or an array.
     #[getter]
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some((_, result)) = &self.computed else { return Ok(None) };
-        let figures = json!({
-            "figures": result.figures,
-            "monte_carlo": result.certainty,
-            "normalisation_factor": result.factor,
-            "normalisation_uncertainty_percent": result.factor_uncertainty_percent,
-            "beam_doses": result.beam_doses,
-        });
-        dictionary(py, &figures).map(Some)
+        self.computed.as_ref().map(|computed| dictionary(py, &computed.figures)).transpose()
     }
 
     /// Writes the dose as a ``.mha`` in Gy with its status. As DICOM a dose leaves with its plan: ``beamsight.export``.
@@ -273,45 +486,67 @@ impl PyDose {
             )));
         }
         check_new(&path, overwrite)?;
-        let case = match (&self.computed, &self.file) {
-            (Some((case, _)), _) => case.clone(),
-            (None, file) => self.stated_case(file.as_ref()),
-        };
-        let dose = &self.dose;
+        let (case, dose) = (self.stated_case(), &self.dose);
         let write = || write_dose_volume(&path, Quantity::Dose, &dose.gy, dose, &case);
         guarded(|| py.detach(|| write().map_err(|e| Kind::File.caused_by(&e))))
     }
 
-    fn __repr__(&self) -> String {
-        let (nx, ny, nz) = self.dose.gy.grid().size().into();
+    fn _repr_html_(&self) -> PyResult<String> {
+        let (nz, ny, nx) = self.shape();
+        let [dx, dy, dz] = <[f64; 3]>::from(self.grid().spacing_mm());
+        let mut rows = vec![
+            row("status", self.dose.status_text()),
+            row("greatest", format!("{:.3} Gy", self.max_gy()?)),
+            row("voxels (z, y, x)", format!("{nz} x {ny} x {nx}")),
+            row("spacing (x, y, z)", format!("{dx:.4} x {dy:.4} x {dz:.4} mm")),
+        ];
+        rows.extend(self.devices().into_iter().map(|device| row("by", device)));
+        Ok(page(&format!("Dose {}", self.dose.label), &rows, &self.remarks))
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        let (nz, ny, nx) = self.shape();
         let mut text = format!(
             "Dose '{}': {}, up to {:.3} Gy on {nz} x {ny} x {nx} voxels (z, y, x)",
             self.dose.label,
             self.dose.status_text(),
-            self.dose.max_gy()
+            self.max_gy()?
         );
         let devices = self.devices();
         if !devices.is_empty() {
             text += &format!(", by {}", devices.join(" and "));
         }
         self.remarks.iter().for_each(|remark| text += &format!("\n  note: {remark}"));
-        text
+        Ok(text)
     }
 }
 
 impl PyDose {
+    /// Warns that what takes the values alone takes a dose that is not to be relied on.
+    fn warn_of_lost_status(&self, py: Python<'_>) -> PyResult<()> {
+        if self.dose.is_reliable() {
+            return Ok(());
+        }
+        let (label, status) = (&self.dose.label, self.dose.status_text());
+        let words = format!("the dose '{label}' is {status}, and an array of its values does not say so");
+        warn(py, "StatusWarning", words)
+    }
+
     /// Place of the dose for DLPack.
     fn place(&self) -> DlDevice {
         self.on_card.as_ref().map_or(DlDevice::HOST, |dose| DlDevice::card(dose.gy.ordinal()))
     }
 
-    /// A case that states what the file of the dose states, for the header of another file.
-    fn stated_case(&self, file: Option<&DoseFile>) -> Case {
-        let mut case =
-            Case { patient: file.map(|file| file.patient.clone()).unwrap_or_default(), ..Case::default() };
-        Arc::make_mut(&mut case.structures)
-            .frame_of_reference_uid
-            .clone_from(&self.dose.frame_of_reference_uid);
+    /// The frame of reference that a file of the dose states.
+    fn stated_frame(&self) -> &str {
+        let of_case = self.computed.as_ref().map(|computed| &computed.frame_of_reference_uid);
+        of_case.unwrap_or(&self.dose.frame_of_reference_uid)
+    }
+
+    /// A case of the patient and the frame of reference that the dose is known to be of, for the header of a file.
+    fn stated_case(&self) -> Case {
+        let mut case = Case { patient: self.patient(), ..Case::default() };
+        self.stated_frame().clone_into(&mut Arc::make_mut(&mut case.structures).frame_of_reference_uid);
         case
     }
 }

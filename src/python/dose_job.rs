@@ -162,5 +162,5 @@ pub fn compute(
         }
         Ok((compute_plan(&job, control, &tell).map_err(|why| failure(&why))?, None))
     })?;
-    Ok(PyDose::computed(case.0.clone(), result.0, result.1))
+    Ok(PyDose::computed(&case.0, result.0, result.1))
 }

@@ -3,12 +3,16 @@
 use super::case::{PyCase, structure};
 use super::dose::PyDose;
 use super::errors::{argument, failure};
+use super::html::{page, row};
 use super::job::run;
+use super::pickle;
 use analysis::{Dvh, DvhError, Metric, NoValue, dvhs_of};
 use case::Structure;
 use numpy::PyArray1;
 use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict as _, PyTuple};
 use results::{Failure, patient_grid};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The distribution of dose over the volume of a structure.
@@ -16,8 +20,9 @@ use std::sync::Arc;
 /// Voxels count by the share that the structure fills; dose is read trilinearly. Volume outside the dose grid has no dose,
 /// which is not zero: percentages are of the volume that has one, and ``outside_percent`` says how much has not.
 #[pyclass(frozen, name = "Dvh", module = "beamsight")]
+#[derive(Serialize, Deserialize)]
 pub struct PyDvh {
-    dvh: Arc<Dvh>,
+    dvh: Dvh,
     structure: String,
     status_text: String,
     prescription_gy: Option<f64>,
@@ -57,7 +62,7 @@ pub fn dvh(
         let name = structure.name.clone();
         let answer = match dvh {
             Ok(dvh) => Answer::Dvh(PyDvh {
-                dvh: Arc::new(dvh),
+                dvh,
                 structure: name.clone(),
                 status_text: status_text.clone(),
                 prescription_gy,
@@ -134,9 +139,44 @@ impl PyDvh {
         curve(py, &self.dvh.cumulative())
     }
 
+    /// The cumulative curve as a table of pandas: ``dose_gy`` and ``volume_percent``; its ``attrs`` say of what and of which status.
+    fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (gy, percent) = self.cumulative(py);
+        let columns = [("dose_gy", gy), ("volume_percent", percent)].into_py_dict(py)?;
+        let table = py.import("pandas")?.call_method1("DataFrame", (columns,))?;
+        let attributes = [("structure", &self.structure), ("status", &self.status_text)].into_py_dict(py)?;
+        table.setattr("attrs", attributes)?;
+        Ok(table)
+    }
+
     /// The differential curve: doses (Gy) and the volume (percent) per Gy.
     fn differential<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>) {
         curve(py, &self.dvh.differential())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::dvh(py, self)
+    }
+
+    /// A DVH never changes: its copy is itself.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn _repr_html_(&self) -> String {
+        let rows = [
+            row("dose", &self.status_text),
+            row("volume", format!("{:.2} cm3", self.volume_cm3())),
+            row("outside the dose", format!("{:.1} %", self.outside_percent())),
+            row("least", format!("{:.3} Gy", self.min_gy())),
+            row("mean", format!("{:.3} Gy", self.mean_gy())),
+            row("greatest", format!("{:.3} Gy", self.max_gy())),
+        ];
+        page(&format!("DVH of {}", self.structure), &rows, &self.remarks())
     }
 
     fn __repr__(&self) -> String {

@@ -6,6 +6,7 @@ use pyo3::types::PyType;
 use results::Failure;
 use std::any::Any;
 use std::error::Error;
+use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Kinds of failures that a caller may want to tell apart; each is a class of `beamsight.errors`.
@@ -68,6 +69,15 @@ pub fn failure(failure: &Failure) -> PyErr {
 /// The exception of an argument out of range.
 pub fn argument(words: impl ToString) -> PyErr {
     Kind::Argument.exception(words)
+}
+
+/// Warns by a class of `beamsight.errors`, at the line of the caller.
+///
+/// # Errors
+/// The warning, where its user has warnings raised.
+pub fn warn(py: Python<'_>, class: &str, words: String) -> PyResult<()> {
+    let class = py.import("beamsight.errors")?.getattr(class)?;
+    PyErr::warn(py, &class, &CString::new(words.replace('\0', " "))?, 1)
 }
 
 /// Runs the work of an entry point: a panic becomes an exception.

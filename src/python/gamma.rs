@@ -3,25 +3,58 @@
 use super::arrays::{as_asked, shown};
 use super::case::{PyCase, structure};
 use super::dose::PyDose;
-use super::errors::{argument, failure};
+use super::errors::{argument, failure, warn};
 use super::grid::PyGrid;
+use super::html::{cells, page};
 use super::job::run;
 use super::json::dictionary;
+use super::pickle;
+use super::threads::compute;
 use super::words;
 use analysis::{GammaReport, not_final, stricter};
+use case::Receipt;
 use engine::gamma::{Criterion, Dims, GammaMap, Normalisation, Subset, Surface};
-use geometry::Mask;
+use geometry::{Mask, Volume};
 use numpy::PyArray3;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use results::{DoseOfPlan, GammaAnswer, GammaOfPair, Graph, MaskOf, Shared};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Gamma at the voxels of the reference dose, with its report. ``numpy.asarray`` of it is the map.
 #[pyclass(frozen, name = "Gamma", module = "beamsight")]
 pub struct PyGamma {
-    answer: GammaAnswer,
-    report: GammaReport,
+    /// By criterion, on the grid of the reference.
+    pub maps: Vec<Arc<Volume<f32>>>,
+    pub figures: GammaFigures,
+    signed: Signed,
+}
+
+/// All that is said of the maps.
+#[derive(Serialize, Deserialize)]
+pub struct GammaFigures {
+    counts: Vec<PointCounts>,
+    normalisation_gy: f64,
+    receipt: Receipt,
+    report: serde_json::Value,
+    /// The report as it prints.
+    report_text: String,
     remarks: Vec<String>,
+}
+
+/// Points over the threshold of a criterion.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct PointCounts {
+    judged: usize,
+    passing: usize,
+    not_judged: usize,
+}
+
+/// The first map with signs: made where it is asked for.
+enum Signed {
+    Of(GammaAnswer),
+    Made(Arc<Volume<f32>>),
 }
 
 /// The 100 % dose: a word or Gy.
@@ -141,12 +174,47 @@ pub fn gamma(
         let report = GammaReport::new(labels, &answer.request, &answer.result, judged, region, &structures);
         Ok((answer, report))
     })?;
-    Ok(PyGamma { answer, report, remarks: [reference.remarks, evaluated.remarks].concat() })
+    let counts = |map: &GammaMap| PointCounts {
+        judged: map.counts.analysed,
+        passing: map.counts.passing,
+        not_judged: map.counts.unjudged(),
+    };
+    let result = &answer.result;
+    let figures = GammaFigures {
+        counts: result.maps.iter().map(counts).collect(),
+        normalisation_gy: result.normalisation_gy,
+        receipt: Receipt::clone(&result.receipt),
+        report: serde_json::to_value(&report).map_err(argument)?,
+        report_text: report.to_string().trim_end().to_owned(),
+        remarks: [reference.remarks, evaluated.remarks].concat(),
+    };
+    let maps = result.maps.iter().map(|map| Arc::clone(&map.gamma)).collect();
+    Ok(PyGamma { maps, figures, signed: Signed::Of(answer) })
 }
 
 impl PyGamma {
-    fn map(&self, index: usize) -> PyResult<&GammaMap> {
-        self.answer.result.maps.get(index).ok_or_else(|| argument(format!("there is no criterion {index}")))
+    /// A gamma that was pickled.
+    pub fn restored(maps: Vec<Arc<Volume<f32>>>, signed: Arc<Volume<f32>>, figures: GammaFigures) -> Self {
+        Self { maps, figures, signed: Signed::Made(signed) }
+    }
+
+    fn map(&self, index: usize) -> PyResult<&Arc<Volume<f32>>> {
+        self.maps.get(index).ok_or_else(|| argument(format!("there is no criterion {index}")))
+    }
+
+    /// The points of the first criterion.
+    fn counts(&self) -> PyResult<PointCounts> {
+        self.figures.counts.first().copied().ok_or_else(|| argument("there is no criterion"))
+    }
+
+    pub fn signed_map(&self) -> PyResult<Arc<Volume<f32>>> {
+        match &self.signed {
+            Signed::Made(signed) => Ok(Arc::clone(signed)),
+            Signed::Of(answer) => {
+                let first = answer.result.maps.first().ok_or_else(|| argument("there is no criterion"))?;
+                compute(|| Arc::new(first.signed(&answer.request)))
+            }
+        }
     }
 }
 
@@ -161,13 +229,13 @@ impl PyGamma {
 
     /// Gamma by the criterion of a place: 0 is the first that was asked for.
     fn of_criterion<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyArray3<f32>>> {
-        shown(py, &self.map(index)?.gamma)
+        shown(py, self.map(index)?)
     }
 
     /// Gamma with the sign of evaluated minus reference at the voxel.
     #[getter]
     fn signed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
-        shown(py, &Arc::new(self.map(0)?.signed(&self.answer.request)))
+        shown(py, &self.signed_map()?)
     }
 
     #[pyo3(signature = (dtype = None, copy = None))]
@@ -177,58 +245,92 @@ impl PyGamma {
         dtype: Option<Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let PointCounts { judged, not_judged, .. } = self.counts()?;
+        if not_judged > 0 {
+            let words = format!(
+                "{not_judged} of {} points have no gamma (NaN) in this array: they neither pass nor fail, and the array does not count \
+                 them",
+                judged + not_judged
+            );
+            warn(py, "UnjudgedWarning", words)?;
+        }
         as_asked(self.gamma(py)?.into_any(), dtype, copy)
     }
 
     #[getter]
     fn grid(&self) -> PyResult<PyGrid> {
-        Ok(PyGrid(Arc::clone(self.map(0)?.gamma.grid())))
+        Ok(PyGrid(Arc::clone(self.map(0)?.grid())))
     }
 
     /// Share of the judged points with gamma of at most 1, percent.
     #[getter]
     fn pass_rate_percent(&self) -> PyResult<f64> {
-        self.map(0).map(|map| map.counts.pass_rate_percent())
+        self.counts().map(|counts| 100.0 * counts.passing as f64 / counts.judged as f64)
     }
 
     /// Points that have a gamma.
     #[getter]
     fn points(&self) -> PyResult<usize> {
-        self.map(0).map(|map| map.counts.analysed)
+        self.counts().map(|counts| counts.judged)
     }
 
     /// Points over the threshold without gamma, which neither pass nor fail.
     #[getter]
     fn not_judged(&self) -> PyResult<usize> {
-        self.map(0).map(|map| map.counts.unjudged())
+        self.counts().map(|counts| counts.not_judged)
     }
 
     /// The dose that is 100 %, Gy.
     #[getter]
     fn normalisation_gy(&self) -> f64 {
-        self.answer.result.normalisation_gy
+        self.figures.normalisation_gy
     }
 
     /// Everything that ``beamsight gamma --json`` says: criteria with figures, histogram, verdict and structures.
     #[getter]
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        dictionary(py, &self.report)
+        dictionary(py, &self.figures.report)
+    }
+
+    /// The criteria with their figures as a table of pandas, a row each: those of ``report["criteria"]``.
+    fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let criteria = self.report(py)?.get_item("criteria")?;
+        py.import("pandas")?.call_method1("json_normalize", (criteria,))
+    }
+
+    fn _repr_html_(&self) -> String {
+        let lines = self.figures.report_text.lines();
+        let rows: Vec<String> = lines.map(|line| cells(&[line.to_owned()])).collect();
+        page("Gamma", &rows, &self.figures.remarks)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::gamma(py, self)
+    }
+
+    /// An answer never changes: its copy is itself.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
     }
 
     #[getter]
     fn receipt<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        dictionary(py, &*self.answer.result.receipt)
+        dictionary(py, &self.figures.receipt)
     }
 
     /// Remarks on the files of the doses, a sentence each.
     #[getter]
     fn remarks(&self) -> Vec<String> {
-        self.remarks.clone()
+        self.figures.remarks.clone()
     }
 
     fn __repr__(&self) -> String {
-        let mut text = self.report.to_string().trim_end().to_owned();
-        self.remarks.iter().for_each(|remark| text += &format!("\nnote: {remark}"));
+        let mut text = self.figures.report_text.clone();
+        self.figures.remarks.iter().for_each(|remark| text += &format!("\nnote: {remark}"));
         text
     }
 }

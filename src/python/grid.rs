@@ -5,6 +5,8 @@ use geometry::Grid;
 use glam::DVec3;
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 /// Positions of the voxels of an array ``[z, y, x]`` in patient space (DICOM LPS, mm).
@@ -136,6 +138,33 @@ impl PyGrid {
     fn position_mm(&self, voxel: [f64; 3]) -> (f64, f64, f64) {
         let [k, j, i] = voxel;
         self.0.patient_from_voxel(DVec3::new(i, j, k)).into()
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.0.size().hash(&mut hasher);
+        self.0.origin_mm().to_array().map(f64::to_bits).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let (py, grid) = (slf.py(), &slf.get().0);
+        let [dx, dy] = grid.spacing_xy_mm();
+        let directions = grid.axes().map(|axis| axis.to_array());
+        let planes_mm = grid.planes_mm().to_vec();
+        // The spacing along z is not looked at where planes are given.
+        let arguments =
+            (slf.get().shape(), (dx, dy, 1.0), grid.origin_mm().to_array(), directions, planes_mm);
+        (slf.get_type(), arguments).into_pyobject(py)
+    }
+
+    /// A grid never changes: its copy is itself.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
     }
 
     fn __repr__(&self) -> String {

@@ -1,6 +1,7 @@
 //! Jobs on a thread of their own, while the interpreter is free for other threads, for signals and for progress.
 
 use super::errors::{Kind, guarded};
+use super::threads::compute;
 use engine::JobControl;
 use pyo3::prelude::*;
 use std::sync::Mutex;
@@ -42,7 +43,7 @@ pub fn run<T: Send>(
         let (own, steps) = (control.clone(), &steps);
         scope.spawn(move || {
             // Nobody listens after an interruption.
-            let _ = done.send(guarded(|| work(&own, steps)));
+            let _ = done.send(guarded(|| compute(|| work(&own, steps))?));
         });
         let mut told = None;
         let mut tell = |finished: bool| -> PyResult<()> {

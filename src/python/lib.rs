@@ -4,7 +4,9 @@
 //! into its own. Every answer is that of the query that window and verbs ask. Jobs run without the GIL ([`job`]); a
 //! panic below becomes an exception at this border.
 
+mod arithmetic;
 mod arrays;
+mod arrays_case;
 mod case;
 mod check;
 mod columns;
@@ -16,15 +18,19 @@ mod errors;
 mod export;
 mod gamma;
 mod grid;
+mod handed;
+mod html;
 mod job;
 mod json;
 mod machine;
 mod optimise;
 mod path;
+mod pickle;
 mod plan;
 mod radiograph;
 mod register;
 mod structure;
+mod threads;
 mod words;
 
 use pyo3::prelude::*;
@@ -33,13 +39,15 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _beamsight {
     #[pymodule_export]
+    use super::arrays_case::case_of_arrays;
+    #[pymodule_export]
     use super::case::{PyCase, PyCt, open_case};
     #[pymodule_export]
     use super::check::check;
     #[pymodule_export]
     use super::columns::PyCardColumns;
     #[pymodule_export]
-    use super::dose::{PyDose, read};
+    use super::dose::{PyDose, dose_of_image, facts, read};
     #[pymodule_export]
     use super::dose_job::compute;
     #[pymodule_export]
@@ -57,13 +65,20 @@ mod _beamsight {
     #[pymodule_export]
     use super::path::{PyDepth, path};
     #[pymodule_export]
+    use super::pickle::{
+        restored_case, restored_ct, restored_dose, restored_dvh, restored_gamma, restored_plan, structure_of,
+        structures_of,
+    };
+    #[pymodule_export]
     use super::plan::PyPlan;
     #[pymodule_export]
-    use super::radiograph::{PyRadiograph, compute as drr, radiograph};
+    use super::radiograph::{PyRadiograph, drr_of, radiograph};
     #[pymodule_export]
     use super::register::{PyRegistration, search};
     #[pymodule_export]
     use super::structure::{PyStructure, PyStructures};
+    #[pymodule_export]
+    use super::threads::note_fork;
 
     /// Version of the program.
     #[pymodule_export]

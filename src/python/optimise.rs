@@ -134,6 +134,25 @@ impl PyOptimum {
         Ok(array.to_pyarray(py))
     }
 
+    /// The influence as a matrix of scipy.sparse, ``csr_array`` of float32 ``[beamlet, row]``: ``influence`` without its zeros, which
+    /// are most of it.
+    fn sparse<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let columns = &self.answer.columns;
+        let (mut values, mut rows, mut starts) = (Vec::new(), Vec::new(), vec![0_i64]);
+        for (steps, gy) in columns.iter() {
+            let entries = steps.iter().enumerate().filter(|(_, step)| **step != 0);
+            for (row, step) in entries {
+                values.push(f32::from(*step) * gy);
+                rows.push(row as i64);
+            }
+            starts.push(values.len() as i64);
+        }
+        let parts =
+            (PyArray1::from_vec(py, values), PyArray1::from_vec(py, rows), PyArray1::from_vec(py, starts));
+        let shape = [("shape", (columns.beamlets(), columns.rows()))].into_py_dict(py)?;
+        py.import("scipy.sparse")?.call_method("csr_array", (parts,), Some(&shape))
+    }
+
     /// The columns of each beam in the memory of the card that made the matrix, for torch, CuPy or JAX by DLPack; none on the CPU.
     fn on_card(&self) -> Vec<PyCardColumns> {
         self.answer.columns.on_card().into_iter().map(|columns| PyCardColumns(Arc::new(columns))).collect()

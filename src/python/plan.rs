@@ -2,12 +2,15 @@
 
 use super::case::PyCase;
 use super::errors::{Kind, argument, guarded};
+use super::html::{page, row};
 use super::json::dictionary;
+use super::pickle;
 use super::words::check_new;
-use case::Plan;
+use case::{Plan, Remark};
 use files::plan_toml;
 use geometry::PatientPosition;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -83,6 +86,31 @@ impl PyPlan {
     fn save(&self, path: PathBuf, overwrite: bool) -> PyResult<()> {
         check_new(&path, overwrite)?;
         guarded(|| plan_toml::write(&path, &self.0).map_err(|error| Kind::File.caused_by(&error)))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::plan(py, &self.0)
+    }
+
+    /// A plan never changes: its copy is itself.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn _repr_html_(&self) -> String {
+        let plan = &self.0;
+        let prescribed = plan.prescription_gy.map_or("no prescription".to_owned(), |gy| format!("{gy} Gy"));
+        let mut rows = vec![
+            row("prescribed", format!("{prescribed} in {} fractions", plan.fractions)),
+            row("machine", &plan.machine),
+        ];
+        rows.extend(plan.beams.iter().map(|beam| row("beam", format!("{}: {} MU", beam.name, beam.mu))));
+        let remarks: Vec<String> = plan.remarks.iter().map(Remark::with_files).collect();
+        page(&format!("Plan {}", plan.name), &rows, &remarks)
     }
 
     fn __repr__(&self) -> String {

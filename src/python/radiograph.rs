@@ -5,6 +5,7 @@ use super::case::PyCase;
 use super::errors::{Kind, argument, failure, guarded};
 use super::job::run;
 use super::json::dictionary;
+use super::threads::compute;
 use super::words::{self, check_new};
 use analysis::{hu_remarks, shows_patient};
 use case::{Case, Ct, PixelMeaning, Pose, Radiograph, Receipt};
@@ -143,7 +144,7 @@ impl How {
 /// A DRR; `beamsight.drr` says how.
 #[pyfunction(name = "_drr")]
 #[pyo3(signature = (case, place, how, progress = None))]
-pub fn compute(
+pub fn drr_of(
     py: Python<'_>,
     case: &PyCase,
     place: ImagingPlace,
@@ -202,7 +203,8 @@ pub fn compute(
     let receipt = Some(receipt);
     let image = Radiograph::new(values, PixelMeaning::Attenuation, projection, "DRR");
     let image = Arc::new(Radiograph { setup: Some(setup), ..image });
-    Ok(PyRadiograph { image, receipt, gradient, remarks: how.remarks(&ct, &table) })
+    let remarks = compute(|| how.remarks(&ct, &table))?;
+    Ok(PyRadiograph { image, receipt, gradient, remarks })
 }
 
 /// An X-ray of an array; `beamsight.Radiograph` says how.

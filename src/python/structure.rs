@@ -3,7 +3,9 @@
 use super::case::{shown_structure, structure};
 use super::errors::{argument, failure};
 use super::grid::PyGrid;
+use super::html::{cells, page};
 use super::job::run;
+use super::pickle;
 use case::{Case, Structure};
 use geometry::{Mask, Volume};
 use glam::DVec3;
@@ -11,6 +13,7 @@ use numpy::ndarray::ArrayView3;
 use numpy::{PyArray2, PyArray3, ToPyArray as _};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict as _, PyTuple};
 use results::{Graph, MaskOf};
 use std::sync::Arc;
 
@@ -61,6 +64,39 @@ impl PyStructures {
         self.0.structures.structures.iter().map(|s| s.name.clone()).collect()
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::structures(py, &self.0)
+    }
+
+    /// The list never changes: its copy is itself.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    /// A table of pandas: ``name``, ``number``, ``kind`` and ``contours`` of each.
+    fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let row = |structure: &Structure| {
+            let contours = structure.contours.iter().count();
+            (structure.name.clone(), structure.number, kind_word(structure), contours)
+        };
+        let rows: Vec<_> = self.0.structures.structures.iter().map(row).collect();
+        let columns = [("columns", ("name", "number", "kind", "contours"))].into_py_dict(py)?;
+        py.import("pandas")?.call_method("DataFrame", (rows,), Some(&columns))
+    }
+
+    fn _repr_html_(&self) -> String {
+        let mut rows = vec![cells(&[String::new(), "kind".to_owned(), "contours".to_owned()])];
+        for structure in &self.0.structures.structures {
+            let contours = structure.contours.iter().count();
+            rows.push(cells(&[structure.name.clone(), kind_word(structure), contours.to_string()]));
+        }
+        page("Structures", &rows, &[])
+    }
+
     fn __repr__(&self) -> String {
         format!("Structures: {}", self.names().join(", "))
     }
@@ -107,10 +143,7 @@ impl PyStructure {
     /// external, ptv, ctv, gtv, organ, support, bolus or other.
     #[getter]
     fn kind(&self) -> PyResult<String> {
-        Ok(serde_json::to_value(self.structure()?.kind)
-            .ok()
-            .and_then(|v| v.as_str().map(str::to_owned))
-            .unwrap_or_default())
+        self.structure().map(kind_word)
     }
 
     /// Red, green, blue, 0 to 255.
@@ -154,6 +187,19 @@ impl PyStructure {
         Ok(self.rasterised(py, None)?.volume_cm3())
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::structure(py, self)
+    }
+
+    /// A structure never changes: its copy is itself.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
     fn __repr__(&self) -> PyResult<String> {
         let structure = self.structure()?;
         Ok(format!(
@@ -163,6 +209,12 @@ impl PyStructure {
             structure.contours.iter().count()
         ))
     }
+}
+
+/// The word of a structure's kind.
+pub fn kind_word(structure: &Structure) -> String {
+    let word = serde_json::to_value(structure.kind).ok();
+    word.and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn array<'py, T: numpy::Element + Copy>(

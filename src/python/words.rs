@@ -1,6 +1,7 @@
 //! Words and numbers of arguments, in the ranges of the command line.
 
 use super::errors::{Kind, argument};
+use super::threads::is_forked;
 use engine::DeviceChoice;
 use glam::DVec3;
 use pyo3::prelude::*;
@@ -43,9 +44,26 @@ pub fn position(name: &str, xyz: [f64; 3]) -> PyResult<DVec3> {
     if position.is_finite() { Ok(position) } else { Err(argument(format!("{name} {xyz:?} is no position"))) }
 }
 
-/// The device of a word, as `--device` has them.
+/// The device of a word, as `--device` has them; in a forked process the CPU alone.
 pub fn device(word: &str) -> PyResult<DeviceChoice> {
-    word.parse().map_err(|why| argument(format!("device is '{word}': {why}")))
+    let choice: DeviceChoice = word.parse().map_err(|why| argument(format!("device is '{word}': {why}")))?;
+    if is_forked() { cpu_of_forked(word, choice) } else { Ok(choice) }
+}
+
+/// The CPU in a forked process, whose parent's contexts of cards it cannot use; never in place of a card in silence.
+fn cpu_of_forked(word: &str, choice: DeviceChoice) -> PyResult<DeviceChoice> {
+    let wants_card = match choice {
+        DeviceChoice::Cpu => false,
+        DeviceChoice::Auto => choice.is_for_a_card(),
+        _ => true,
+    };
+    if wants_card {
+        return Err(argument(format!(
+            "device is '{word}', and this process was forked: drivers of cards do not work behind a fork; pass device='cpu', or \
+             start processes by multiprocessing.get_context('spawn')"
+        )));
+    }
+    Ok(DeviceChoice::Cpu)
 }
 
 /// Refuses a file that is there already, unless it may be replaced.

@@ -1,10 +1,12 @@
 """Gamma against closed forms and beside pymedphys."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import beamsight
-from beamsight.errors import ArgumentError, ComputationError
+from beamsight.errors import ArgumentError, ComputationError, UnjudgedWarning
 from conftest import grid, linear, positions
 
 
@@ -69,12 +71,34 @@ def test_points_without_a_dose_beside_them_have_no_gamma():
 
 @pytest.mark.parametrize("value, says", [(np.nan, "finite dose"), (np.inf, "finite dose"), (-1.0, "negative")])
 def test_values_that_are_no_dose_are_named_with_their_voxel(value, says):
+    """They make no dose at all, so that nothing else judges them: gamma need not refuse them itself."""
     own = grid()
     a, b = linear(own), linear(own)
     b[2, 3, 4] = value
-    with pytest.raises(ComputationError, match=says) as error:
-        beamsight.gamma((a, own), (b, own), device="cpu")
-    assert "(4, 3, 2)" in str(error.value)
+    z, y, x = own.axes()
+    for judge in (
+        lambda: beamsight.Dose(b, own),
+        lambda: beamsight.gamma((a, own), (b, own), device="cpu"),
+        lambda: beamsight.gamma((z, y, x), a, (z, y, x), b, 3, 2),
+    ):
+        with pytest.raises(ArgumentError, match=says) as error:
+            judge()
+        assert "(4, 3, 2)" in str(error.value)
+
+
+def test_points_outside_the_evaluated_dose_are_counted_in_a_warning():
+    axis = np.arange(40.0) * 2.5
+    reference, evaluated = np.full((40, 40), 2.0), np.full((20, 40), 2.0)
+    with pytest.warns(UnjudgedWarning, match="800 of 1600 points") as caught:
+        gamma = beamsight.gamma((axis, axis), reference, (axis[:20], axis), evaluated, 3, 2)
+    assert np.isnan(gamma).sum() == 800 and caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        beamsight.gamma((axis, axis), reference, (axis, axis), reference, 3, 2)
+    own, small = beamsight.Grid((1, 40, 40), (2.5, 2.5, 1)), beamsight.Grid((1, 20, 40), (2.5, 2.5, 1))
+    answer = beamsight.gamma((reference[None], own), (evaluated[None], small), dims=2, device="cpu")
+    with pytest.warns(UnjudgedWarning, match="800 of 1600 points"):
+        np.asarray(answer)
 
 
 def test_words_and_numbers_out_of_range_are_refused():

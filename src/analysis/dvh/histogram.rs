@@ -2,6 +2,7 @@
 
 use super::row::Visitor;
 use super::samples::{Sample, SampledDose};
+use serde::{Deserialize, Serialize};
 
 /// Bins between the least and the greatest dose.
 pub const BINS: usize = 4096;
@@ -10,7 +11,7 @@ pub const BINS: usize = 4096;
 const ALIKE: usize = 8;
 
 /// The cumulative distribution of a volume over dose.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {
     pub min_gy: f64,
     pub max_gy: f64,

@@ -7,6 +7,7 @@ use super::samples::part;
 use engine::{Cancelled, JobControl};
 use geometry::Volume;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// Isodoses are counted from this share of the greatest dose on: no prescription is lower, and most voxels
 /// are.
@@ -26,7 +27,7 @@ const BLOCKS: usize = 64;
 const FEW: usize = 64;
 
 /// The cumulative distribution of a dose over all its voxels.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Isodoses {
     /// `None` of a dose that is nowhere above 0 Gy.
     histogram: Option<Histogram>,
@@ -48,6 +49,24 @@ impl Isodoses {
     pub fn cm3_at(&self, gy: f64) -> Option<f64> {
         let Some(histogram) = &self.histogram else { return Some(0.0).filter(|_| gy > 0.0) };
         (gy >= histogram.min_gy).then(|| histogram.cm3_at(gy))
+    }
+}
+
+/// Isodoses that DVHs share, written with each of them.
+pub mod shared {
+    use super::Isodoses;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+    use std::sync::Arc;
+
+    pub fn serialize<S: Serializer>(
+        isodoses: &Option<Arc<Isodoses>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        isodoses.as_deref().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<Isodoses>>, D::Error> {
+        Option::<Isodoses>::deserialize(from).map(|isodoses| isodoses.map(Arc::new))
     }
 }
 

@@ -14,7 +14,7 @@ if not _os.environ.get("XDG_RUNTIME_DIR", "").startswith("/") and "MESA_VK_DEVIC
     _os.environ.setdefault("NODEVICE_SELECT", "1")
 
 from . import errors
-from ._accept import to_sitk
+from ._accept import case_of_arrays, to_sitk
 from ._beamsight import (
     CardColumns,
     Case,
@@ -37,10 +37,16 @@ from ._beamsight import (
     path,
     read_dose,
 )
+from ._beamsight import _note_fork
 from ._gamma import gamma
 from ._imaging import drr, radiograph, register
 from ._jobs import dose, dvh
 from ._plans import check, export, influence, machine_check, machine_fit, optimise
+from ._tables import Dvhs
+
+# Threads and contexts of cards stay behind where a process is forked.
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=_note_fork)
 
 __all__ = [
     "CardColumns",
@@ -49,6 +55,7 @@ __all__ = [
     "Depth",
     "Dose",
     "Dvh",
+    "Dvhs",
     "Gamma",
     "Grid",
     "Optimum",
@@ -58,6 +65,7 @@ __all__ = [
     "Structure",
     "Structures",
     "__version__",
+    "case_of_arrays",
     "check",
     "dose",
     "drr",

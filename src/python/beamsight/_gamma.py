@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from . import _accept
 from . import _beamsight as core
 from ._progress import Progress, callback
-from .errors import ArgumentError
+from ._typed import PAIR, listed, typed
+from .errors import ArgumentError, UnjudgedWarning
 
 # Its arguments, in its order, with its defaults (pymedphys 0.41).
 _PYMEDPHYS: Dict[str, Any] = {
@@ -30,6 +32,9 @@ _PYMEDPHYS: Dict[str, Any] = {
     "quiet": None,
     "interp_algo": None,
 }
+
+
+_CRITERIA = "dose and dta are numbers, percent and mm, and criteria is a list of pairs of them: [(3, 2), (2, 2)]"
 
 
 def gamma(*args: Any, **options: Any) -> Any:
@@ -55,7 +60,7 @@ def gamma(*args: Any, **options: Any) -> Any:
     gamma, or a dictionary of arrays by (percent, mm) for several thresholds. Axes are coordinates in mm in the order of the
     array's axes, (z, y, x), (y, x) or (x,). The dose between voxels is exact, so ``interp_fraction``, ``ram_available``,
     ``quiet`` and ``interp_algo`` change nothing. NaN marks points below the cutoff and points outside the evaluated dose,
-    for which pymedphys looks for the nearest dose inside.
+    for which pymedphys looks for the nearest dose inside: a ``beamsight.errors.UnjudgedWarning`` counts these.
 
     Raises ArgumentError and ComputationError.
     """
@@ -94,7 +99,7 @@ def _own(
     progress: Progress = None,
 ) -> core.Gamma:
     how = {
-        "criteria": [(dose, dta)] if criteria is None else list(criteria),
+        "criteria": listed([(dose, dta)] if criteria is None else criteria, PAIR, _CRITERIA),
         "stricter": True,
         "local": local,
         "threshold": threshold,
@@ -111,7 +116,7 @@ def _own(
     }
     of = None if case is None else _accept.case(case)
     with callback(progress, "gamma") as tell:
-        return core._gamma(_accept.dose(reference), _accept.dose(evaluated), how, of, tell)
+        return core._gamma(_accept.dose(reference), _accept.dose(evaluated), typed(how), of, tell)
 
 
 def _as_pymedphys(**given: Any) -> Any:
@@ -153,6 +158,7 @@ def _as_pymedphys(**given: Any) -> Any:
         "device": "auto",
     }
     answer = core._gamma(reference, evaluated, how)
+    _warn_of_unjudged(answer)
 
     def shown(index: int) -> np.ndarray:
         array = np.array(answer.of_criterion(index)).reshape([len(axis) for axis in axes[0]])
@@ -162,6 +168,18 @@ def _as_pymedphys(**given: Any) -> Any:
     if len(criteria) == 1:
         return shown(0)
     return {criterion: shown(index) for index, criterion in enumerate(criteria)}
+
+
+def _warn_of_unjudged(answer: core.Gamma) -> None:
+    unjudged, points = answer.not_judged, answer.points + answer.not_judged
+    if unjudged:
+        warnings.warn(
+            f"{unjudged} of {points} points of the reference have no gamma (NaN), since they lie outside the evaluated dose, or have "
+            "0 Gy under a local criterion: they neither pass nor fail, and a pass rate is one of the others alone",
+            UnjudgedWarning,
+            # The line of the caller of beamsight.gamma.
+            stacklevel=4,
+        )
 
 
 def _axes(axes: Any) -> Tuple[np.ndarray, ...]:

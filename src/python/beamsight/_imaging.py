@@ -7,23 +7,26 @@ from typing import Any, Dict, Optional, Sequence, Tuple, Union
 from . import _accept
 from . import _beamsight as core
 from ._progress import Progress, callback
+from ._typed import NUMBER, PAIR, typed
 
 Pair = Union[float, Sequence[float]]
 POSE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def _place(gantry: float, couch: float, isocentre: Any, sad: float, sid: float, size: Any, pixel: Pair, shift: Any) -> Dict[str, Any]:
-    pixel = (pixel, pixel) if isinstance(pixel, (int, float)) else tuple(pixel)
-    return {
+    typed({"gantry": gantry}, gantry=NUMBER)
+    pixel = pixel if hasattr(pixel, "__len__") else (pixel, pixel)
+    place = {
         "gantry": gantry,
         "couch": couch,
         "isocentre": isocentre,
         "sad": sad,
         "sid": sid,
-        "size": tuple(size),
+        "size": size,
         "pixel": pixel,
-        "shift": tuple(shift),
+        "shift": shift,
     }
+    return typed(place, pixel=PAIR)
 
 
 def drr(
@@ -65,7 +68,7 @@ def drr(
     """
     place = _place(gantry, couch, isocentre, sad, sid, size, pixel, shift)
     how = {
-        "pose": tuple(pose),
+        "pose": pose,
         "integrator": integrator,
         "step": step,
         "curve": curve,
@@ -78,7 +81,7 @@ def drr(
         "device": device,
     }
     with callback(progress, "drr") as tell:
-        return core._drr(_accept.case(case), place, how, tell)
+        return core._drr(_accept.case(case), place, typed(how), tell)
 
 
 def radiograph(
@@ -134,11 +137,11 @@ def register(
     """
     one = isinstance(images, core.Radiograph) or _accept.is_path(images)
     how = {
-        "start": tuple(start),
+        "start": start,
         "metric": metric,
         "method": method,
         "lock": lock.replace(",", " ").split() if isinstance(lock, str) else list(lock),
-        "reach": tuple(reach),
+        "reach": reach,
         "share": share,
         "seed": seed,
         "energy_mev": energy_mev,
@@ -152,4 +155,4 @@ def register(
         "device": device,
     }
     with callback(progress, "register") as tell:
-        return core._register(_accept.case(case), [images] if one else list(images), how, tell)
+        return core._register(_accept.case(case), [images] if one else list(images), typed(how, pixel=NUMBER), tell)

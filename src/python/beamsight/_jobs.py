@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Sequence, Union
+from typing import Any, Dict, Optional, Sequence, Union, overload
 
 from . import _accept
 from . import _beamsight as core
 from ._progress import Progress, callback
+from ._tables import Dvhs
+from ._typed import NUMBER, TEXT, listed, typed
 
 
 def how_computed(
@@ -19,7 +21,7 @@ def how_computed(
     device: str = "auto",
 ) -> Dict[str, Any]:
     """Arguments of computed doses, as the compiled module takes them."""
-    return {
+    how = {
         "grid": grid,
         "quality": quality,
         "dose_to": dose_to,
@@ -28,6 +30,7 @@ def how_computed(
         "body": body,
         "device": device,
     }
+    return typed(how)
 
 
 def how_run(
@@ -39,7 +42,7 @@ def how_run(
     variant: Optional[str] = None,
 ) -> Dict[str, Any]:
     """The engine and the arguments of Monte Carlo, as the compiled module takes them."""
-    return {
+    run = {
         "engine": engine,
         "histories": histories,
         "uncertainty": uncertainty,
@@ -47,6 +50,7 @@ def how_run(
         "directions": directions,
         "variant": variant,
     }
+    return typed(run)
 
 
 def plan_of(plan: Any, case: core.Case) -> Optional[core.Plan]:
@@ -55,6 +59,8 @@ def plan_of(plan: Any, case: core.Case) -> Optional[core.Plan]:
         return plan
     if isinstance(plan, dict):
         return core.Plan.from_dict(plan)
+    if not _accept.is_path(plan):
+        raise TypeError(f"plan is a Plan, its dictionary or a plan file, not {type(plan).__name__}")
     return core.Plan.read(plan, case)
 
 
@@ -104,6 +110,19 @@ def dose(
         return core._dose(case, plan_of(plan, case), how, run, on_card, tell)
 
 
+@overload
+def dvh(
+    case: Any, dose: Any, structures: str, *, prescription_gy: Optional[float] = None, any_patient: bool = False
+) -> core.Dvh: ...
+@overload
+def dvh(
+    case: Any,
+    dose: Any,
+    structures: Optional[Sequence[str]] = None,
+    *,
+    prescription_gy: Optional[float] = None,
+    any_patient: bool = False,
+) -> Dvhs: ...
 def dvh(
     case: Any,
     dose: Any,
@@ -111,11 +130,12 @@ def dvh(
     *,
     prescription_gy: Optional[float] = None,
     any_patient: bool = False,
-) -> Union[core.Dvh, Dict[str, Union[core.Dvh, str]]]:
+) -> Union[core.Dvh, Dvhs]:
     """DVHs of structures in a dose: those of ``beamsight dvh``, to the bit.
 
     ``dose``: as ``gamma`` takes them. ``structures``: one name, which gives its :class:`Dvh`, or several, or None for all
-    drawn ones, which gives a dictionary by name; a structure without a DVH has the sentence that says why in its place.
+    drawn ones, which gives a dictionary by name (:class:`Dvhs`, with ``to_pandas``); a structure without a DVH has the sentence
+    that says why in its place.
     ``prescription_gy``: the 100 % of metrics in percent; left out, what the plans of the case prescribe, where they agree.
     Raises ArgumentError.
     """
@@ -123,10 +143,14 @@ def dvh(
     if prescription_gy is None:
         prescribed = {plan.prescription_gy for plan in case.plans} - {None}
         prescription_gy = prescribed.pop() if len(prescribed) == 1 else None
-    names = [structures] if isinstance(structures, str) else structures
+    typed({"prescription_gy": prescription_gy}, prescription_gy=NUMBER)
+    names = None
+    if structures is not None:
+        words = f"structures is a name, several names, or None for all, not {type(structures).__name__}"
+        names = listed([structures] if isinstance(structures, str) else structures, TEXT, words)
     answers = core._dvh(case, _accept.dose(dose), names, prescription_gy, any_patient)
     if not isinstance(structures, str):
-        return dict(answers)
+        return Dvhs(answers)
     [(_, answer)] = answers
     if isinstance(answer, str):
         from .errors import ComputationError

@@ -10,9 +10,11 @@ from . import _accept
 from . import _beamsight as core
 from ._jobs import how_computed, how_run, plan_of
 from ._progress import Progress, callback
+from ._typed import POSE, typed
 
 File = Union[str, "os.PathLike[str]"]
 Files = Union[File, Sequence[File]]
+_POSE = (f"what register found, or {POSE[0]}", lambda pose: isinstance(pose, core.Registration) or POSE[1](pose))
 
 
 def optimise(
@@ -43,7 +45,7 @@ def optimise(
     """
     how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
     asked = {"goals": goals, "beamlets": beamlets, "rows": rows, "technique": technique, "arcs": arcs, "search": True}
-    return _optimise(case, plan, how, asked, progress)
+    return _optimise(case, plan, how, typed(asked), progress)
 
 
 def influence(
@@ -66,7 +68,7 @@ def influence(
     ``optimise`` works, its rows by structure, its objectives, and fluences to start from. Arguments as ``optimise``."""
     how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
     asked = {"goals": goals, "beamlets": beamlets, "rows": rows, "technique": "maps", "arcs": 1, "search": False}
-    return _optimise(case, plan, how, asked, progress)
+    return _optimise(case, plan, how, typed(asked), progress)
 
 
 def _optimise(case: Any, plan: Any, how: Dict[str, Any], asked: Dict[str, Any], progress: Progress) -> core.Optimum:
@@ -187,12 +189,12 @@ def export(
         "shift_dates": shift_dates,
         "overwrite": overwrite,
         "xrays": _files(xrays),
-        "pose": pose if pose is None or isinstance(pose, core.Registration) else tuple(pose),
+        "pose": pose,
         "any_patient": any_patient,
     }
     how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
     with callback(progress, "export") as tell:
-        folder, _, remarks = core._export(case, out, plan_of(plan, case), how, run, options, tell)
+        folder, _, remarks = core._export(case, out, plan_of(plan, case), how, run, typed(options, pose=_POSE), tell)
     for remark in remarks:
         warnings.warn(remark, stacklevel=2)
     return Path(folder)

@@ -15,6 +15,8 @@ def callback(progress: Progress, title: str) -> Iterator[Optional[Callable[[floa
         yield None
     elif callable(progress):
         yield progress
+    elif progress is not True:
+        raise TypeError(f"progress is True, or a function (fraction, step), not {type(progress).__name__}")
     else:
         try:
             from tqdm.auto import tqdm

@@ -23,3 +23,11 @@ class NoMatchError(ComputationError):
 
 class InternalError(Error):
     """A panic inside the engines: a bug, please report it."""
+
+
+class StatusWarning(UserWarning):
+    """A dose that is not to be relied on leaves as an array, which has no status."""
+
+
+class UnjudgedWarning(UserWarning):
+    """Points without a gamma, NaN, which neither pass nor fail."""

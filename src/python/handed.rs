@@ -1,0 +1,38 @@
+//! Doses that are not to be relied on and whose values were handed out: an array has no status, so that a dose made of the same
+//! values has to get it back from here.
+
+use case::{Dose, DoseStatus};
+use geometry::Volume;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The status of values that were handed out, as long as anybody holds them.
+struct Handed {
+    gy: Weak<Volume<f32>>,
+    status: DoseStatus,
+    caveats: Vec<String>,
+}
+
+static HANDED: Mutex<Vec<Handed>> = Mutex::new(Vec::new());
+
+/// Notes that the values of a dose leave without its status.
+pub fn note(dose: &Dose) {
+    if dose.is_reliable() {
+        return;
+    }
+    let mut all = HANDED.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|handed| handed.gy.strong_count() > 0);
+    let gy = Arc::downgrade(&dose.gy);
+    if all.iter().all(|handed| !handed.gy.ptr_eq(&gy)) {
+        all.push(Handed { gy, status: dose.status, caveats: dose.caveats.clone() });
+    }
+}
+
+/// The status and the caveats of a dose of values that come from outside: imported, or what is noted of these values.
+pub fn standing_of(gy: &Volume<f32>) -> (DoseStatus, Vec<String>) {
+    let all = HANDED.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_same = |known: &Volume<f32>| known.grid().size() == gy.grid().size() && known.data() == gy.data();
+    let known = all.iter().find(|handed| handed.gy.upgrade().is_some_and(|known| is_same(&known)));
+    known.map_or((DoseStatus::Imported, Vec::new()), |handed| {
+        (DoseStatus::Imported.worst(handed.status), handed.caveats.clone())
+    })
+}
