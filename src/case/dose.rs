@@ -220,7 +220,9 @@ mod tests {
         assert_eq!(DoseValueError::check(&with(&[(3, 0.0), (4, -0.0)])), Ok(()));
         // Voxel (2, 1, 3) is the 2 + 3 (1 + 4 * 3) = 41st.
         let (at, nan) = ([2, 1, 3], with(&[(41, f32::NAN), (50, -1.0)]));
-        assert!(matches!(DoseValueError::check(&nan), Err(DoseValueError::NotFinite { at: a, .. }) if a == at));
+        assert!(
+            matches!(DoseValueError::check(&nan), Err(DoseValueError::NotFinite { at: a, .. }) if a == at)
+        );
         let infinite = DoseValueError::check(&with(&[(41, f32::INFINITY)]));
         assert_eq!(infinite, Err(DoseValueError::NotFinite { at, value: f32::INFINITY }));
         let negative = with(&[(41, -0.25)]);

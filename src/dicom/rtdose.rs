@@ -50,10 +50,11 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
     }
     let gy = Arc::new(Volume::new(Arc::new(grid), gy));
     let effective = is_effective(&object).then(|| EFFECTIVE.to_owned());
+    let below_zero = DoseValueError::caveat(&gy);
     let dose = Dose {
-        caveats: effective.into_iter().chain(DoseValueError::caveat(&gy)).collect(),
+        status: if below_zero.is_some() { DoseStatus::Partial } else { DoseStatus::Imported },
+        caveats: effective.into_iter().chain(below_zero).collect(),
         gy,
-        status: DoseStatus::Imported,
         label: format!("{}, {}", label_of(&object), file_name(path)),
         frame_of_reference_uid: frame_of(&object),
         receipt: None,

@@ -58,11 +58,12 @@ pub fn facts_of_dose(
 /// The dose of values in Gy with the facts that stand beside them: imported, or of its own status where that is worse.
 pub fn dose_of_facts(gy: Arc<Volume<f32>>, facts: &Facts, label: String) -> Dose {
     let (own, mut caveats) = stated_status(facts);
-    let below_zero = DoseValueError::caveat(&gy).filter(|caveat| !caveats.contains(caveat));
-    caveats.extend(below_zero);
+    let below_zero = DoseValueError::caveat(&gy);
+    let least = if below_zero.is_some() { DoseStatus::Partial } else { DoseStatus::Imported };
+    caveats.extend(below_zero.filter(|caveat| !caveats.contains(caveat)));
     Dose {
         gy,
-        status: DoseStatus::Imported.worst(own),
+        status: least.worst(own),
         label,
         frame_of_reference_uid: facts.frame_of_reference_uid.clone(),
         receipt: None,
@@ -143,7 +144,7 @@ mod tests {
         let below_zero = Volume::new(Arc::clone(gy.grid()), values);
         mha::write(&path, &below_zero).expect("written");
         let status_text = read_dose_volume(&path).expect("read").0.status_text();
-        assert_eq!(status_text, "imported: values below 0 Gy (-0.5 at voxel 1 1 1)");
+        assert_eq!(status_text, "partial: values below 0 Gy (-0.5 at voxel 1 1 1)");
         std::fs::remove_file(&path).expect("removed");
     }
 
