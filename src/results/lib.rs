@@ -16,6 +16,7 @@ mod imaging_job;
 mod inputs;
 mod known_again;
 mod machine;
+mod matter_outside;
 mod monte_carlo;
 mod node;
 mod optimise;
@@ -43,6 +44,7 @@ pub use imaging_job::{XRay, XRays};
 pub use inputs::{BeamInputs, PatientInputs, Settings, Shown, patient_grid};
 pub use known_again::DosesOfOpened;
 pub use machine::MachineOf;
+pub use matter_outside::WithMatterOutside;
 pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs};
 pub use node::{Node, Standing};
 pub use optimise::{

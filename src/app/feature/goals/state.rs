@@ -4,9 +4,12 @@ use crate::feature::compare::state::Source;
 use crate::state::State;
 use crate::state::display::DoseReference;
 use crate::state::results::{CaseResults, DISPLAYED, Shown, of_side};
-use analysis::{Dvh, GoalRow, Side, Unanswered, scorecard, target_of, unsettled};
+use analysis::{
+    Dvh, GoalRow, Side, Unanswered, decided_either_way, lacks_only_matter_outside, scorecard, target_of,
+    unsettled,
+};
 use case::{Dose, DoseStatus, Goal, Structure, StructureKind};
-use results::DvhOf;
+use results::{DvhOf, WithMatterOutside};
 use std::sync::Arc;
 
 /// Open parts of the list of goals.
@@ -86,9 +89,20 @@ impl State {
         let dose = (results.shown_dose(), results.shown_failure());
         let hundred_gy = self.goal_hundred().map(|(gy, _)| gy);
         let unsettled = self.goals_unsettled();
-        scorecard(&self.goals(), &self.case().structures, hundred_gy, unsettled, |structure| {
-            results.dvh_for_goal(DISPLAYED, structure.number, dose)
-        })
+        let (goals, set) = (self.goals(), &self.case().structures);
+        let of_dose = |unsettled| {
+            scorecard(&goals, set, hundred_gy, unsettled, |structure| {
+                results.dvh_for_goal(DISPLAYED, structure.number, dose)
+            })
+        };
+        let Some(counted) = unsettled.and_then(|_| results.dvhs_with_matter_outside()) else {
+            return of_dose(unsettled);
+        };
+        let with_matter = scorecard(&goals, set, hundred_gy, None, |structure| {
+            let dvh = counted.iter().find(|(number, _)| *number == structure.number);
+            dvh.map(|(_, dvh)| &**dvh).ok_or(Unanswered::Waiting)
+        });
+        decided_either_way(of_dose(None), &with_matter)
     }
 
     /// The goals by priority with their values in A or B.
@@ -140,6 +154,14 @@ impl State {
 }
 
 impl CaseResults {
+    /// DVHs in the dose of the displayed plan with the matter outside the body counted, where nothing else keeps it from being whole.
+    fn dvhs_with_matter_outside(&self) -> Option<&[(u32, Arc<Dvh>)]> {
+        let is_whole_plan = self.shown == Shown::Plan && self.dvh_status() == Some(DoseStatus::Partial);
+        self.shown_dose().filter(|dose| is_whole_plan && lacks_only_matter_outside(dose))?;
+        let counted = self.nodes.node::<WithMatterOutside>((DISPLAYED, 0))?.current()?;
+        (!counted.is_empty()).then_some(counted.as_slice())
+    }
+
     /// The DVH of a structure for goals: of the dose as it stands, never of one that failed.
     fn dvh_for_goal(
         &self,

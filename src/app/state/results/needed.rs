@@ -3,12 +3,12 @@
 use super::CaseResults;
 use crate::feature::compare::state::{GammaNorm, Source};
 use crate::state::{State, ViewKind, Workspace};
-use analysis::{Side, beam_of_point, is_computed, is_modelled};
+use analysis::{Side, beam_of_point, is_computed, is_modelled, lacks_only_matter_outside};
 use case::{Case, Plan, StructureKind};
 use engine::gamma::Normalisation;
 use results::{
     Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma, GammaOfPair, IsodosesOf,
-    MachineOf, MaskOf, ResultKey, RunOfPlan, Settings, Shared, Shown,
+    MachineOf, MaskOf, ResultKey, RunOfPlan, Settings, Shared, Shown, WithMatterOutside,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -184,6 +184,30 @@ impl State {
         // The DVH queries request the isodoses.
         nodes.entry((of, 0)).set(isodoses);
         nodes.keep_only::<DvhOf>(|(group, number)| group != of || needed.contains(&number));
+    }
+
+    /// Lists the dose of the displayed plan with the matter outside the body counted, where that alone leaves its goals undecided.
+    pub(super) fn note_matter_outside(&mut self) {
+        let nodes = &self.results.nodes;
+        let has_run = nodes.node::<RunOfPlan>(ONLY).is_some_and(|node| node.now().is_some());
+        let is_asked = self.results.shown == Shown::Plan && !has_run;
+        let summed = nodes.node::<DoseOfPlan>(ONLY).filter(|_| is_asked).and_then(|node| node.current());
+        let summed = summed.filter(|summed| lacks_only_matter_outside(&summed.dose));
+        let case = self.history.case();
+        let query = summed.zip(case.plans.get(self.plan)).and_then(|(summed, plan)| {
+            let with_goal: BTreeSet<u32> = self.goals().iter().filter_map(|goal| goal.number).collect();
+            if with_goal.is_empty() {
+                return None;
+            }
+            let masks = nodes.each::<MaskOf>().filter(|((_, number), _)| with_goal.contains(number));
+            let masks = masks.filter_map(|((_, number), node)| Some((number, node.now()?.clone())));
+            let known = nodes.node::<WithMatterOutside>(ONLY).and_then(|node| node.now());
+            let settings = &self.results.settings;
+            WithMatterOutside::new(case, (plan, summed.factor), settings, masks.collect(), known)
+        });
+        if query.is_some() || nodes.node::<WithMatterOutside>(ONLY).is_some() {
+            self.results.nodes.entry(ONLY).set(query);
+        }
     }
 
     /// Lists gamma of A and B with its settings.

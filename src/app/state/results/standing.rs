@@ -42,6 +42,7 @@ impl State {
         for of in [DISPLAYED, of_side(Side::A), of_side(Side::B), MAPS] {
             self.note_dvhs(of);
         }
+        self.note_matter_outside();
         self.note_gamma();
         self.note_optimise();
         self.note_delivery();

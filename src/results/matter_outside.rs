@@ -1,0 +1,71 @@
+//! The dose of a plan with the matter outside the body counted: goals that it cannot turn are decided
+//! ([`analysis::decided_either_way`]).
+
+use super::beam::DoseOfBeam;
+use super::dvh::DvhOf;
+use super::graph::{Access, Failure, Priority, Query};
+use super::inputs::Settings;
+use super::patient::{Densities, MaskOf};
+use super::plan_dose::DoseOfPlan;
+use super::shared::Shared;
+use analysis::{BodyChoice, Dvh, is_computed};
+use case::{Case, Plan};
+use std::sync::Arc;
+use worker::Lane;
+
+/// DVHs of structures, by number, in the collapsed-cone dose of a plan with the matter outside the body counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WithMatterOutside {
+    dose: Shared<DoseOfPlan>,
+    masks: Vec<(u32, MaskOf)>,
+}
+
+impl WithMatterOutside {
+    /// The query of a plan with the monitor units of its normalisation, of this factor; `known` is the previous one.
+    pub fn new(
+        case: &Case,
+        (plan, factor): (&Plan, f64),
+        settings: &Settings,
+        masks: Vec<(u32, MaskOf)>,
+        known: Option<&Self>,
+    ) -> Option<Self> {
+        let settings = Settings { body: BodyChoice::Everything, ..settings.clone() };
+        let densities = Densities::new(case, &settings)?;
+        let mut plan = Plan { normalisation: None, ..plan.clone() };
+        plan.beams.iter_mut().for_each(|beam| beam.mu *= factor);
+        let plan = Arc::new(plan);
+        let computed = plan.beams.iter().filter(|beam| is_computed(beam));
+        let of = |beam| DoseOfBeam::new(&densities, &plan, beam, &settings, None);
+        let beams: Vec<DoseOfBeam> = computed.map(of).collect();
+        let known = known.map(|known| &known.dose);
+        let dose = DoseOfPlan::of_plan(case, &plan, None, &beams, None, known.map(|dose| &**dose))?;
+        Some(Self { dose: Shared::new(dose, known), masks })
+    }
+}
+
+impl Query for WithMatterOutside {
+    /// None where that dose lacks something, too.
+    type Answer = Arc<Vec<(u32, Arc<Dvh>)>>;
+
+    const PRIORITY: Option<Priority> = Some(Priority::Isodoses);
+    const NOTICED: bool = false;
+
+    fn name(&self) -> String {
+        "Goals with the matter outside the body counted".to_owned()
+    }
+
+    fn lane(&self, _: super::graph::Grade) -> Lane {
+        Lane::Device
+    }
+
+    fn answer(&self, inputs: &Access<'_>) -> Result<Self::Answer, Failure> {
+        if !inputs.get(&*self.dose)?.dose.caveats.is_empty() {
+            return Ok(Arc::default());
+        }
+        let dvh = |(number, mask): &(u32, MaskOf)| {
+            let dvh = DvhOf::new(mask.clone(), self.dose.clone(), None);
+            Ok((*number, inputs.get(&dvh)?.dvh))
+        };
+        Ok(Arc::new(self.masks.iter().map(dvh).collect::<Result<_, Failure>>()?))
+    }
+}
