@@ -6,7 +6,7 @@ use super::outputs::{OutputArgs, Outputs};
 use super::words;
 use super::{Failure, VerbOutput};
 use analysis::second_check::{SecondCheck, Tolerances, Verdict};
-use analysis::{Engine, MonteCarlo};
+use analysis::{DEFAULT_GRID_MM, Engine, MonteCarlo};
 use anyhow::Context as _;
 use dicom::scan;
 use engine::{DeviceChoice, JobControl};
@@ -23,7 +23,8 @@ use std::time::Duration;
 #[command(
     after_help = "The dose of the plan and of each beam is recomputed for the plan's own monitor units and compared with the \
 doses in the folder: gamma, the dose at a point that the plan states (else at the isocentre or the greatest dose), metrics and \
-goals. Gamma and points are judged for the plan and each beam. What the machine model does not have (wedge, bolus, block, \
+goals. Gamma and points are judged for the plan and each beam. Where each beam has a planned dose of its own, the plan's dose must be \
+their sum. What the machine model does not have (wedge, bolus, block, \
 applicator, electrons, another energy, an MLC of several layers) is not judged, and neither is a plan with it. A folder that \
 holds folders of plans gives a table, a row for each plan.\n\n\
 --machine is kept for the treatment machine's name and energy; give it once for each energy. The tolerances are those of \
@@ -52,6 +53,10 @@ pub struct Args {
     /// most [default: 1]
     #[arg(long, value_name = "PERCENT", value_parser = words::within(0.01, 2.0))]
     uncertainty: Option<f64>,
+
+    /// Spacing of the dose grid, mm, 2.5 at most [default: 2.5]
+    #[arg(long, value_name = "MM", value_parser = words::within(0.5, DEFAULT_GRID_MM))]
+    grid: Option<f64>,
 
     /// Criterion of gamma, global [default: that of the tolerances, 3%/2mm]
     #[arg(long, value_name = "DOSE/DISTANCE", value_parser = criterion)]
@@ -141,7 +146,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let goals = args.goals.as_deref().map(GoalTemplate::resolve).transpose();
     let goals = goals.map_err(|e| wrong(e.into()))?;
     let mut machines = CheckMachines::new(&args.machine, state_folder()).map_err(|e| wrong(e.into()))?;
-    let settings = Settings { device, ..Settings::default() };
+    let grid_mm = args.grid.unwrap_or(DEFAULT_GRID_MM);
+    let settings = Settings { device, grid_mm, ..Settings::default() };
     let folders = folders_of(&args.folder);
     let mut rows = Vec::new();
     for folder in folders.as_deref().unwrap_or(std::slice::from_ref(&args.folder)) {

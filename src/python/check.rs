@@ -5,7 +5,7 @@ use super::job::run;
 use super::json::dictionary;
 use super::words;
 use analysis::second_check::Tolerances;
-use analysis::{Engine, MonteCarlo};
+use analysis::{DEFAULT_GRID_MM, Engine, MonteCarlo};
 use files::{GoalTemplate, state_folder};
 use pyo3::prelude::*;
 use results::{CheckFiles, CheckJob, CheckMachines, Settings, second_check};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The checks of the plans of a folder; `beamsight.check` says how.
 #[pyfunction(name = "_check")]
-#[pyo3(signature = (folder, machines, engine, uncertainty, gamma, goals, tolerances, device, progress = None))]
+#[pyo3(signature = (folder, machines, engine, uncertainty, grid, gamma, goals, tolerances, device, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "the options of the verb")]
 pub fn check<'py>(
     py: Python<'py>,
@@ -22,6 +22,7 @@ pub fn check<'py>(
     machines: Vec<String>,
     engine: &str,
     uncertainty: Option<f64>,
+    grid: Option<f64>,
     gamma: Option<[f64; 2]>,
     goals: Option<&str>,
     tolerances: Option<PathBuf>,
@@ -48,7 +49,8 @@ pub fn check<'py>(
     }
     let template = goals.map(GoalTemplate::resolve).transpose().map_err(argument)?;
     let mut models = CheckMachines::new(&machines, state_folder()).map_err(argument)?;
-    let settings = Settings { device: words::device(device)?, ..Settings::default() };
+    let grid_mm = words::within("grid", grid.unwrap_or(DEFAULT_GRID_MM), [0.5, DEFAULT_GRID_MM])?;
+    let settings = Settings { device: words::device(device)?, grid_mm, ..Settings::default() };
     let checks = run(py, progress.as_ref(), |control, steps| {
         let files = CheckFiles::read(&folder).map_err(|error| Kind::File.caused_by(&error))?;
         if let Some(why) = files.unchecked().first() {

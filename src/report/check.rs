@@ -108,8 +108,9 @@ fn tolerances(pen: &mut Pen, limits: &Tolerances) {
 
 fn agreements(pen: &mut Pen, check: &SecondCheck) {
     pen.heading("Plan and beams");
-    let ends = [LEFT + 150.0, LEFT + 200.0, LEFT + 265.0, LEFT + 330.0, LEFT + 395.0, LEFT + 455.0, RIGHT];
-    let words = ["", "MU", "gamma", "points", "planned Gy", "recomputed Gy", "difference"];
+    let ends = [LEFT + 130.0, LEFT + 170.0, LEFT + 230.0, LEFT + 320.0, LEFT + 385.0, LEFT + 450.0, RIGHT];
+    // Gamma of the direction that passes less, with the points of that direction.
+    let words = ["", "MU", "lower gamma", "of points", "planned Gy", "recomputed Gy", "difference"];
     pen.row(&words.map(|h| (h.to_owned(), SMALL)), &ends);
     let items = || std::iter::once(&check.whole).chain(&check.beams);
     for item in items() {
@@ -135,14 +136,18 @@ fn agreement(pen: &mut Pen, item: &Item, limits: &Tolerances, ends: &[f32]) {
     let dash = || ("-".to_owned(), PLAIN);
     let mut cells = vec![(item.name.clone(), PLAIN), (format!("{:.1}", item.mu), PLAIN)];
     let agreement = item.agreement.as_ref();
-    match agreement.and_then(|a| Some((a, a.gamma.as_ref()?))) {
-        Some((both, gamma)) => {
-            let rate = both.pass_rate_percent().map_or("-".to_owned(), rate_text);
+    match agreement.filter(|both| both.gamma.is_some()) {
+        Some(both) => {
+            let lower = both.lower_gamma();
+            let rate = lower.map_or("-".to_owned(), |lower| rate_text(lower.pass_rate_percent));
             cells.push((rate, how(both.gamma_level(limits))));
-            cells.push(((gamma.points + gamma.outside).to_string(), PLAIN));
+            cells.push((
+                lower.map_or("-".to_owned(), |lower| format!("{} {}", lower.points, lower.of)),
+                PLAIN,
+            ));
         }
-        None if item.not_judged.is_empty() => cells.extend([dash(), dash()]),
-        None => cells.extend([("not judged".to_owned(), how(None)), dash()]),
+        None if item.not_judged.is_empty() && item.wrong.is_empty() => cells.extend([dash(), dash()]),
+        None => cells.extend([(item.words_without_figures().to_owned(), how(None)), dash()]),
     }
     match agreement.and_then(|a| a.point.as_ref()) {
         Some(point) => {

@@ -1,6 +1,6 @@
 //! The verdict of a second check: figures held against tolerances.
 
-use super::{Agreement, FAR, GammaAgreement, Item, PointAgreement, Tolerances};
+use super::{Agreement, BeamSum, FAR, GammaAgreement, Item, PointAgreement, Tolerances};
 use crate::{MOST_UNJUDGED_PERCENT, digits_apart};
 use serde::Serialize;
 
@@ -127,16 +127,25 @@ impl Judgement {
     }
 }
 
-/// Judges a plan and its beams. Whatever could not be judged keeps the plan from being judged as a whole; a beam without a
-/// planned dose of its own counts in the plan's alone. `changed_here`: what the recomputed dose counts otherwise than the plan's files
-/// have it.
-pub fn judge(
-    whole: &Item,
-    beams: &[Item],
-    fractions: u32,
-    limits: &Tolerances,
-    changed_here: &[String],
-) -> Judgement {
+/// What a plan is judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures<'a> {
+    pub whole: &'a Item,
+    pub beams: &'a [Item],
+    pub beam_sum: Option<&'a BeamSum>,
+    pub fractions: u32,
+    pub limits: &'a Tolerances,
+    /// What the recomputed dose counts otherwise than the plan's files have it.
+    pub changed_here: &'a [String],
+}
+
+/// Judges a plan and its beams. What contradicts itself is wrong, whatever else could be judged. Whatever could not be judged keeps the
+/// plan from being judged as a whole; a beam without a planned dose of its own counts in the plan's alone.
+pub fn judge(figures: Figures<'_>) -> Judgement {
+    let Figures { whole, beams, beam_sum, fractions, limits, changed_here } = figures;
+    let mut wrong: Vec<String> =
+        std::iter::once(whole).chain(beams).flat_map(|item| item.wrong.clone()).collect();
+    wrong.extend(beam_sum.and_then(BeamSum::contradiction));
     let (mut open, mut outside) = (Vec::new(), Vec::new());
     // What is wrong with a beam explains why the plan is not compared.
     open.extend(beams.iter().chain([whole]).flat_map(|item| item.not_judged.iter().cloned()));
@@ -146,13 +155,13 @@ pub fn judge(
     // The plan as a whole is always compared by gamma, both ways, and at a point.
     let compared = whole.agreement.as_ref();
     let is_whole = |a: &Agreement| a.gamma.is_some() && a.gamma_back.is_some() && a.point.is_some();
-    if open.is_empty() && !compared.is_some_and(is_whole) {
+    if open.is_empty() && wrong.is_empty() && !compared.is_some_and(is_whole) {
         open.push("The plan's dose was not compared.".to_owned());
     }
-    let verdict = match (open.is_empty(), outside.is_empty()) {
-        (false, _) => Verdict::NotJudged,
-        (true, false) => Verdict::Outside,
-        (true, true) => Verdict::Within,
+    let verdict = match (wrong.is_empty(), open.is_empty(), outside.is_empty()) {
+        (false, ..) | (true, true, false) => Verdict::Outside,
+        (true, false, _) => Verdict::NotJudged,
+        (true, true, true) => Verdict::Within,
     };
     let mut reservations = Vec::new();
     if let Some(back) = compared.and_then(|a| a.gamma_back).filter(|back| back.outside > 0) {
@@ -167,8 +176,8 @@ pub fn judge(
         let text = "the recomputed dose counts what is not of the plan's files";
         reservations.push(format!("{text}: {}", changed_here.join(", ")));
     }
-    open.extend(outside);
-    Judgement { verdict, reasons: open, reservations }
+    let reasons = wrong.into_iter().chain(open).chain(outside).collect();
+    Judgement { verdict, reasons, reservations }
 }
 
 fn look(item: &Item, fractions: u32, limits: &Tolerances, open: &mut Vec<String>, outside: &mut Vec<String>) {
@@ -295,7 +304,7 @@ pub fn capital(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::TargetDoses;
+    use super::super::{SumDifference, TargetDoses};
     use super::*;
 
     fn item(name: &str, passing: usize, outside: usize, recomputed_gy: f64) -> Item {
@@ -318,8 +327,13 @@ mod tests {
         Item { name: name.to_owned(), mu: 100.0, agreement, ..Item::default() }
     }
 
+    fn judgement_of(whole: &Item, beams: &[Item], fractions: u32, changed_here: &[String]) -> Judgement {
+        let limits = &Tolerances::default();
+        judge(Figures { whole, beams, beam_sum: None, fractions, limits, changed_here })
+    }
+
     fn verdict(whole: &Item, beams: &[Item]) -> (Verdict, String) {
-        let judged = judge(whole, beams, 1, &Tolerances::default(), &[]);
+        let judged = judgement_of(whole, beams, 1, &[]);
         (judged.verdict, judged.reasons.join(" "))
     }
 
@@ -379,7 +393,7 @@ mod tests {
         let (open, why) = verdict(&item("the plan", 100, 0, 2.0), std::slice::from_ref(&wedge));
         assert!(open == Verdict::NotJudged && why.contains("wedge") && why.contains("10.0 %"), "{why}");
         let because = Item { agreement: None, not_judged: vec!["Not compared.".to_owned()], ..good.clone() };
-        let judged = judge(&because, std::slice::from_ref(&wedge), 1, &Tolerances::default(), &[]);
+        let judged = judgement_of(&because, std::slice::from_ref(&wedge), 1, &[]);
         assert_eq!(judged.reasons, ["It has a wedge.", "Not compared."], "the cause goes first");
         let nothing = Item { agreement: None, ..good.clone() };
         assert_eq!(verdict(&nothing, &[]).0, Verdict::NotJudged);
@@ -388,6 +402,31 @@ mod tests {
         assert_eq!(verdict(&Item { agreement: Some(half), ..good.clone() }, &[]).0, Verdict::NotJudged);
         let none = Item { agreement: Some(Agreement::default()), ..item("beam 'B'", 0, 0, 0.0) };
         assert_eq!(verdict(&good, &[none]).0, Verdict::NotJudged);
+    }
+
+    /// What contradicts itself is known to be wrong, also beside what could not be judged.
+    #[test]
+    fn a_contradiction_fails_whatever_is_open() {
+        let nothing =
+            || Item { agreement: None, wrong: vec!["It delivers nothing.".to_owned()], ..Item::default() };
+        assert_eq!(verdict(&nothing(), &[]), (Verdict::Outside, "It delivers nothing.".to_owned()));
+        let open = Item { not_judged: vec!["It has a wedge.".to_owned()], ..nothing() };
+        let (found, why) = verdict(&open, &[]);
+        assert_eq!((found, why.as_str()), (Verdict::Outside, "It delivers nothing. It has a wedge."));
+        let whole = item("the plan", 1000, 0, 2.0);
+        let limits = &Tolerances::default();
+        let worst = SumDifference { point_mm: [0.0; 3], planned_gy: 2.06, sum_gy: 2.0 };
+        let sum = |worst| BeamSum { beams: 2, worst, ..BeamSum::default() };
+        let judged = |sum: &BeamSum| {
+            let beam_sum = Some(sum);
+            judge(Figures { whole: &whole, beams: &[], beam_sum, fractions: 1, limits, changed_here: &[] })
+        };
+        assert_eq!(judged(&sum(None)).verdict, Verdict::Within);
+        let off = judged(&sum(Some(worst)));
+        assert!(
+            off.verdict == Verdict::Outside && off.reasons[0].contains("not the sum of its 2 beam doses"),
+            "{off:?}"
+        );
     }
 
     #[test]
@@ -428,7 +467,7 @@ mod tests {
             let mut back = agreement.gamma_back.unwrap();
             change(agreement, &mut back);
             agreement.gamma_back = Some(back);
-            judge(&whole, &[], 1, &Tolerances::default(), &[])
+            judgement_of(&whole, &[], 1, &[])
         };
         for (judged, verdict, says) in [
             (
@@ -482,7 +521,7 @@ mod tests {
     #[test]
     fn what_is_not_of_the_files_stands_in_the_verdict() {
         let made = ["bolus 'B1'".to_owned()];
-        let judged = judge(&item("the plan", 1000, 0, 2.0), &[], 1, &Tolerances::default(), &made);
+        let judged = judgement_of(&item("the plan", 1000, 0, 2.0), &[], 1, &made);
         assert_eq!(judged.verdict, Verdict::Within);
         assert!(
             judged.words().contains("within tolerance; ") && judged.words().contains("bolus 'B1'"),
@@ -493,14 +532,11 @@ mod tests {
     #[test]
     fn the_dose_of_one_fraction_is_recognised() {
         let whole = item("the plan", 0, 0, 2.0 * 24.0);
-        let judged = judge(&whole, &[], 25, &Tolerances::default(), &[]);
+        let judged = judgement_of(&whole, &[], 25, &[]);
         assert_eq!(judged.verdict, Verdict::NotJudged);
         assert!(judged.reasons[0].contains("about one of 25 fractions"), "{:?}", judged.reasons);
         // One fraction in all: a double dose is a double dose.
-        assert_eq!(
-            judge(&item("the plan", 0, 0, 4.0), &[], 1, &Tolerances::default(), &[]).verdict,
-            Verdict::Outside
-        );
+        assert_eq!(judgement_of(&item("the plan", 0, 0, 4.0), &[], 1, &[]).verdict, Verdict::Outside);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! A second check of a plan from elsewhere: its figures, and the verdict on them. What could not be judged never passes.
 
+mod beam_sum;
 mod judge;
 mod machines;
 mod points;
 mod tolerances;
 
-pub use judge::{Judgement, Level, Verdict, capital, judge};
+pub use beam_sum::{BeamDoses, BeamSum, SumDifference};
+pub use judge::{Figures, Judgement, Level, Verdict, capital, judge};
 pub use machines::{MachineUse, Models, choose_machines};
 pub use points::{DosePoint, beam_point, common_point, plan_point};
 pub use tolerances::{Tolerances, TolerancesError};
@@ -45,6 +47,8 @@ pub struct SecondCheck {
     pub judgement: Judgement,
     pub whole: Item,
     pub beams: Vec<Item>,
+    /// The planned dose beside the sum of the beams' planned doses; `None` where no beam has one, or the plan has none.
+    pub beam_sum: Option<BeamSum>,
     pub structures: Vec<StructureCheck>,
     pub goals: Vec<GoalCheck>,
     pub notes: Vec<String>,
@@ -74,6 +78,19 @@ pub struct Item {
     pub targets: Vec<TargetDoses>,
     /// Why it cannot be judged, a sentence each.
     pub not_judged: Vec<String>,
+    /// What is wrong with it whatever is recomputed, a sentence each.
+    pub wrong: Vec<String>,
+}
+
+impl Item {
+    /// What stands in place of its figures where it has none.
+    pub fn words_without_figures(&self) -> &'static str {
+        match (self.not_judged.is_empty(), self.wrong.is_empty()) {
+            (false, _) => "not judged",
+            (true, false) => "wrong",
+            (true, true) => "no dose of its own",
+        }
+    }
 }
 
 /// The field of a beam on the patient, at its first control point.
@@ -118,11 +135,39 @@ pub struct Agreement {
     pub point: Option<PointAgreement>,
 }
 
+/// Gamma in the direction that passes less.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LowerGamma {
+    pub pass_rate_percent: f64,
+    /// The points that the rate is a share of.
+    pub points: usize,
+    /// Whose points these are: `planned`, `recomputed`.
+    pub of: &'static str,
+}
+
+impl LowerGamma {
+    /// The lower of both directions, each with its points.
+    pub fn of_both(rates: [Option<f64>; 2], points: [usize; 2]) -> Option<Self> {
+        let [there, back] = std::array::from_fn(|n| {
+            let of = ["planned", "recomputed"][n];
+            rates[n].map(|pass_rate_percent| Self { pass_rate_percent, points: points[n], of })
+        });
+        match (there, back) {
+            (Some(there), Some(back)) if back.pass_rate_percent < there.pass_rate_percent => Some(back),
+            (there, back) => there.or(back),
+        }
+    }
+}
+
 impl Agreement {
-    /// The lower of the two pass rates, percent.
-    pub fn pass_rate_percent(&self) -> Option<f64> {
-        let [there, back] = [self.gamma?, self.gamma_back?].map(|gamma| gamma.pass_rate_percent());
-        Some(there?.min(back?))
+    /// The direction that passes less; `None` without points in one of them.
+    pub fn lower_gamma(&self) -> Option<LowerGamma> {
+        let both = [self.gamma?, self.gamma_back?];
+        let rates = both.map(|gamma| gamma.pass_rate_percent());
+        rates
+            .iter()
+            .all(Option::is_some)
+            .then(|| LowerGamma::of_both(rates, both.map(|gamma| gamma.all_points())))?
     }
 
     /// `99.20 % of 5012 planned points, 98.70 % of 5100 recomputed points`, with those that are not judged.
@@ -210,9 +255,15 @@ impl GammaAgreement {
     pub fn high_outside_percent(&self) -> f64 {
         100.0 * self.high_outside as f64 / self.high_points.max(1) as f64
     }
+
+    /// The points that the pass rate is a share of.
+    pub fn all_points(&self) -> usize {
+        self.points + if self.outside_fails { self.outside } else { 0 }
+    }
+
     /// Share of the passing points, percent. `None` without points.
     pub fn pass_rate_percent(&self) -> Option<f64> {
-        let all = self.points + if self.outside_fails { self.outside } else { 0 };
+        let all = self.all_points();
         (all > 0).then(|| 100.0 * self.passing as f64 / all as f64)
     }
 }
@@ -247,10 +298,10 @@ impl PointAgreement {
 #[derive(Clone, Debug, Serialize)]
 pub struct StructureCheck {
     pub name: String,
-    /// Points of either dose with a gamma.
-    pub gamma_points: usize,
-    /// The lower of both ways.
+    /// The lower of both ways, its points, and whose these are.
     pub gamma_pass_rate_percent: Option<f64>,
+    pub gamma_points: usize,
+    pub gamma_points_of: &'static str,
     pub metrics: Vec<MetricPair>,
     pub remarks: Vec<String>,
 }

@@ -67,9 +67,7 @@ fn one(check: &SecondCheck) -> String {
 }
 
 fn item_text(item: &Item, limits: &Tolerances) -> String {
-    let Some(agreement) = &item.agreement else {
-        return if item.not_judged.is_empty() { "no dose of its own" } else { "not judged" }.to_owned();
-    };
+    let Some(agreement) = &item.agreement else { return item.words_without_figures().to_owned() };
     let gamma = agreement
         .gamma_words()
         .map(|words| format!("gamma {words}, of {:.3} Gy", agreement.normalisation_gy));
@@ -108,13 +106,13 @@ fn table(rows: &[Row]) -> String {
             }
             Row::Checked(check) => {
                 let (judged, agreement) = (&check.judgement, check.whole.agreement.as_ref());
-                let gamma = agreement.and_then(Agreement::pass_rate_percent);
+                let gamma = agreement.and_then(Agreement::lower_gamma);
                 let point = agreement.and_then(|a| a.point.as_ref());
                 [
                     short(&check.case),
                     check.plan.clone(),
                     row.verdict().words().into(),
-                    gamma.map_or("-".into(), rate_text),
+                    gamma.map_or("-".into(), |lower| rate_text(lower.pass_rate_percent)),
                     point.map_or("-".into(), |point| point.difference_words(&check.tolerances)),
                     { judged.reasons.first().or(judged.reservations.first()) }.cloned().unwrap_or_default(),
                 ]

@@ -375,6 +375,7 @@ def _check(
     machines: Sequence[str],
     engine: str,
     uncertainty: Optional[float],
+    grid: Optional[float],
     gamma: Optional[Sequence[float]],
     goals: Optional[str],
     tolerances: Optional[File],

@@ -83,6 +83,7 @@ def check(
     machine: Union[str, Sequence[str]] = (),
     engine: str = "cccs",
     uncertainty: Optional[float] = None,
+    grid: Optional[float] = None,
     gamma: Optional[Tuple[float, float]] = None,
     goals: Optional[str] = None,
     tolerances: Optional[File] = None,
@@ -94,11 +95,11 @@ def check(
 
     Gives ``{"checks": [...], "notes": [...]}``; the verdict of a check is ``check["judgement"]["verdict"]``, with its reasons:
     a plan that could not be judged has no verdict of agreement. ``machine``: model of the treatment machine, once for each
-    energy. ``gamma``: percent and mm. Raises FileError, ArgumentError, ComputationError.
+    energy. ``grid``: spacing of the recomputed dose in mm (2.5, which is the most). ``gamma``: percent and mm. Raises FileError, ArgumentError, ComputationError.
     """
     machines = [machine] if isinstance(machine, str) else list(machine)
     with callback(progress, "check") as tell:
-        return core._check(folder, machines, engine, uncertainty, gamma, goals, tolerances, device, tell)
+        return core._check(folder, machines, engine, uncertainty, grid, gamma, goals, tolerances, device, tell)
 
 
 def machine_fit(

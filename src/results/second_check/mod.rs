@@ -20,8 +20,9 @@ use super::plan_job::{ComputedPlan, compute_in};
 use super::ray::RayOfBeam;
 use super::shared::Shared;
 use analysis::second_check::{
-    Agreement, DosePoint, FAR, FieldOnPatient, GammaAgreement, GoalCheck, Item, MachineUse, MetricPair,
-    PointAgreement, SecondCheck, StructureCheck, TargetDoses, Tolerances, beam_point, judge, plan_point,
+    Agreement, DosePoint, FAR, FieldOnPatient, Figures, GammaAgreement, GoalCheck, Item, LowerGamma,
+    MachineUse, MetricPair, PointAgreement, SecondCheck, StructureCheck, TargetDoses, Tolerances, beam_point,
+    judge, plan_point,
 };
 use analysis::{Dvh, Engine, GoalRow, Metric, Unanswered, check_pair, scorecard, unit_remark, value_at};
 use case::{Beam, BeamDose, Case, Dose, DoseStatus, Goal, Plan, Severity, Structure, StructureKind};
@@ -61,6 +62,7 @@ pub fn second_check(
     let CheckJob { files, plan, settings, .. } = job;
     let stated = files.stated(plan);
     let mut planned = Planned::new(job, &stated);
+    let beam_sum = planned.beam_sum(job);
     let mut check = CheckInProgress {
         job,
         case: Case { plans: vec![Arc::clone(plan)], ..files.case.clone() },
@@ -97,9 +99,17 @@ pub fn second_check(
         planned: planned.dose.map_or(String::new(), |index| label(&case.doses[index])),
         recomputed: check.recomputed,
         tolerances: job.tolerances.clone(),
-        judgement: judge(&whole, &beams, plan.fractions, job.tolerances, &job.changed_here),
+        judgement: judge(Figures {
+            whole: &whole,
+            beams: &beams,
+            beam_sum: beam_sum.as_ref(),
+            fractions: plan.fractions,
+            limits: job.tolerances,
+            changed_here: &job.changed_here,
+        }),
         whole,
         beams,
+        beam_sum,
         structures: check.structures,
         goals: check.goals,
         notes: check.notes,
@@ -158,7 +168,7 @@ impl CheckInProgress<'_> {
             item.field = self.field(beam)?;
         }
         for (beam, item) in treated().zip(&mut planned.beams) {
-            if item.not_judged.is_empty() {
+            if item.not_judged.is_empty() && beam.mu > 0.0 {
                 tell(&format!("comparing {}", item.name));
                 let index = planned.of_beams.get(&beam.number).copied();
                 let own = planned.stated.iter().find(|dose| dose.beam == beam.number);
@@ -359,11 +369,14 @@ impl CheckInProgress<'_> {
             let inside =
                 |of: &GammaByStructure| of.structures.iter().find(|(n, _)| n == number).map(|(_, f)| *f);
             let both = [inside(&there), inside(&back)];
-            let rates = both.iter().flatten().filter_map(|figures| figures.pass_rate_percent);
+            let rates = both.map(|figures| figures.and_then(|figures| figures.pass_rate_percent));
+            let points = both.map(|figures| figures.map_or(0, |figures| figures.points));
+            let lower = LowerGamma::of_both(rates, points);
             self.structures.push(StructureCheck {
                 name: structure.name.clone(),
-                gamma_points: both.iter().flatten().map(|figures| figures.points).sum(),
-                gamma_pass_rate_percent: rates.reduce(f64::min),
+                gamma_pass_rate_percent: lower.map(|lower| lower.pass_rate_percent),
+                gamma_points: lower.map_or(0, |lower| lower.points),
+                gamma_points_of: lower.map_or("", |lower| lower.of),
                 metrics: Vec::new(),
                 remarks: Vec::new(),
             });
@@ -451,6 +464,12 @@ fn goal_check(planned: &GoalRow, recomputed: &GoalRow) -> GoalCheck {
 
 /// Why a recomputed dose cannot be held against the planned one.
 fn why_not_final(name: &str, dose: &Dose) -> Option<String> {
+    if dose.status == DoseStatus::Coarse {
+        return Some(format!(
+            "The recomputed dose of {name} is not final: {} (`Grid` of the check, or --grid).",
+            dose.status_text()
+        ));
+    }
     if dose.status != DoseStatus::Final {
         return Some(format!("The recomputed dose of {name} is not final: {}.", dose.status_text()));
     }

@@ -1,7 +1,7 @@
 //! The planned side of a second check: its doses, and the beams that cannot be judged whatever is computed.
 
 use super::CheckJob;
-use analysis::second_check::{Item, MachineUse, common_point};
+use analysis::second_check::{BeamDoses, BeamSum, Item, MachineUse, capital, common_point};
 use analysis::{is_computed, value_at};
 use case::{Beam, BeamDose};
 use dicom::StatedPlan;
@@ -61,8 +61,57 @@ impl Planned {
         if planned.beams.is_empty() {
             planned.whole.not_judged.push("The plan has no treatment beam.".to_owned());
         }
+        planned.find_undelivered(job);
         planned.take_stated(job, stated);
         planned
+    }
+
+    /// Beams of 0 MU deliver nothing: a planned dose of one is wrong, and one without is none of the plan's dose.
+    fn find_undelivered(&mut self, job: &CheckJob<'_>) {
+        let greatest_gy = |index: usize| job.files.case.doses[index].max_gy();
+        let read = self.beams.iter_mut().zip(&self.numbers).filter(|(item, _)| item.not_judged.is_empty());
+        for (item, number) in read.filter(|(item, _)| item.mu <= 0.0) {
+            match self.of_beams.remove(number).map(greatest_gy).filter(|gy| *gy > 0.0) {
+                Some(gy) => item.wrong.push(format!(
+                    "{} delivers nothing, it has 0 MU: its planned dose goes up to {gy:.3} Gy.",
+                    capital(&item.name)
+                )),
+                None => self.notes.push(format!("{} has 0 MU: it delivers nothing", item.name)),
+            }
+        }
+        if !self.beams.is_empty()
+            && self.whole.mu <= 0.0
+            && self.beams.iter().all(|item| item.not_judged.is_empty())
+        {
+            let planned = self.dose.map(greatest_gy).filter(|gy| *gy > 0.0);
+            let planned =
+                planned.map_or(String::new(), |gy| format!(", and its planned dose goes up to {gy:.3} Gy"));
+            self.whole.wrong.push(format!("The plan delivers nothing: all of its beams have 0 MU{planned}."));
+        }
+    }
+
+    /// The plan's planned dose beside the sum of its beams'; what is to be told of it is noted.
+    pub fn beam_sum(&mut self, job: &CheckJob<'_>) -> Option<BeamSum> {
+        let doses = &job.files.case.doses;
+        let planned = &*doses[self.dose?].gy;
+        let delivering = || self.beams.iter().zip(&self.numbers).filter(|(item, _)| item.mu > 0.0);
+        let of_beams: Vec<_> =
+            delivering().filter_map(|(_, n)| self.of_beams.get(n)).map(|index| &*doses[*index].gy).collect();
+        let missing = delivering().filter(|(_, n)| !self.of_beams.contains_key(n));
+        let missing = missing.map(|(item, _)| item.name.clone()).collect();
+        if of_beams.is_empty() {
+            return None;
+        }
+        let fractions = job.plan.fractions;
+        let sum = BeamDoses { planned, beams: of_beams, missing, fractions }.compare();
+        match &sum {
+            None => self.notes.push(
+                "the plan's dose is not held against the sum of its beam doses: their grids have no place in common".to_owned(),
+            ),
+            Some(sum) if sum.worst.is_none() => self.notes.push(sum.words()),
+            Some(_) => {}
+        }
+        sum
     }
 
     /// The stated beam doses, where they sum up to the plan's dose at their point: some systems state shares of a prescription.
@@ -83,7 +132,8 @@ impl Planned {
 
     /// Whether some beam can be recomputed, and there is a dose to compare it or the plan with.
     pub fn is_worth_computing(&self) -> bool {
-        let judged = self.beams.iter().zip(&self.numbers).filter(|(item, _)| item.not_judged.is_empty());
+        let is_computed = |item: &Item| item.not_judged.is_empty() && item.mu > 0.0;
+        let judged = self.beams.iter().zip(&self.numbers).filter(|(item, _)| is_computed(item));
         let has_dose =
             |n: &u32| self.of_beams.contains_key(n) || self.stated.iter().any(|dose| dose.beam == *n);
         self.has_ct && judged.clone().count() > 0 && (self.is_whole() || judged.map(|(_, n)| n).any(has_dose))
@@ -93,13 +143,14 @@ impl Planned {
     pub fn settle(&mut self, notes: &mut Vec<String>) {
         let all = self.beams.len();
         let open = self.beams.iter().filter(|item| !item.not_judged.is_empty()).count();
-        if self.whole.agreement.is_none() && self.whole.not_judged.is_empty() {
+        if self.whole.agreement.is_none() && self.whole.not_judged.is_empty() && self.whole.wrong.is_empty() {
             let text =
                 format!("The plan as a whole is not compared: {open} of its {all} beams are not judged.");
             self.whole.not_judged.push(text);
         }
-        let alone =
-            self.beams.iter().filter(|item| item.agreement.is_none() && item.not_judged.is_empty()).count();
+        let counts_alone =
+            |item: &&Item| item.agreement.is_none() && item.not_judged.is_empty() && item.mu > 0.0;
+        let alone = self.beams.iter().filter(counts_alone).count();
         if self.whole.agreement.is_some() && alone > 0 {
             notes.push(format!(
                 "{alone} of {all} beams have no dose of their own: they count in the plan's alone"
@@ -130,9 +181,6 @@ fn why_open(beam: &Beam, machines: &[MachineUse]) -> Vec<String> {
         .collect();
     if !beam.not_modelled.is_empty() {
         all.push(format!("Beam '{name}' is not judged: not modelled: {}.", beam.not_modelled.join(", ")));
-    }
-    if beam.mu <= 0.0 {
-        all.push(format!("Beam '{name}' is not judged: it has 0 MU, so that there is nothing to recompute."));
     }
     all
 }

@@ -18,6 +18,29 @@ def exported(folder, case="demo:water"):
     return folder
 
 
+TWO_BEAMS = """name = "two"
+machine = "generic-6mv"
+isocentre_mm = [0.0, -50.0, 0.0]
+prescription_gy = 10.0
+fractions = 5
+""" + "".join(f"""[[beam]]
+name = "{name}"
+gantry_deg = {gantry}.0
+mu = 100.0
+jaws_mm = {{ x = [-30.0, 30.0], y = [-30.0, 30.0] }}
+""" for name, gantry in (("AP", 0), ("LAT", 90)))
+
+
+def with_beam_doses(folder):
+    """Two beams and five fractions on demo:water, with the doses of the plan and of each beam."""
+    path = f"{folder}.toml"
+    with open(path, "w") as f:
+        f.write(TWO_BEAMS)
+    status, said = run("export", "demo:water", "--plan", path, "--out", folder, "--dose", "both", "--device", "cpu")
+    assert status == 0, said
+    return folder
+
+
 def falsify(folder, how):
     """Gives the planned dose the values that `how(gy, x, y, z)` makes of gy[z, y, x] and the positions in mm, which broadcast with it. A
     tuple of slices in place of values crops it."""

@@ -27,6 +27,8 @@ pub struct SecondCheckBox {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckDraft {
     pub monte_carlo: bool,
+    /// Spacing of the recomputed dose; a finer grid of the dose on show goes before it.
+    pub grid_mm: f64,
     /// Percent and mm, global.
     pub gamma: [f64; 2],
     pub goals: CheckGoals,
@@ -49,6 +51,7 @@ impl Default for CheckDraft {
         let limits = Tolerances::default();
         Self {
             monte_carlo: false,
+            grid_mm: DEFAULT_GRID_MM,
             gamma: [limits.gamma_dose_percent, limits.gamma_dta_mm],
             goals: CheckGoals::default(),
             picked: ChosenMachines::default(),
@@ -172,7 +175,7 @@ impl State {
         let settings = &self.results.settings;
         let settings = Settings {
             // A coarse dose is no check.
-            grid_mm: settings.grid_mm.min(DEFAULT_GRID_MM),
+            grid_mm: settings.grid_mm.min(draft.grid_mm),
             quality: Quality::default(),
             ..settings.clone()
         };

@@ -87,7 +87,7 @@ fn facts(ui: &mut Ui, check: &SecondCheck) {
 fn items(ui: &mut Ui, check: &SecondCheck) {
     section(ui, "Plan and beams: gamma, and the dose at a point for the same monitor units");
     Grid::new("items of the check").striped(true).num_columns(7).show(ui, |ui| {
-        for head in ["", "MU", "Gamma", "Points", "Planned Gy", "Recomputed Gy", "Difference"] {
+        for head in ["", "MU", "Lower gamma", "Of points", "Planned Gy", "Recomputed Gy", "Difference"] {
             ui.label(small(head).color(theme::palette(ui).weak));
         }
         ui.end_row();
@@ -103,21 +103,23 @@ fn item_ui(ui: &mut Ui, item: &Item, limits: &Tolerances) {
     ui.label(&item.name);
     ui.label(format!("{:.1}", item.mu));
     let agreement = item.agreement.as_ref();
-    match agreement.and_then(|a| Some((a, a.gamma?, a.gamma_words()?))) {
-        Some((both, gamma, words)) => {
-            let rate = both.pass_rate_percent().map_or("no points".to_owned(), rate_text);
+    match agreement.and_then(|a| Some((a, a.gamma_words()?))) {
+        Some((both, words)) => {
+            let lower = both.lower_gamma();
+            let rate = lower.map_or("no points".to_owned(), |lower| rate_text(lower.pass_rate_percent));
             let level = both.gamma_level(limits);
             let verdict = level.map_or("not judged", Level::words);
             let hint = format!("{verdict}: {words}; 100 % is {:.3} Gy", both.normalisation_gy);
             ui.colored_label(palette.level(level), rate).on_hover_text(hint);
-            ui.label((gamma.points + gamma.outside).to_string());
+            ui.label(lower.map_or("-".to_owned(), |lower| format!("{} {}", lower.points, lower.of)));
         }
-        None if item.not_judged.is_empty() => {
-            ui.weak("no dose of its own");
+        None if item.not_judged.is_empty() && item.wrong.is_empty() => {
+            ui.weak(item.words_without_figures());
             ui.weak("-");
         }
         None => {
-            ui.colored_label(palette.warning, "not judged").on_hover_text(item.not_judged.join("\n"));
+            let why = [&item.wrong[..], &item.not_judged[..]].concat().join("\n");
+            ui.colored_label(palette.warning, item.words_without_figures()).on_hover_text(why);
             ui.weak("-");
         }
     }

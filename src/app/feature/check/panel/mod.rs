@@ -8,6 +8,7 @@ use crate::kit::{number, progress, theme};
 use crate::state::State;
 use crate::state::files::FileAction;
 use crate::state::slot::Slot;
+use analysis::DEFAULT_GRID_MM;
 use egui::{Button, ComboBox, Grid, Label, RichText, ScrollArea, Ui};
 use files::GoalTemplate;
 
@@ -75,6 +76,10 @@ fn settings(ui: &mut Ui, state: &State, draft: &mut CheckDraft, commands: &mut C
             }
         });
         response.response.accessible_name("Engine of the check");
+        ui.end_row();
+        ui.weak("Grid");
+        let grid = number("Grid of the check", &mut draft.grid_mm, " mm").speed(0.05).decimals(2);
+        grid.range(1.0..=DEFAULT_GRID_MM).show(ui);
         ui.end_row();
         ui.weak("Gamma, global");
         ui.horizontal(|ui| {
