@@ -50,38 +50,70 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     // The window's spelling is accepted too.
     let name = name.strip_prefix("demo:").unwrap_or(name);
     let plan = demo::plan(name).map_err(|e| Failure::Words(e.to_string()))?;
-    if let Some(folder) = &args.xray {
-        return xrays(name, &plan, folder, args);
-    }
-    let Some(folder) = &args.out else {
+    if args.out.is_none() && args.xray.is_none() {
         return Err(Failure::Words(format!("name a folder to write to: beamsight demo {name} --out DIR")));
-    };
-    let files = write(name, &plan, folder)?;
-    let plan_file = folder.join("plan.toml");
-    let mut text =
-        format!("demo:{name}: {files} DICOM files and plan.toml written to {}\n", folder.display());
-    let _ = write!(text, "open them with: beamsight {}", folder.display());
-    Ok(VerbOutput {
-        json: json!({ "demo": name, "folder": folder, "files": files, "plan": plan_file }),
-        text,
-    })
+    }
+    // What may not be written is refused before anything is.
+    let xray_files =
+        args.xray.as_deref().map(|folder| XrayFiles::checked(folder, args.output)).transpose()?;
+    let mut written = serde_json::Map::from_iter([("demo".to_owned(), json!(name))]);
+    let mut lines = Vec::new();
+    if let Some(folder) = &args.out {
+        let files = write(name, &plan, folder)?;
+        written.insert("folder".to_owned(), json!(folder));
+        written.insert("files".to_owned(), json!(files));
+        written.insert("plan".to_owned(), json!(folder.join("plan.toml")));
+        let folder = folder.display();
+        lines.push(format!("demo:{name}: {files} DICOM files and plan.toml written to {folder}"));
+        lines.push(format!("open them with: beamsight {folder}"));
+    }
+    if let Some(files) = xray_files {
+        write_xrays(name, &plan, &files, args.seed)?;
+        let XrayFiles { folder, pictures, hidden, .. } = files;
+        let words: Vec<String> = pictures.iter().map(|path| format!("--image {}", path.display())).collect();
+        let folder = folder.display();
+        lines.push(format!(
+            "two X-rays of demo:{name} written to {folder}, the patient in a pose that is not shown"
+        ));
+        lines.push(format!("find it with: beamsight register demo:{name} {}", words.join(" ")));
+        written.insert("images".to_owned(), json!(pictures));
+        written.insert("hidden_pose".to_owned(), json!(hidden));
+    }
+    Ok(VerbOutput { json: written.into(), text: lines.join("\n") })
+}
+
+/// The files of two X-rays.
+struct XrayFiles {
+    folder: PathBuf,
+    /// From gantry 0 and 90.
+    pictures: [PathBuf; 2],
+    hidden: PathBuf,
+    outputs: Outputs,
+}
+
+impl XrayFiles {
+    /// The files in a folder, which is made; none that is there already is replaced unasked.
+    fn checked(folder: &Path, output: OutputArgs) -> Result<Self, Failure> {
+        std::fs::create_dir_all(folder).with_context(|| {
+            format!("cannot make the folder {}; choose one you may write to with --xray", folder.display())
+        })?;
+        let pictures = [0, 90].map(|gantry| folder.join(format!("gantry-{gantry}.png")));
+        let hidden = folder.join("hidden-pose.txt");
+        let mut outputs = Outputs::new(output);
+        outputs
+            .file("--xray", pictures.iter().chain(&pictures.each_ref().map(|path| picture::sidecar(path))));
+        outputs.file("--xray", [&hidden]);
+        outputs.check()?;
+        Ok(Self { folder: folder.to_owned(), pictures, hidden, outputs })
+    }
 }
 
 /// X-rays of a demo at a hidden pose within 12 mm and 6 degrees; the pose is written to a file of its own.
-fn xrays(name: &str, plan: &Plan, folder: &Path, args: &Args) -> Result<VerbOutput, Failure> {
-    std::fs::create_dir_all(folder).with_context(|| {
-        format!("cannot make the folder {}; choose one you may write to with --xray", folder.display())
-    })?;
-    let paths = [0, 90].map(|gantry| folder.join(format!("gantry-{gantry}.png")));
-    let hidden = folder.join("hidden-pose.txt");
-    let mut outputs = Outputs::new(args.output);
-    outputs.file("--xray", paths.iter().chain(&paths.each_ref().map(|path| picture::sidecar(path))));
-    outputs.file("--xray", [&hidden]);
-    outputs.check()?;
+fn write_xrays(name: &str, plan: &Plan, files: &XrayFiles, seed: u64) -> Result<(), Failure> {
+    let XrayFiles { pictures, hidden, outputs, .. } = files;
     let case = demo::build(name).map_err(|e| Failure::Words(e.to_string()))?;
     let ct = super::words::ct_of(&case)?;
     let isocentre = plan.beams.first().map_or(DVec3::ZERO, |b| b.isocentre_mm);
-    let seed = args.seed;
     let mut random = Random::new(seed);
     let mut three = |most: f64| [(); 3].map(|()| (random.between(-most, most) * 100.0).round() / 100.0);
     let pose = Pose::new(three(12.0), three(6.0));
@@ -94,20 +126,13 @@ fn xrays(name: &str, plan: &Plan, folder: &Path, args: &Args) -> Result<VerbOutp
         images.push((image, exposure.within_mm()));
     }
     outputs.write(|| {
-        for (path, (image, field_mm)) in paths.iter().zip(&images) {
+        for (path, (image, field_mm)) in pictures.iter().zip(&images) {
             picture::write(path, image, Some(*field_mm))?;
         }
-        replace_file(&hidden, |file| writeln!(file, "{pose}"))
+        replace_file(hidden, |file| writeln!(file, "{pose}"))
             .with_context(|| format!("cannot write {}", hidden.display()))
     })?;
-    let words: Vec<String> = paths.iter().map(|i| format!("--image {}", i.display())).collect();
-    let text = format!(
-        "two X-rays of demo:{name} written to {}, the patient in a pose that is not shown\nfind it with: beamsight register \
-         demo:{name} {}",
-        folder.display(),
-        words.join(" ")
-    );
-    Ok(VerbOutput { json: json!({ "demo": name, "images": paths, "hidden_pose": hidden }), text })
+    Ok(())
 }
 
 fn list() -> VerbOutput {
