@@ -315,6 +315,11 @@ fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &
             json!({ "image": image.image, "metric": image.metric, "alone": alone })
         })
         .collect();
+    let flipped = { evidence.flipped.iter() }.map(|flipped| {
+        json!({ "image": flipped.image, "flip": flipped.flip.words(), "metric": flipped.metric,
+            "metric_as_it_is": flipped.metric_as_it_is })
+    });
+    let flipped: Vec<Value> = flipped.collect();
     let phases: Vec<Value> = found.phases_ms.iter().map(|(n, ms)| json!({ "phase": n, "ms": ms })).collect();
     let json = json!({
         "case": case.source,
@@ -331,7 +336,7 @@ fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &
         "state": standing.words(),
         "no_match": (!is_match).then_some(&found.doubts),
         "evidence": { "images": images, "again_mm": evidence.again_mm, "depth_mm": evidence.depth_mm,
-            "negative_metric": evidence.negative },
+            "negative_metric": evidence.negative, "flipped": flipped },
         "beyond_couch": couch,
         "drrs": found.drrs,
         "seconds": found.seconds,

@@ -11,7 +11,9 @@ use glam::DVec3;
 use numpy::PyArray2;
 use physics::{AttenuationCurve, CurveKind, HuTable};
 use pyo3::prelude::*;
-use registration::{AXIS_WORDS, Found, Method, Metric, PoseStanding, Request, View, beyond_couch, register};
+use registration::{
+    AXIS_WORDS, Found, Method, Metric, PoseStanding, Request, View, beyond_couch, register, remarks_beside,
+};
 use results::{AttenuationOf, Graph, xray_of_case};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -97,7 +99,11 @@ pub fn search(
     let mut read: Vec<Arc<Radiograph>> = Vec::new();
     for (n, image) in images.into_iter().enumerate() {
         read.push(match image {
-            XRay::Image(image) => image.image,
+            XRay::Image(image) => {
+                let said = remarks_beside(&image.image, &case.0).into_iter();
+                remarks.extend(said.map(|what| Remark::warning(what, Vec::new())));
+                image.image
+            }
             XRay::File(path) => {
                 let placed = xray_of_case(&path, &how.given(n)?, (&case.0, &ct), how.any_patient);
                 let (image, said) = placed.map_err(|error| Kind::File.caused_by(&error))?;

@@ -2,6 +2,7 @@
 //! registration error before and after (van de Kraats 2005, IEEE Trans. Med. Imaging 24:1177).
 
 use super::error::RegistrationError;
+use super::flipped::Flip;
 use super::metric::Metric;
 use super::request::{Found, Method, Request};
 use super::search::register;
@@ -39,6 +40,8 @@ pub enum Fault {
     Gantry(f64),
     /// Bone is said to be dark for bright.
     TurnedRound,
+    /// The X-rays are mirrored left to right.
+    Mirrored,
 }
 
 const USUAL: Trial = Trial {
@@ -70,12 +73,14 @@ pub const TRIALS: [Trial; 13] = [
 ];
 
 /// Trials that no search can pass, run where they are named: none of their poses counts as a match.
-pub const FAULTY: [Trial; 6] = [
+pub const FAULTY: [Trial; 8] = [
     Trial { name: "wrong-gantry", fault: Fault::Gantry(15.0), ..USUAL },
     Trial { name: "wrong-gantry-5", fault: Fault::Gantry(5.0), ..USUAL },
     Trial { name: "wrong-gantry-3", fault: Fault::Gantry(3.0), ..USUAL },
     Trial { name: "negative", fault: Fault::TurnedRound, ..USUAL },
     Trial { name: "negative-one", views: 1, fault: Fault::TurnedRound, ..USUAL },
+    Trial { name: "mirrored", fault: Fault::Mirrored, ..USUAL },
+    Trial { name: "mirrored-one", views: 1, fault: Fault::Mirrored, ..USUAL },
     Trial { name: "wrong-one", views: 1, fault: Fault::Gantry(15.0), ..USUAL },
 ];
 
@@ -264,6 +269,7 @@ impl Fault {
                 let projection = setup.projection().unwrap_or(own.projection);
                 Radiograph { setup: Some(setup), projection, ..own.clone() }
             }
+            (Self::Mirrored, _) => return Flip::Columns.of_view(view),
             (Self::TurnedRound, _) => Radiograph { meaning: PixelMeaning::Attenuation, ..own.clone() },
             _ => return view.clone(),
         };

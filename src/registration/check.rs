@@ -1,9 +1,10 @@
 //! Checks before a registration: X-ray and CT must belong together.
 
 use super::error::RegistrationError;
-use case::{Pose, Radiograph};
+use case::{Case, PatientInfo, Plan, Pose, Radiograph};
 use geometry::Grid;
 use glam::DVec3;
+use std::sync::Arc;
 
 /// Checks that an X-ray shows the patient of a CT, as far as the files state it, in its frame of reference. Another patient ID that
 /// the user has answered for is no error.
@@ -43,6 +44,59 @@ pub fn accepted_patient(radiograph: &Radiograph, patient_id: &str) -> Option<Str
     })
 }
 
+/// An isocentre nearer than this to that of a plan is the plan's, mm: those of imaging and treatment coincide within 2 mm (AAPM TG-142,
+/// Klein et al., Med. Phys. 36, 4197 (2009)).
+const SAME_ISOCENTRE_MM: f64 = 2.0;
+
+/// Remarks on an X-ray beside its case, a sentence each: what the two state of patient, position and isocentre and is not the same.
+/// Another patient ID is an error, or accepted ([`accepted_patient`]).
+pub fn remarks_beside(radiograph: &Radiograph, case: &Case) -> Vec<String> {
+    let label = &radiograph.label;
+    let differences = differences(&radiograph.patient, &case.patient);
+    let is_accepted = accepted_patient(radiograph, &case.patient.id).is_some();
+    let other_person = (!differences.is_empty() && !is_accepted).then(|| {
+        format!(
+            "the X-ray {label} and the CT are of patients who differ in {}: look whether both are of one",
+            differences.join("; ")
+        )
+    });
+    let positions = radiograph.setup.map(|setup| setup.position).zip(case.ct.as_ref().map(|ct| ct.position));
+    let position = positions.filter(|(xray, ct)| xray != ct).map(|(xray, ct)| {
+        format!("the patient of the X-ray {label} lies {xray}, that of the CT {ct}: the X-ray is placed as its own position says")
+    });
+    let isocentre = radiograph.setup.and_then(|setup| off_isocentre(setup.isocentre_mm, case)).map(|(mm, plan)| {
+        format!(
+            "the isocentre of the X-ray {label} lies {mm:.1} mm from that of the plan '{plan}': the pose is about that of the X-ray, \
+             and its shifts do not bring the patient to that of the plan"
+        )
+    });
+    [other_person, position, isocentre].into_iter().flatten().collect()
+}
+
+/// In what two patients state something else beside their IDs, in words: name, birth date, sex.
+fn differences(a: &PatientInfo, b: &PatientInfo) -> Vec<String> {
+    let [name_a, name_b] = [a, b].map(|of| PatientInfo { name: of.name.clone(), ..PatientInfo::default() });
+    let names = (name_a.is_same(&name_b) == Some(false))
+        .then(|| format!("name {} and {}", name_a.in_words(), name_b.in_words()));
+    let differ = |what: &str, values: [&str; 2]| {
+        let [a, b] = values.map(|value| value.trim().to_uppercase());
+        (!a.is_empty() && !b.is_empty() && a != b).then(|| format!("{what} {a} and {b}"))
+    };
+    let birth_date = differ("birth date", [&a.birth_date, &b.birth_date]);
+    let sex = differ("sex", [&a.sex, &b.sex]);
+    [names, birth_date, sex].into_iter().flatten().collect()
+}
+
+/// The distance of a position from the nearest isocentre of the case's plans, mm, and its plan, where it is none of them.
+fn off_isocentre(isocentre_mm: DVec3, case: &Case) -> Option<(f64, String)> {
+    let of_plan = |plan: &Arc<Plan>| {
+        let distances = plan.beams.iter().map(|beam| beam.isocentre_mm.distance(isocentre_mm));
+        Some((distances.min_by(f64::total_cmp)?, plan.name.clone()))
+    };
+    let nearest = case.plans.iter().filter_map(of_plan).min_by(|a, b| a.0.total_cmp(&b.0))?;
+    (nearest.0 > SAME_ISOCENTRE_MM).then_some(nearest)
+}
+
 /// Checks that source, CT at a pose, and detector lie in this order.
 ///
 /// # Errors
@@ -75,5 +129,29 @@ pub fn check_place(
         Err(RegistrationError::DetectorInside { image })
     } else {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_id_says_twice_is_told() {
+        let patient = |name: &str, birth_date: &str, sex: &str| PatientInfo {
+            id: "P1".to_owned(),
+            name: name.to_owned(),
+            birth_date: birth_date.to_owned(),
+            sex: sex.to_owned(),
+        };
+        let own = patient("Doe^Jane", "19500102", "F");
+        for same in
+            [patient("DOE^JANE^^", "19500102 ", "f"), patient("", "", ""), patient("Doe^Jane=", "", "F")]
+        {
+            assert_eq!(differences(&own, &same), Vec::<String>::new(), "{same:?}");
+        }
+        let other = patient("Roe^Jim", "19600304", "M");
+        let told = ["name Doe, Jane and Roe, Jim", "birth date 19500102 and 19600304", "sex F and M"];
+        assert_eq!(differences(&own, &other), told);
     }
 }

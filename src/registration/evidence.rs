@@ -5,6 +5,7 @@
 //! it. The thresholds are chosen by hidden poses (`assets/PHYSICS.md`).
 
 use super::error::RegistrationError;
+use super::flipped::Flipped;
 use super::metric::Sample;
 use super::request::{Method, Request};
 use super::scene::{Coarseness, PyramidLevel};
@@ -19,7 +20,7 @@ use std::sync::Arc;
 /// Searches of the evidence begin so far beside the pose, mm and degrees.
 pub const BESIDE: [f64; 2] = [15.0, 5.0];
 /// Levels of these searches: all but the finest, as they tell mm from cm.
-const LEVELS_MM: [f64; 2] = [SIDES_MM[0], SIDES_MM[1]];
+pub(super) const LEVELS_MM: [f64; 2] = [SIDES_MM[0], SIDES_MM[1]];
 /// A search that ends at less than this part of the match's metric has failed, and says nothing of the match.
 const RIVAL: f64 = 0.9;
 /// The metric counts as the same within this part of it.
@@ -41,6 +42,8 @@ pub struct Evidence {
     pub depth_mm: Option<f64>,
     /// Metric of the search with all pixels turned round, where the match is none and that one is better.
     pub negative: Option<f64>,
+    /// X-rays that match much better mirrored or upside down.
+    pub flipped: Vec<Flipped>,
 }
 
 /// An image by itself.
@@ -70,14 +73,17 @@ pub fn evidence(
     control: &JobControl,
 ) -> Result<Evidence, RegistrationError> {
     let by = Examiner { request, found, device, control };
-    let mut images = Vec::new();
+    let (mut images, mut flipped) = (Vec::new(), Vec::new());
     for view in &request.views {
-        images.push(by.image(view)?);
+        let image = by.image(view)?;
+        let alone = image.alone.map_or(f64::NEG_INFINITY, |alone| alone.metric);
+        flipped.extend(by.flipped(view, [image.metric, alone])?);
+        images.push(image);
     }
-    let scene = by.scene(&request.views)?;
+    let scene = by.scene(&request.views, FINEST_MM)?;
     let direction = by.least_seen();
     let depth_mm = direction.map(|direction| by.depth(&scene, direction)).transpose()?;
-    Ok(Evidence { images, again_mm: by.again(&scene, direction)?, depth_mm, negative: None })
+    Ok(Evidence { images, again_mm: by.again(&scene, direction)?, depth_mm, negative: None, flipped })
 }
 
 /// The metric of a search for which all pixels are turned round, bone dark for bright.
@@ -91,8 +97,9 @@ pub fn negative(
 ) -> Result<Option<f64>, RegistrationError> {
     let views =
         request.views.iter().map(|view| View { radiograph: turned_round(&view.radiograph), ..view.clone() });
-    let request = Request { views: views.collect(), ..request.clone() };
-    Ok(pose_of(&Request { method: Method::Auto, ..request }, device, control)?.map(|(_, metric)| metric))
+    let request = Request { views: views.collect(), method: Method::Auto, ..request.clone() };
+    let by = Examiner { request: &request, found: &request.start, device, control };
+    Ok(by.pose_of(&request, &LEVELS_MM)?.map(|(_, metric)| metric))
 }
 
 fn turned_round(radiograph: &Radiograph) -> Arc<Radiograph> {
@@ -103,36 +110,37 @@ fn turned_round(radiograph: &Radiograph) -> Arc<Radiograph> {
     Arc::new(Radiograph { meaning, ..radiograph.clone() })
 }
 
-/// Pose and metric of a coarse search; `None` where it cannot be made, such as from a start at which nothing is seen.
-fn pose_of(
-    request: &Request,
-    device: &Compute,
-    control: &JobControl,
-) -> Result<Option<(Pose, f64)>, RegistrationError> {
-    match search(request, &LEVELS_MM, device, &control.child(), &|_| ()) {
-        Ok(found) => Ok(Some((found.pose, found.after))),
-        Err(RegistrationError::Cancelled(why)) => Err(RegistrationError::Cancelled(why)),
-        Err(_) => Ok(None),
-    }
-}
-
-struct Examiner<'a> {
-    request: &'a Request,
-    found: &'a Pose,
-    device: &'a Compute,
-    control: &'a JobControl,
+/// A pose found, and what more is looked for beside it.
+pub(super) struct Examiner<'a> {
+    pub request: &'a Request,
+    pub found: &'a Pose,
+    pub device: &'a Compute,
+    pub control: &'a JobControl,
 }
 
 impl Examiner<'_> {
-    /// The views at the level of the match's metric.
-    fn scene(&self, views: &[View]) -> Result<PyramidLevel, RegistrationError> {
+    /// Pose and metric of a search at coarse levels; `None` where it cannot be made, such as from a start at which nothing is seen.
+    pub fn pose_of(
+        &self,
+        request: &Request,
+        sides_mm: &[f64],
+    ) -> Result<Option<(Pose, f64)>, RegistrationError> {
+        match search(request, sides_mm, self.device, &self.control.child(), &|_| ()) {
+            Ok(found) => Ok(Some((found.pose, found.after))),
+            Err(RegistrationError::Cancelled(why)) => Err(RegistrationError::Cancelled(why)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The views at a level; that of the match's metric is the finest.
+    pub fn scene(&self, views: &[View], side_mm: f64) -> Result<PyramidLevel, RegistrationError> {
         let Request { attenuation, centre_mm, metric, share, seed, .. } = self.request;
         let pictures = views
             .iter()
             .map(|view| Ok((view.radiograph.label.clone(), view.picture()?)))
             .collect::<Result<Vec<_>, RegistrationError>>()?;
         let coarseness = Coarseness {
-            side_mm: FINEST_MM,
+            side_mm,
             metric: *metric,
             sample: Sample { share: *share, seed: *seed },
             pixels: [LEAST_PIXELS, MOST_PIXELS],
@@ -141,7 +149,7 @@ impl Examiner<'_> {
     }
 
     fn image(&self, view: &View) -> Result<ImageEvidence, RegistrationError> {
-        let scene = self.scene(std::slice::from_ref(view))?;
+        let scene = self.scene(std::slice::from_ref(view), FINEST_MM)?;
         let metric =
             |pose: &Pose| Ok::<_, RegistrationError>(scene.value(pose, self.control)?.unwrap_or(f64::NAN));
         let image = view.radiograph.label.clone();
@@ -150,7 +158,7 @@ impl Examiner<'_> {
             return Ok(ImageEvidence { image, metric: here, alone: None });
         }
         let request = Request { views: vec![view.clone()], ..self.beside(&Pose::default()) };
-        let alone = match pose_of(&request, self.device, self.control)? {
+        let alone = match self.pose_of(&request, &LEVELS_MM)? {
             Some((pose, _)) => {
                 let off_mm = self.seen_mm(&view.radiograph.projection, &pose);
                 Some(Alone { pose, metric: metric(&pose)?, off_mm })
@@ -161,7 +169,7 @@ impl Examiner<'_> {
     }
 
     /// A search from beside the pose found, by the method that needs the least luck.
-    fn beside(&self, by: &Pose) -> Request {
+    pub fn beside(&self, by: &Pose) -> Request {
         let start = Pose {
             translation_mm: self.found.translation_mm + by.translation_mm,
             rotation_deg: self.found.rotation_deg + by.rotation_deg,
@@ -185,7 +193,7 @@ impl Examiner<'_> {
         let here = scene.value(self.found, self.control)?.unwrap_or(f64::NAN);
         let mut farthest_mm: f64 = 0.0;
         for by in [beside, opposite] {
-            let Some((pose, _)) = pose_of(&self.beside(&by), self.device, self.control)? else { continue };
+            let Some((pose, _)) = self.pose_of(&self.beside(&by), &LEVELS_MM)? else { continue };
             let there = scene.value(&pose, self.control)?.unwrap_or(f64::NAN);
             if there >= here - (1.0 - RIVAL) * here.abs() {
                 let seen =

@@ -77,9 +77,9 @@ pub fn beyond_couch(pose: &Pose) -> Option<String> {
 
 /// Why a pose found is no match; empty without such signs.
 pub(super) fn doubts(request: &Request, found: &Found) -> Vec<String> {
-    let Evidence { images, again_mm, depth_mm, negative } = &found.evidence;
+    let Evidence { images, again_mm, depth_mm, negative, flipped } = &found.evidence;
     let metric = request.metric;
-    let mut doubts = Vec::new();
+    let mut doubts: Vec<String> = flipped.iter().map(|flipped| flipped.doubt(metric)).collect();
     let stopped: Vec<&str> =
         AXIS_WORDS.into_iter().zip(found.at_bound).filter(|b| b.1).map(|b| b.0).collect();
     if !stopped.is_empty() {

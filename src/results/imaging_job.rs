@@ -10,7 +10,9 @@ use engine::drr::{DrrRequest, Integrator, Pixels, drr};
 use files::picture::is_picture;
 use glam::DVec3;
 use physics::{AttenuationCurve, BeyondTable, CurveKind};
-use registration::{PoseStanding, RegistrationError, accepted_patient, check_belongs, spatial_registration};
+use registration::{
+    PoseStanding, RegistrationError, accepted_patient, check_belongs, remarks_beside, spatial_registration,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -69,6 +71,7 @@ pub(super) fn imaging(
             ));
         }
         remarks.extend(accepted_patient(radiograph, &case.patient.id));
+        remarks.extend(remarks_beside(radiograph, case));
         if is_picture(path) {
             remarks.push(format!("the X-ray {label} is a picture, not a file of DICOM: it is left out"));
         }

@@ -64,4 +64,4 @@ pub use run::{RunOfPlan, RunResult};
 pub use second_check::{CheckFiles, CheckJob, CheckMachines, second_check};
 pub use shared::Shared;
 pub use store::{Delivery, JobTarget, ResultKey, Results};
-pub use xray_file::{XRayFileError, read_xray, xray_of_case};
+pub use xray_file::{XRayFileError, declared_placement, read_xray, xray_of_case};

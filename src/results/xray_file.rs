@@ -3,7 +3,7 @@
 use case::{Case, Ct, Placement, Radiograph, Remark};
 use dicom::{DicomError, read_placement, read_radiograph};
 use files::picture::{self, PictureError};
-use registration::{RegistrationError, accepted_patient, check_belongs};
+use registration::{RegistrationError, accepted_patient, check_belongs, remarks_beside};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -37,7 +37,16 @@ impl XRayFileError {
     }
 }
 
-/// An X-ray of DICOM or a picture with its geometry beside it; `given` is what the user says of its place.
+/// What the file of an X-ray, or the one beside a picture, says of its place.
+///
+/// # Errors
+/// [`XRayFileError`] of its reader.
+pub fn declared_placement(path: &Path) -> Result<Placement, XRayFileError> {
+    Ok(if picture::is_picture(path) { picture::beside(path)? } else { read_placement(path)? })
+}
+
+/// An X-ray of DICOM or a picture with its geometry beside it; `given` is what the user says of its place. The position of the patient is
+/// that of the CT where neither says one.
 ///
 /// # Errors
 /// [`XRayFileError`] of its reader.
@@ -46,12 +55,12 @@ pub fn read_xray(
     given: &Placement,
     ct: &Ct,
 ) -> Result<(Radiograph, Vec<Remark>), XRayFileError> {
+    let position = given.position.or(declared_placement(path)?.position).unwrap_or(ct.position);
+    let given = Placement { position: Some(position), ..given.clone() };
     if picture::is_picture(path) {
-        // Only the CT states the patient position where the image does not.
-        let given = given.or(&Placement { position: Some(ct.position), ..Placement::default() });
         return Ok((picture::read(path, &given)?, Vec::new()));
     }
-    Ok(read_radiograph(path, given)?)
+    Ok(read_radiograph(path, &given)?)
 }
 
 /// An X-ray of a case. The isocentre of the case's first beam is taken where the image's file has another frame of reference, or no
@@ -66,8 +75,7 @@ pub fn xray_of_case(
     accepted: bool,
 ) -> Result<(Radiograph, Vec<Remark>), XRayFileError> {
     // One of them is wrong, so the pose would be wrong.
-    let declared = if picture::is_picture(path) { picture::beside(path)? } else { read_placement(path)? };
-    let said = given.against(&declared);
+    let said = given.against(&declared_placement(path)?);
     if !said.is_empty() {
         return Err(XRayFileError::Contradiction { path: path.to_owned(), said: said.join("; ") });
     }
@@ -78,8 +86,9 @@ pub fn xray_of_case(
             image.accepted_patient = Some(image.patient.id.clone());
         }
         check_belongs(&image, &case.patient.id, &ct.frame_of_reference_uid)?;
-        let accepted = accepted_patient(&image, &case.patient.id);
-        said.extend(accepted.map(|what| Remark::warning(what, vec![image.label.clone()])));
+        let accepted = accepted_patient(&image, &case.patient.id).into_iter();
+        let beside = accepted.chain(remarks_beside(&image, case));
+        said.extend(beside.map(|what| Remark::warning(what, vec![image.label.clone()])));
         Ok((image, said))
     };
     let first_beam = case.plans.iter().flat_map(|plan| &plan.beams).next().map(|beam| beam.isocentre_mm);

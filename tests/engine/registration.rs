@@ -235,7 +235,10 @@ fn the_built_in_chest_is_found_from_random_starts() {
     assert_eq!(line.found_from(0.0, f64::INFINITY), [4, 4], "{:?}", line.runs);
     assert!(line.percentile(0.5, |r| r.end_mm) < 0.2, "{:?}", line.runs);
     assert_eq!(line.matches(), 4, "{:?}", line.runs);
-    for trial in FAULTY.into_iter().filter(|trial| ["wrong-gantry", "negative-one"].contains(&trial.name)) {
+    for trial in FAULTY
+        .into_iter()
+        .filter(|trial| ["wrong-gantry", "negative-one", "mirrored", "mirrored-one"].contains(&trial.name))
+    {
         let line = bench.run(trial, 4, &Compute::Cpu, &control, &|_| ()).expect("runs");
         assert_eq!(line.matches(), 0, "{}: {:?}", trial.name, line.runs);
     }

@@ -87,6 +87,11 @@ impl Metric {
         }
     }
 
+    /// The greatest that it may be; none for mutual information.
+    pub fn most(self) -> Option<f64> {
+        (self != Self::MutualInformation).then_some(1.0)
+    }
+
     fn looks_at_differences(self) -> bool {
         matches!(self, Self::GradientNcc | Self::GradientCorrelation)
     }

@@ -9,9 +9,10 @@ use crate::feature::register::state::{
 use crate::jobs::Requests;
 use crate::state::slot::Slot;
 use crate::state::{About, NoticeKind, State, Workspace};
+use analysis::second_check::capital;
 use case::{Placement, Pose, Steps};
 use engine::drr::forget_images;
-use registration::{RegistrationError, accepted_patient, check_belongs};
+use registration::{RegistrationError, accepted_patient, check_belongs, remarks_beside};
 use std::sync::Arc;
 
 impl Requests<'_> {
@@ -128,6 +129,8 @@ impl Requests<'_> {
         match check_belongs(&image.radiograph, &case.patient.id, ct_frame) {
             Err(RegistrationError::OtherFrame { .. }) => {
                 let Some((path, placement)) = image.file else { return };
+                let position = image.radiograph.setup.map(|setup| setup.position);
+                let placement = Placement { position: placement.position.or(position), ..placement };
                 let mut draft = GeometryDraft { path, missing: vec!["isocentre"], placement };
                 draft.suggest(case, state.register.centre_mm(case));
                 state.register.draft = Some(Box::new(draft));
@@ -142,9 +145,14 @@ impl Requests<'_> {
                 state.notices.add_about(About::XrayRefused, NoticeKind::Error, text);
             }
             Ok(()) => {
-                if let Some(what) = accepted_patient(&image.radiograph, &case.patient.id) {
+                let accepted = accepted_patient(&image.radiograph, &case.patient.id);
+                let accepted = accepted.map(|what| format!("Accepted: {what}."));
+                let beside = remarks_beside(&image.radiograph, case);
+                for text in
+                    accepted.into_iter().chain(beside.iter().map(|what| format!("{}.", capital(what))))
+                {
                     let about = About::Xray(image.radiograph.label.clone());
-                    state.notices.add_about(about, NoticeKind::Warning, format!("Accepted: {what}."));
+                    state.notices.add_about(about, NoticeKind::Warning, text);
                 }
                 // A made-up pair is not combined with a real X-ray.
                 let kept =

@@ -6,9 +6,10 @@ use crate::jobs::{JobAnswer, Requests};
 use crate::state::files::file_name;
 use crate::state::slot::Slot;
 use crate::state::{About, NoticeKind};
-use case::{Placement, Radiograph, Remark};
-use dicom::{DicomError, read_radiograph};
-use files::picture::{self, PictureError};
+use case::{Ct, Placement, Radiograph, Remark};
+use dicom::DicomError;
+use files::picture::PictureError;
+use results::{XRayFileError, declared_placement, read_xray};
 use std::path::{Path, PathBuf};
 use worker::Task;
 
@@ -25,17 +26,13 @@ enum Read {
     Lacks(Vec<&'static str>),
 }
 
-fn read(path: &Path, given: &Placement) -> Result<Read, String> {
-    if picture::is_picture(path) {
-        return match picture::read(path, given) {
-            Ok(radiograph) => Ok(Read::Whole(Box::new(radiograph), Vec::new())),
-            Err(PictureError::NoGeometry { missing, .. }) => Ok(Read::Lacks(missing)),
-            Err(error) => Err(error.to_string()),
-        };
-    }
-    match read_radiograph(path, given) {
+fn read(path: &Path, given: &Placement, ct: &Ct) -> Result<Read, String> {
+    match read_xray(path, given, ct) {
         Ok((radiograph, remarks)) => Ok(Read::Whole(Box::new(radiograph), remarks)),
-        Err(DicomError::NoGeometry { missing, .. }) => Ok(Read::Lacks(missing)),
+        Err(
+            XRayFileError::Picture(PictureError::NoGeometry { missing, .. })
+            | XRayFileError::Dicom(DicomError::NoGeometry { missing, .. }),
+        ) => Ok(Read::Lacks(missing)),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -45,13 +42,13 @@ impl Requests<'_> {
     /// metric is restricted to `region`, if any.
     pub fn open_xray(&mut self, path: PathBuf, given: Placement, region: Option<Region>) {
         self.state.notices.retain(|about| *about != About::XrayRefused);
-        if self.state.case().ct.is_none() {
+        let Some(ct) = self.state.case().ct.clone() else {
             let text = "An X-ray is registered with a CT: open the CT first.";
             self.state.notices.add_about(About::XrayRefused, NoticeKind::Warning, text);
             return;
-        }
+        };
         let task = Task::new(format!("Opening X-ray {}", file_name(&path)), move |_| {
-            let answer = match read(&path, &given)? {
+            let answer = match read(&path, &given, &ct)? {
                 Read::Whole(radiograph, remarks) => {
                     let image = Image::new(*radiograph).map_err(|e| e.to_string())?;
                     let p = &image.radiograph.projection;
@@ -60,7 +57,10 @@ impl Requests<'_> {
                     JobAnswer::then(move |window| window.take_opened(OpenedImage { image, remarks }))
                 }
                 Read::Lacks(missing) => {
-                    let draft = Box::new(GeometryDraft { path, missing, placement: given });
+                    // What is asked for begins with what the file says.
+                    let declared = declared_placement(&path).map_err(|error| error.to_string())?;
+                    let placement = Placement { position: given.position.or(declared.position), ..given };
+                    let draft = Box::new(GeometryDraft { path, missing, placement });
                     JobAnswer::then(move |window| window.ask_for_geometry(draft))
                 }
             };
