@@ -42,6 +42,15 @@ pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
         ));
     }
     remarks.extend(leaf_remark(beam, machine));
+    let said = |what: &str, sentences: &[String]| {
+        (!sentences.is_empty())
+            .then(|| format!("the machine {} {what}: {}", machine.name, sentences.join("; ")))
+    };
+    remarks.extend(said("calls itself NOT fitted", &machine.not_fitted));
+    remarks.extend(said(
+        "does not give the data that it was fitted to within tolerance",
+        &machine.outside_tolerance,
+    ));
     remarks
 }
 
@@ -100,7 +109,8 @@ pub fn beam_caveats(beam: &Beam, machine: &Machine) -> Vec<String> {
     let energy = other_energy_mv(beam, machine).map(|mv| format!("{mv} MV as {} MV", machine.nominal_mv));
     let filter = lacks_filter(beam, machine).then(|| "a filter it does not have".to_owned());
     let fluence = beam.fluence.is_some().then(|| FLUENCE_CAVEAT.to_owned());
-    beam.not_modelled.iter().cloned().chain(energy).chain(filter).chain(fluence).collect()
+    let unfitted = (!machine.not_fitted.is_empty()).then(|| format!("machine {} NOT fitted", machine.name));
+    beam.not_modelled.iter().cloned().chain(energy).chain(filter).chain(fluence).chain(unfitted).collect()
 }
 
 /// The plan's energy where it is not the machine's.
@@ -171,5 +181,19 @@ mod tests {
         let boundaries_mm = (0..=10).map(|n| f64::from(n) * 10.0 - 50.0).collect();
         let other = Beam { mlc: Some(Mlc { axis: MlcAxis::X, boundaries_mm }), ..flat };
         assert!(said(other).contains("10 leaf pairs"));
+    }
+
+    #[test]
+    fn a_machine_that_is_not_fitted_says_so_with_every_dose() {
+        let machine = (*Machine::resolve("generic-6mv").unwrap()).clone();
+        let not_fitted = vec!["focal-x stopped at 0.2".to_owned()];
+        let unfitted = Machine { not_fitted, ..machine.clone() };
+        assert_eq!(beam_caveats(&beam(), &unfitted), ["machine generic-6mv NOT fitted"]);
+        let remarks = beam_remarks(&beam(), &unfitted).join("; ");
+        assert!(remarks.contains("calls itself NOT fitted: focal-x stopped at 0.2"), "{remarks}");
+        // Data that it misses are told, and are no caveat: tolerances differ.
+        let off = Machine { outside_tolerance: vec!["depth dose 60: 4 of 30 points".to_owned()], ..machine };
+        assert_eq!(beam_caveats(&beam(), &off), Vec::<String>::new());
+        assert!(beam_remarks(&beam(), &off)[0].contains("4 of 30 points"));
     }
 }

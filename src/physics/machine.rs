@@ -30,6 +30,10 @@ pub struct Machine {
     pub calibration: Calibration,
     /// Limits of motion; without them no fluence map is cut into leaves.
     pub delivery: Option<Delivery>,
+    /// Numbers that a fit could not find, a sentence each: what is computed with such a machine is none of a fitted one.
+    pub not_fitted: Vec<String>,
+    /// Measured data that a fitted machine does not give within tolerance, each with its difference.
+    pub outside_tolerance: Vec<String>,
 }
 
 /// A Gaussian source of scattered photons below the target, seen through the aperture.

@@ -3,7 +3,7 @@
 use super::machine::{Calibration, Delivery, Electrons, ExtraFocal, JawModel, Leaves, Machine};
 use super::{Curve, Spectrum};
 use case::check_leaf_boundaries;
-use input::{MACHINE_BYTES, beginning, from_toml, read_text};
+use input::{MACHINE_BYTES, beginning, from_toml, plain, read_text};
 use serde::Deserialize;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
@@ -168,6 +168,13 @@ impl Machine {
             leaves: leaves_with_offset(raw.mlc, raw.leaf_offset_mm, &check)?,
             calibration: raw.calibration,
             delivery: raw.delivery,
+            not_fitted: raw
+                .not_fitted
+                .into_iter()
+                .chain(not_fitted_in_comments(text))
+                .map(plain_text)
+                .collect(),
+            outside_tolerance: raw.outside_tolerance.into_iter().map(plain_text).collect(),
         };
         machine.check(&check)?;
         Ok(machine)
@@ -298,6 +305,21 @@ struct File {
     leaf_offset_mm: Option<f64>,
     calibration: Calibration,
     delivery: Option<Delivery>,
+    #[serde(default)]
+    not_fitted: Vec<String>,
+    #[serde(default)]
+    outside_tolerance: Vec<String>,
+}
+
+/// Numbers that files of fits before the key `not_fitted` call not fitted, in comments.
+fn not_fitted_in_comments(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.lines()
+        .filter_map(|line| line.strip_prefix('#')?.trim().strip_prefix("NOT FITTED: "))
+        .map(str::to_owned)
+}
+
+fn plain_text(text: String) -> String {
+    plain(&text).into_owned()
 }
 
 #[derive(Deserialize)]

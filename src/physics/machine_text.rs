@@ -19,6 +19,14 @@ impl Machine {
         let _ = writeln!(text, "name = {}", quoted(&self.name));
         let _ = writeln!(text, "description = {}", quoted(&self.description));
         let _ = writeln!(text, "nominal_mv = {:?}\nsad_mm = {:?}", self.nominal_mv, self.sad_mm);
+        for (key, sentences) in
+            [("not_fitted", &self.not_fitted), ("outside_tolerance", &self.outside_tolerance)]
+        {
+            if !sentences.is_empty() {
+                let lines: String = sentences.iter().map(|text| format!("  {},\n", quoted(text))).collect();
+                let _ = writeln!(text, "{key} = [\n{lines}]");
+            }
+        }
         let leaves = self.leaves.as_ref();
         if let Some(name) = leaves.and_then(shipped_leaves_name) {
             let _ = writeln!(text, "mlc = {}", quoted(name));
@@ -142,6 +150,8 @@ mod tests {
         own.name = "a \"quoted\"\nname".to_owned();
         own.leaves.as_mut().unwrap().tongue_mm = 0.7;
         own.delivery.as_mut().unwrap().interdigitates = false;
+        own.not_fitted = vec!["focal-x stopped at \"0.2\"".to_owned(), "electron-share stopped".to_owned()];
+        own.outside_tolerance = vec!["depth dose of 60 mm".to_owned()];
         machines.push(own);
         for machine in machines {
             let text = machine.to_text(&|key| vec![format!("on '{key}'\nname = 3")]);
@@ -149,6 +159,8 @@ mod tests {
             assert_eq!(read.name, plain(&machine.name));
             assert_eq!((&read.leaves, read.calibration), (&machine.leaves, machine.calibration));
             assert_eq!(read.delivery, machine.delivery);
+            assert_eq!(read.not_fitted, machine.not_fitted);
+            assert_eq!(read.outside_tolerance, machine.outside_tolerance);
             assert_eq!((&read.off_axis, read.electrons), (&machine.off_axis, machine.electrons));
             assert_eq!(
                 (read.focal_sigma_mm, read.extra_focal),

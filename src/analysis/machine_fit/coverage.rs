@@ -157,13 +157,20 @@ impl Report {
         matches!(self.verdict(), Verdict::Within | Verdict::WithinWhereTested)
     }
 
-    /// Data outside their tolerance, by name.
+    /// Data outside their tolerance, by name, and numbers that could not be fitted.
     pub fn outside(&self) -> Vec<String> {
+        let mut outside = self.beyond_tolerance();
+        outside.extend(self.at_bound.iter().cloned());
+        outside
+    }
+
+    /// Data outside their tolerance, by name.
+    pub fn beyond_tolerance(&self) -> Vec<String> {
         let curves = self.curves.iter().filter_map(CurveReport::fault);
         let factor = |f: &FactorReport| format!("{}: {:+.2} %", f.label(), f.difference_percent);
         let factors = self.output_factors.iter().filter(|f| f.within == Some(false)).map(factor);
         let calibration = self.calibration.iter().filter(|c| !c.within).map(CalibrationReport::words);
-        curves.chain(factors).chain(calibration).chain(self.at_bound.iter().cloned()).collect()
+        curves.chain(factors).chain(calibration).collect()
     }
 
     /// What no data test, each with the reason: parts of the machine, curves, and what the guideline asks for beside them.

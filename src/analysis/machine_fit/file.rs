@@ -46,7 +46,6 @@ fn head(provenance: &Provenance, report: Option<&Report>) -> Vec<String> {
         lines.extend(report.calibration.iter().map(|c| format!("  {}", c.words())));
         lines.push(format!("Tolerances: {}.", tolerances()));
         lines.push(format!("Verdict: {}.", report.verdict_words()));
-        lines.extend(report.at_bound.iter().map(|line| format!("  NOT FITTED: {line}")));
         lines.extend(report.not_tested().iter().map(|line| format!("  NOT TESTED: {line}")));
     }
     lines

@@ -110,6 +110,15 @@ impl FitJob {
         let report = compare(&machine, &read.data, &settings.last, &FitContext { control, ..*context })?;
         let at_bound = fit.parameters.iter().filter_map(at_bound).collect();
         let report = Report { at_bound, held: fit.held.clone(), ..report };
+        // What a fit says of itself goes with its numbers, wherever they are computed with.
+        let fit = Fit {
+            machine: Machine {
+                not_fitted: report.at_bound.clone(),
+                outside_tolerance: report.beyond_tolerance(),
+                ..fit.machine.clone()
+            },
+            ..fit
+        };
         Ok(FittedMachine { fit, report, read, provenance })
     }
 }
@@ -135,5 +144,6 @@ pub fn compare_files(
 ) -> Result<(Report, TankRead), FitError> {
     let machine = Machine::resolve(machine)?;
     let read = files.read()?;
-    Ok((compare(&machine, &read.data, sampling, context)?, read))
+    let report = compare(&machine, &read.data, sampling, context)?;
+    Ok((Report { at_bound: machine.not_fitted.clone(), ..report }, read))
 }

@@ -95,6 +95,13 @@ fn unlike(beam: &Beam, model: &Machine) -> Option<String> {
             model.name
         ));
     }
+    if !model.not_fitted.is_empty() {
+        return Some(format!(
+            "{} calls itself NOT fitted ({}): fit it to data that determine its numbers, or choose another model",
+            model.name,
+            model.not_fitted.join("; ")
+        ));
+    }
     if let Some(caveat) = beam_caveats(&bare, model).first() {
         let quality = quality_of(beam);
         return Some(format!(
