@@ -79,7 +79,7 @@ fn read_planes(
     let mut facts = Vec::with_capacity(nz);
     facts.push(read_plane(&images[0].path, area, &mut first)?);
     // Each image may claim a larger size than its file has.
-    let files = images.iter().filter_map(|i| i.path.metadata().ok()).map(|m| m.len()).sum();
+    let files = images.iter().filter_map(|i| i.path.metadata().ok()).map(|m| input::held_bytes(&m)).sum();
     check_unpacked(files, (area as u64).saturating_mul(4 * nz as u64))
         .map_err(|source| DicomError::OverBudget { path: images[0].path.clone(), source })?;
     let mut hu: Vec<f32> = Vec::new();

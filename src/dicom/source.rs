@@ -65,7 +65,7 @@ pub struct Bytes {
     left: Option<u64>,
     /// Bytes read.
     pub position: u64,
-    /// Size of the file.
+    /// Bytes that the file holds, which its budget follows from.
     pub file: u64,
 }
 
@@ -134,6 +134,7 @@ pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
         }
         _ => io(e),
     })?;
+    let held = file.metadata().map_or(length, |metadata| input::held_bytes(&metadata));
     let mut file = BufReader::new(file);
     let mut head = Vec::with_capacity(132);
     file.by_ref().take(132).read_to_end(&mut head).map_err(io)?;
@@ -145,7 +146,7 @@ pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
         reader: Box::new(Cursor::new(rest).chain(file)),
         left: Some(length.saturating_sub(start as u64)),
         position: 0,
-        file: length,
+        file: held,
     };
     let source = OpenedFile {
         syntax: String::new(),

@@ -27,7 +27,7 @@ pub enum MhaError {
          from where it came"
     )]
     Size { path: PathBuf, promised: u64, found: u64 },
-    #[error("'{path}': {source}; it is not read: write it uncompressed")]
+    #[error("'{path}': {source}; it is not read: write it uncompressed, and whole")]
     OverBudget { path: PathBuf, source: OverBudget },
     #[error("'{path}' does not say where its voxels are: {source}")]
     Grid { path: PathBuf, source: GridError },
@@ -90,6 +90,7 @@ pub fn read_as(path: &Path, quantity: Quantity) -> Result<(Volume<f32>, Facts), 
 fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts), MhaError> {
     let io_error = |source| MhaError::Read { path: path.to_owned(), source };
     let (file, length) = input::open(path).map_err(io_error)?;
+    let held = file.metadata().map_or(length, |metadata| input::held_bytes(&metadata));
     let mut reader = BufReader::new(file);
     let fields = header_fields(&mut reader).map_err(|e| e.named(path))?;
     let facts = Facts::read(|key| fields.text(key));
@@ -105,19 +106,23 @@ fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts
     })?;
     let left = length.saturating_sub(fields.bytes);
     let size_error = |found| MhaError::Size { path: path.to_owned(), promised, found };
+    let wanted = (promised / header.bytes_each as u64).saturating_mul(size_of::<f32>() as u64);
+    let check = || {
+        check_unpacked(held, wanted.max(promised))
+            .map_err(|source| MhaError::OverBudget { path: path.to_owned(), source })
+    };
     let read = if header.compressed {
         // Zlib compresses by 1032 at most: a header that promises more is damaged, not only large.
         if promised / 1032 > left {
             return Err(size_error(left));
         }
-        let wanted = (promised / header.bytes_each as u64).saturating_mul(size_of::<f32>() as u64);
-        check_unpacked(length, wanted.max(promised))
-            .map_err(|source| MhaError::OverBudget { path: path.to_owned(), source })?;
+        check()?;
         header.read_values(ZlibDecoder::new(reader).take(promised + 1), promised)
     } else {
         if left < promised {
             return Err(size_error(left));
         }
+        check()?;
         header.read_values(reader.take(promised), promised)
     };
     let (mut values, found) = read.map_err(io_error)?;

@@ -130,6 +130,7 @@ pub fn beside(path: &Path) -> Result<Placement, PictureError> {
 fn pixels(path: &Path) -> Result<(Vec<f32>, [usize; 2]), PictureError> {
     let (file, length) =
         input::open(path).map_err(|source| PictureError::Io { path: path.to_owned(), source })?;
+    let length = file.metadata().map_or(length, |metadata| input::held_bytes(&metadata));
     let png = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
     let file = BufReader::new(file);
     let read = fenced(|| if png { from_png(file, length) } else { from_tiff(file, length) });

@@ -55,6 +55,20 @@ pub(super) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
     }
 }
 
+/// Bytes that a file holds, which its budget follows from: a sparse file is longer than what was ever written of it.
+pub fn held_bytes(metadata: &Metadata) -> u64 {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        // Blocks of 512 bytes, whatever those of the file system. Some tell none of any file.
+        let written = metadata.blocks().saturating_mul(512);
+        if written > 0 {
+            return metadata.len().min(written);
+        }
+    }
+    metadata.len()
+}
+
 /// Reads a text of at most `most` bytes.
 ///
 /// # Errors
@@ -74,15 +88,21 @@ pub fn read_cached_text(path: &Path, most: u64) -> io::Result<String> {
 }
 
 fn text_of(file: File, length: u64, most: u64) -> io::Result<String> {
+    let too_long = |length: u64| {
+        let words = format!(
+            "it has {} where {} are the most for a text of its kind",
+            in_words(length),
+            in_words(most)
+        );
+        io::Error::new(io::ErrorKind::InvalidData, words)
+    };
+    if length > most {
+        return Err(too_long(length));
+    }
     let mut text = String::new();
     // Some system files report a length of 0: the bytes read count.
     file.take(most + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > most {
-        let (length, most) = (in_words(length.max(text.len() as u64)), in_words(most));
-        let words = format!("it has {length} where {most} are the most for a text of its kind");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, words));
-    }
-    Ok(text)
+    if text.len() as u64 > most { Err(too_long(text.len() as u64)) } else { Ok(text) }
 }
 
 #[cfg(test)]
@@ -99,6 +119,22 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert!(open(&std::env::temp_dir()).unwrap_err().to_string().contains("a folder"));
         assert_eq!(open(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_sparse_file_holds_what_was_written() {
+        use std::io::Write as _;
+        let path = std::env::temp_dir().join(format!("beamsight-sparse-{}", std::process::id()));
+        let mut file = File::create(&path).unwrap();
+        file.write_all(&[7; 5000]).unwrap();
+        assert_eq!(held_bytes(&file.metadata().unwrap()), 5000, "what is written as a whole");
+        file.set_len(1 << 32).unwrap();
+        let metadata = file.metadata().unwrap();
+        assert!(metadata.len() == 1 << 32 && held_bytes(&metadata) < 1 << 20, "{}", held_bytes(&metadata));
+        // A text of it is refused by its length, before anything is read.
+        assert!(read_text(&path, 1 << 30).unwrap_err().to_string().contains("4.3 GB"));
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[cfg(unix)]

@@ -18,7 +18,7 @@ pub use budget::{
 };
 pub use content::{content_digest, content_digest_of};
 pub use fence::fenced;
-pub use file::{odd_kind, open, read_cached_text, read_text};
+pub use file::{held_bytes, odd_kind, open, read_cached_text, read_text};
 pub use trail::{keep_trail, read_folder, stamp, trail};
 pub use whole_toml::{from_toml, surplus_of};
 pub use words::{beginning, code_of, plain, plain_lines};

@@ -43,8 +43,9 @@ pub fn read(paths: &[PathBuf]) -> anyhow::Result<Option<Arc<PartTally>>> {
     let mut all: Option<PartTally> = None;
     for path in paths {
         let named = || format!("--merge {}", path.display());
-        let (file, bytes) = input::open(path).with_context(named)?;
-        let part = PartTally::read(file, bytes).with_context(named)?;
+        let (file, _) = input::open(path).with_context(named)?;
+        let held = input::held_bytes(&file.metadata().with_context(named)?);
+        let part = PartTally::read(file, held).with_context(named)?;
         match &mut all {
             None => all = Some(part),
             Some(all) => all.add(&part).with_context(named)?,
