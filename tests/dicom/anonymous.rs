@@ -221,7 +221,7 @@ fn no_byte_of_what_identifies_is_left() {
             own.insert(text(&object, tags::SOP_INSTANCE_UID));
             every(&object, &mut |element| {
                 assert_eq!(element.tag().group() % 2, 0, "{}", element.tag());
-                if element.tag() == tags::CONTEXT_GROUP_VERSION && how.shift_days.is_some() {
+                if element.tag() == tags::CONTEXT_GROUP_VERSION {
                     // A version is no date of a patient's.
                     assert_eq!(element.to_str().unwrap().trim(), VERSION);
                     versions += 1;
@@ -243,7 +243,7 @@ fn no_byte_of_what_identifies_is_left() {
             assert_eq!([said(tags::STUDY_DATE), said(tags::STUDY_TIME)], dates);
             assert_eq!(said(tags::PATIENT_BIRTH_DATE), "");
         }
-        assert_eq!(versions > 0, how.shift_days.is_some());
+        assert!(versions > 0, "versions of tables are kept, dates moved or removed");
         assert!(referenced.len() > 3 && referenced.is_subset(&own), "{referenced:?} {own:?}");
     }
 }

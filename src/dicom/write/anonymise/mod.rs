@@ -75,7 +75,8 @@ const MORE_REMOVED: [Tag; 20] = [
     Tag(0x0040, 0x1060),
 ];
 
-/// Versions of tables of codes: dates, and nobody's.
+/// Versions of tables of codes, which the table calls for a value without meaning: dates of the standard, and nobody's. A code of a
+/// version that there never was is a false one.
 const VERSIONS: [Tag; 2] = [tags::CONTEXT_GROUP_VERSION, tags::CONTEXT_GROUP_LOCAL_VERSION];
 
 /// URLs that are codes or tables of codes; others lead to where an object was.
@@ -304,7 +305,7 @@ impl Veil {
         if MORE_REMOVED.contains(&tag) || (vr == VR::UR && !URLS_OF_CODES.contains(&tag)) {
             return Action::Remove;
         }
-        if self.how.shift_days.is_some() && VERSIONS.contains(&tag) {
+        if VERSIONS.contains(&tag) {
             return Action::Keep;
         }
         let is_date = matches!(vr, VR::DA | VR::DT);
