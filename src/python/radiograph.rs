@@ -11,7 +11,7 @@ use analysis::{hu_remarks, shows_patient};
 use case::{Case, Ct, PixelMeaning, Pose, Radiograph, Receipt};
 use dicom::{Belonging, write_radiograph};
 use engine::drr::{DrrRequest, Integrator, Pixels, Region, drr};
-use engine::drr_gradient::{AXES, GradientAnswer, Level, drr_with_gradient};
+use engine::drr_gradient::{AXES, GradientAnswer, Level, RaySampling, drr_with_gradient};
 use geometry::{ImagingSetup, Volume};
 use glam::DVec3;
 use numpy::ndarray::{ArrayView2, ArrayView3};
@@ -87,7 +87,8 @@ impl ImagingPlace {
 #[pyo3(from_item_all)]
 pub struct How {
     pose: [f64; AXES],
-    integrator: String,
+    /// Left out: trilinear, of a gradient exact.
+    integrator: Option<String>,
     step: Option<f64>,
     curve: String,
     energy_mev: f64,
@@ -120,17 +121,30 @@ impl How {
         Ok(AttenuationCurve::new(kind, table, energy).with_threshold(self.threshold).with_bone(bone))
     }
 
-    fn integrator(&self) -> PyResult<Integrator> {
+    fn step_mm(&self) -> PyResult<Option<f64>> {
         let step_mm = self.step.map(|mm| words::within("step", mm, [0.01, 1000.0])).transpose()?;
-        if self.integrator == "exact" && step_mm.is_some() {
+        let is_exact = self.integrator.as_deref().map_or(self.gradient, |word| word == "exact");
+        if is_exact && step_mm.is_some() {
             return Err(argument("the integrator exact takes no steps: leave step out"));
         }
+        Ok(step_mm)
+    }
+
+    fn integrator(&self) -> PyResult<Integrator> {
+        let step_mm = self.step_mm()?;
         let known = [
             ("exact", Integrator::Exact),
             ("trilinear", Integrator::Trilinear { step_mm }),
             ("texture", Integrator::Texture { step_mm }),
         ];
-        words::one_of("integrator", &self.integrator, &known)
+        words::one_of("integrator", self.integrator.as_deref().unwrap_or("trilinear"), &known)
+    }
+
+    /// How the rays of an image with its gradient go.
+    fn sampling(&self) -> PyResult<RaySampling> {
+        let step_mm = self.step_mm()?;
+        let known = [("exact", RaySampling::Exact), ("trilinear", RaySampling::Steps { step_mm })];
+        words::one_of("integrator", self.integrator.as_deref().unwrap_or("exact"), &known)
     }
 
     fn remarks(&self, ct: &Ct, table: &HuTable) -> Vec<String> {
@@ -157,6 +171,7 @@ pub fn drr_of(
     let projection = setup.projection().map_err(argument)?;
     let table = HuTable::resolve(&how.hu_table).map_err(argument)?;
     let (curve, integrator, pose) = (how.curve(&table)?, how.integrator()?, pose(how.pose)?);
+    let sampling = if how.gradient { how.sampling()? } else { RaySampling::default() };
     let side_mm = words::within("side", how.side, [0.1, 100.0])?;
     let device = words::device(&how.device)?;
     let water = f64::from(curve.at(0.0));
@@ -168,7 +183,7 @@ pub fn drr_of(
         if how.gradient {
             let level = Arc::new(Level::new(&attenuation, side_mm));
             let at = (&pose, setup.isocentre_mm);
-            let made = drr_with_gradient(&level, &projection, at, &device, control);
+            let made = drr_with_gradient(&level, (&projection, sampling), at, &device, control);
             let GradientAnswer { drr, receipt } =
                 made.map_err(|cancelled| Kind::Computation.caused_by(&cancelled))?;
             return Ok((drr.integrals, receipt, Some(Arc::new(drr.gradient.concat()))));

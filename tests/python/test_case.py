@@ -122,9 +122,27 @@ def test_what_cannot_be_opened_or_computed_says_so(water, tmp_path):
         beamsight.dose(7)
 
 
-def test_the_gradient_of_a_drr_is_that_of_differences(thorax):
+def test_the_gradient_of_a_drr_is_that_of_its_own_differences(thorax):
+    """Pixel by pixel, of the image as it is."""
+    words = dict(gantry=35, size=(64, 56), pixel=6, gradient=True, side=2, **CPU)
+    pose, by = np.array([2.0, -3.0, 1.0, 1.5, -2.0, 0.7]), 0.02
+    drr = beamsight.drr(thorax, pose=pose, **words)
+    for axis in range(6):
+        step = np.zeros(6)
+        step[axis] = by
+        ahead, behind = (beamsight.drr(thorax, pose=pose + sign * step, **words).values.astype(float) for sign in (1, -1))
+        want = (ahead - behind) / (2 * by)
+        error = np.sqrt(((drr.gradient[axis] - want) ** 2).mean() / (want**2).mean())
+        assert error < 0.01, (axis, error)
+    with pytest.raises(ArgumentError, match="takes no steps"):
+        beamsight.drr(thorax, step=1, **words)
+    with pytest.raises(ArgumentError, match="integrator"):
+        beamsight.drr(thorax, integrator="texture", **words)
+
+
+def test_the_sampled_gradient_of_a_drr_is_that_of_differences(thorax):
     """Of a smooth sum of pixels, as losses are: single rays have kinks where they cross from voxel to voxel."""
-    words = dict(gantry=35, size=(64, 56), pixel=6, gradient=True, side=2)
+    words = dict(gantry=35, size=(64, 56), pixel=6, gradient=True, integrator="trilinear", side=2)
     pose, by = np.array([2.0, -3.0, 1.0, 1.5, -2.0, 0.7]), 0.1
     drr = beamsight.drr(thorax, pose=pose, **words)
     assert drr.gradient.shape == (6, 56, 64)

@@ -2,6 +2,7 @@
 
 pub mod cpu;
 pub mod cuda;
+mod exact;
 pub(crate) mod information;
 pub(crate) mod level;
 pub(crate) mod rank;
@@ -35,26 +36,37 @@ impl HasReceipt for GradientAnswer {
     }
 }
 
+/// How rays go through the attenuation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum RaySampling {
+    /// From face to face: the derivatives are those of the image, to rounding. On the CPU.
+    #[default]
+    Exact,
+    /// In steps, as in the pose search: derivatives of smooth sums of pixels are right to 1 %, those of single pixels are not. Half the
+    /// smallest side of the level's voxels where no step is given.
+    Steps { step_mm: Option<f64> },
+}
+
 /// All pixels of a radiograph of the patient in `pose` about `centre_mm` (patient LPS, mm), row by row, with their derivatives by
-/// the numbers of the pose, along rays in steps of half the smallest side of the level's voxels. Where a card fails, the CPU answers and
-/// the receipt says why.
+/// the numbers of the pose. Where a card fails, the CPU answers and the receipt says why.
 ///
 /// # Errors
 /// [`Cancelled`].
 pub fn drr_with_gradient(
     level: &Arc<Level>,
-    projection: &Projection,
+    (projection, sampling): (&Projection, RaySampling),
     (pose, centre_mm): (&Pose, DVec3),
     device: &Compute,
     control: &JobControl,
 ) -> Result<GradientAnswer, Cancelled> {
     let start = Instant::now();
-    let step_mm = 0.5 * level.side_mm();
     let pixels: Vec<u32> = (0..projection.pixels() as u32).collect();
     let (shot, motion) = (level.shot(projection, pose, centre_mm), level.motion(projection, pose, centre_mm));
     let mut digest = Digest::default();
     digest.add_values(level.values());
-    digest.add_bytes(format!("{shot:?} {motion:?} {:?} {}", level.size(), pixels.len()).as_bytes());
+    digest.add_bytes(
+        format!("{shot:?} {motion:?} {:?} {} {sampling:?}", level.size(), pixels.len()).as_bytes(),
+    );
     let made = |drr: DrrWithGradient, device: String| GradientAnswer {
         receipt: Arc::new(Receipt {
             job: "drr_gradient".to_owned(),
@@ -66,6 +78,11 @@ pub fn drr_with_gradient(
         }),
         drr,
     };
+    let RaySampling::Steps { step_mm } = sampling else {
+        let drr = exact::with_gradient(level, &shot, &motion, &pixels, control)?;
+        return Ok(made(drr, Compute::Cpu.to_string()));
+    };
+    let step_mm = step_mm.unwrap_or(0.5 * level.side_mm());
     answer(
         device,
         |card| {

@@ -99,6 +99,38 @@ fn slopes_are_those_of_finite_differences() {
     }
 }
 
+/// The exact derivatives beside central differences of the exact image, pixel by pixel; and the image beside one of fine steps.
+#[test]
+fn exact_derivatives_are_those_of_the_image() {
+    let level = Arc::new(Level::new(&balls(), 2.0));
+    let pose = Pose::new([5.0, -8.0, 3.0], [4.0, -6.0, 9.0]);
+    for gantry in [0.0, 35.0, 90.0] {
+        let projection = view(gantry);
+        let exact = |pose: &Pose| {
+            let (seen, at) = ((&projection, RaySampling::Exact), (pose, DVec3::ZERO));
+            let answer = drr_with_gradient(&level, seen, at, &crate::Compute::Cpu, &JobControl::new());
+            answer.expect("not cancelled").drr
+        };
+        let got = exact(&pose);
+        let fine = drr(&level, gantry, &pose, 0.02);
+        let most = fine.iter().copied().fold(0.0, f32::max);
+        for (a, b) in got.integrals.iter().zip(&fine) {
+            assert!((a - b).abs() < 2e-3 * most, "gantry {gantry}: {a} and {b} of {most}");
+        }
+        for axis in 0..AXES {
+            const STEP: f64 = 0.02;
+            let [up, down] = [STEP, -STEP].map(|by| exact(&moved(&pose, axis, by)).integrals);
+            let want = up.iter().zip(&down).map(|(u, d)| f64::from(u - d) / (2.0 * STEP));
+            let (mut off, mut size) = (0.0, 0.0);
+            for (want, got) in want.zip(&got.gradient[axis]) {
+                off += (want - f64::from(*got)).powi(2);
+                size += want.powi(2);
+            }
+            assert!(off.sqrt() < 0.01 * size.sqrt(), "gantry {gantry}, axis {axis}: {}", (off / size).sqrt());
+        }
+    }
+}
+
 #[test]
 fn nothing_is_seen_beside_the_patient_and_of_air() {
     let level = Level::new(&balls(), 4.0);
