@@ -118,7 +118,7 @@ impl Image<'_> {
 
     fn is_matter(&self, [i, j, k]: [usize; 3]) -> bool {
         self.density.at(i, j, k) >= MATTER_G_CM3
-            && !self.beside.iter().any(|mask| mask.coverage_at(i, j, k) >= 0.5)
+            && !self.beside.iter().any(|mask| mask.coverage_at(i, j, k) > 0.0)
     }
 
     /// Voxels of half the square of matter, and from one place that is looked at to the next, along x and y.

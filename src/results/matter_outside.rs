@@ -8,7 +8,7 @@ use super::inputs::Settings;
 use super::patient::{Densities, MaskOf};
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
-use analysis::{BodyChoice, Dvh, is_computed};
+use analysis::{BodyChoice, Dvh, is_computed, unsettled};
 use case::{Case, Plan};
 use std::sync::Arc;
 use worker::Lane;
@@ -44,7 +44,7 @@ impl WithMatterOutside {
 }
 
 impl Query for WithMatterOutside {
-    /// None where that dose lacks something, too.
+    /// None where that dose decides nothing either.
     type Answer = Arc<Vec<(u32, Arc<Dvh>)>>;
 
     const PRIORITY: Option<Priority> = Some(Priority::Isodoses);
@@ -59,7 +59,7 @@ impl Query for WithMatterOutside {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Self::Answer, Failure> {
-        if !inputs.get(&*self.dose)?.dose.caveats.is_empty() {
+        if unsettled(inputs.get(&*self.dose)?.dose.status).is_some() {
             return Ok(Arc::default());
         }
         let dvh = |(number, mask): &(u32, MaskOf)| {

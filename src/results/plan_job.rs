@@ -11,7 +11,8 @@ use super::run::{PartOfRun, RunOfPlan};
 use super::shared::Shared;
 use analysis::{
     BodyChoice, Certainty, Dvh, Engine, PlanFigures, UNIT_MU, contradiction, given_words, is_computed,
-    lacks_only_matter_outside, most_mu_remark, no_beams, scaled, target_of, ways_out, why_left_out,
+    lacks_only_matter_outside, most_mu_remark, no_beams, scaled, target_of, unsettled, ways_out,
+    why_left_out,
 };
 use case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Severity, Structure, StructureSet};
 use dicom::plan_as_written;
@@ -154,7 +155,7 @@ pub fn with_matter_outside(
     let plan = Plan { normalisation: None, ..result.plan.clone() };
     let job = PlanJob { plan, body: BodyChoice::Everything, ..job.clone() };
     let counted = compute_plan(&job, control, tell)?;
-    Ok(counted.dose.caveats.is_empty().then_some(counted))
+    Ok(unsettled(counted.dose.status).is_none().then_some(counted))
 }
 
 /// The sums of a part of the histories of a plan's Monte Carlo run.

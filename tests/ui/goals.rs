@@ -1,19 +1,24 @@
 //! Goals while planning: the scorecard beside the DVHs, changed from lists, and the same goals in Compare.
 
-use crate::harness::{Window, folder, small_case, until, window};
+use crate::harness::{Window, case_on_a_couch, folder, small_case, until, window};
 use beamsight::analysis::{GoalRow, Side, Verdict};
-use beamsight::app::App;
 use beamsight::app::command::Command;
 use beamsight::app::feature::compare::state::Source;
 use beamsight::app::feature::goals::command::GoalAction;
 use beamsight::app::state::Workspace;
+use beamsight::app::{App, Options};
 use beamsight::case::{Edit, Goal};
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
 
 /// The small case with a dose of some Gy; its only structure is the body, a cube of water of 64 cm3.
 fn planned(name: &str) -> Window {
-    let mut w = window(small_case(name));
+    planned_on(small_case(name))
+}
+
+/// The same of a case of the harness with one structure.
+fn planned_on(case: Options) -> Window {
+    let mut w = window(case);
     settled(&mut w);
     // The point source of the small case has no calibration: its doses are far below a Gy.
     let mut plan = (**w.state().state.plan().expect("a plan")).clone();
@@ -174,6 +179,29 @@ fn goals_follow_the_gantry_and_say_while_the_dose_is_not_final() {
     plan.machine = "no-such-machine".to_owned();
     w.state_mut().command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }, gesture: None });
     until(&mut w, "failure", |app| app.is_settled() && told(&app.state.scorecard()) == ["no dose"]);
+}
+
+/// A sheet of water of 1 cm before a cube, outside its body: it changes the mean by some percent, which turns one goal of two.
+#[test]
+fn goals_that_matter_outside_the_body_cannot_turn_are_decided() {
+    let mut w = planned_on(case_on_a_couch("goals_outside"));
+    let body = body(w.state());
+    set(&mut w, &[&format!("{body}: Dmean <= 100 Gy")]);
+    let is_decided = |app: &App| app.is_settled() && told(&app.state.scorecard()) == ["pass"];
+    until(&mut w, "a decided goal", is_decided);
+    let row = w.state().state.scorecard().remove(0);
+    let value = row.answer.expect("a value").value;
+    let words = " Gy with the matter outside the body counted";
+    let counted: f64 =
+        row.remarks.iter().find_map(|r| r.strip_suffix(words)?.parse().ok()).expect("a value with it");
+    assert!((0.01..0.25).contains(&(counted / value - 1.0).abs()), "{counted} of {value} Gy");
+    assert!(w.state().state.goal_reservation().is_some_and(|said| said.contains("PARTIAL")));
+    set(&mut w, &[&format!("{body}: Dmean >= {:.3} Gy", 0.5 * (value + counted))]);
+    let is_turned = |app: &App| {
+        let text = app.state.scorecard()[0].verdict_text();
+        app.is_settled() && text.starts_with("undecided, ") && text.contains(&format!("{words}: "))
+    };
+    until(&mut w, "a goal that it turns", is_turned);
 }
 
 #[test]
