@@ -7,7 +7,7 @@ use super::given::{DensityOverrides, WithoutDensity};
 use super::not_counted::NotCounted;
 use super::outside::{Outside, meets_matter};
 use super::remarks::{hu_caveats, hu_remarks, status_with};
-use case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, PlanFault, Radiation, Structure};
+use case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, PlanFault, Radiation, Reservations, Structure};
 use engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
 use engine::{DeviceChoice, DeviceError, JobControl};
 use geometry::{Grid, GridError, Mask, MaskError};
@@ -48,8 +48,9 @@ pub struct Ready {
     outside: Option<Outside>,
     remarks: Vec<String>,
     hu_remarks: Vec<String>,
-    /// Caveats of every dose: bolus and couch that are not counted, and HU beyond the table.
-    caveats: Vec<String>,
+    /// What is known of images, body and densities: bolus and couch that are not counted, HU beyond the table, and what was remarked
+    /// on reading them. It stands with every dose.
+    reservations: Reservations,
     edge: CtEdge,
     without_density: Vec<WithoutDensity>,
 }
@@ -64,15 +65,19 @@ impl Ready {
         let patient = Patient::with(ct, table, body.mask.as_ref(), &given.parts())?;
         let beyond = BeyondTable::count(ct, table, body.mask.as_ref(), &given.parts());
         let place = if body.mask.is_some() { "of the body" } else { "of the CT" };
-        let DensityOverrides { mut caveats, beside, without_density, .. } = given;
+        let DensityOverrides { caveats, beside, without_density, reservations: of_given, .. } = given;
         let edge = CtEdge::new(ct, &patient.mass_density_g_cm3, &beside);
-        caveats.extend(hu_caveats(&beyond, table));
+        let mut reservations = Reservations { caveats, remarks: Vec::new() };
+        reservations.caveats.extend(hu_caveats(&beyond, table));
+        for known in [Reservations::of_remarks(&ct.remarks), body.reservations, of_given] {
+            reservations.add(&known);
+        }
         let outside = |mask| Outside { hu: Arc::clone(&ct.hu), body: Arc::new(mask), beside };
         Ok(Self {
             outside: body.mask.map(outside),
             remarks: body.remarks,
             hu_remarks: hu_remarks(&beyond, table, place),
-            caveats,
+            reservations,
             edge,
             without_density,
             corners_mm: matter_box(&patient.mass_density_g_cm3, MATTER_G_CM3),
@@ -104,9 +109,10 @@ impl Ready {
         &self.hu_remarks
     }
 
-    /// Caveats of every dose: bolus and couch that are not counted, and HU beyond the table, a few words each.
-    pub fn caveats(&self) -> &[String] {
-        &self.caveats
+    /// What stands with every dose: bolus and couch that are not counted, HU beyond the table, and what was remarked on reading images,
+    /// body and densities.
+    pub fn reservations(&self) -> &Reservations {
+        &self.reservations
     }
 
     /// The body, where there is one.
@@ -203,8 +209,8 @@ pub fn dose_of_beam(
     let on_this_grid = if how.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(remarks);
-    let caveats: Vec<String> =
-        caveats.into_iter().chain(ready.caveats.iter().cloned()).chain(not_counted.caveats).collect();
+    let of_patient = ready.reservations.caveats.iter().cloned();
+    let caveats: Vec<String> = caveats.into_iter().chain(of_patient).chain(not_counted.caveats).collect();
     Ok(Dose {
         gy: answer.gy,
         status: answer.status.worst(on_this_grid).worst(status_with(&caveats)),
@@ -212,6 +218,8 @@ pub fn dose_of_beam(
         frame_of_reference_uid: ready.frame_of_reference_uid.clone(),
         receipt: Some(Arc::new(receipt)),
         caveats,
+        remarks: ready.reservations.remarks.clone(),
+        part: None,
     })
 }
 
@@ -292,10 +300,14 @@ pub fn is_computed(beam: &Beam) -> bool {
 /// The treatment beams that a plan's dose lacks: `2 of 3 beams`.
 pub fn beams_left_out(plan: &Plan) -> Option<String> {
     let treatment = plan.beams.iter().filter(|b| !b.setup);
-    let (all, computed) = (treatment.clone().count(), treatment.filter(|b| is_computed(b)).count());
+    let absent = plan.absent_beams.len();
+    let (all, computed) = (treatment.clone().count() + absent, treatment.filter(|b| is_computed(b)).count());
     let off = plan.beams.iter().filter(|b| !b.setup && b.off).count();
-    let off = if off > 0 { format!(" ({off} switched off)") } else { String::new() };
-    (computed < all).then(|| format!("{computed} of {all} beams{off}"))
+    let why = [(off, "switched off"), (absent, "not in the file of the plan")];
+    let why: Vec<String> =
+        why.iter().filter(|(beams, _)| *beams > 0).map(|(beams, why)| format!("{beams} {why}")).collect();
+    let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
+    (computed < all).then(|| format!("{computed} of {all} beams{why}"))
 }
 
 /// Monitor units a fraction of the computed beams.
@@ -319,7 +331,14 @@ pub fn why_left_out(plan: &Plan) -> Vec<String> {
             None => reasons.push((why, vec![&beam.name])),
         }
     }
-    reasons.into_iter().map(|(why, beams)| format!("beam '{}': {why}", beams.join("', '"))).collect()
+    let in_plan = reasons.into_iter().map(|(why, beams)| format!("beam '{}': {why}", beams.join("', '")));
+    let absent = plan.absent_beams.iter().map(|beam| {
+        format!(
+            "beam {} ({} MU a fraction): its fraction group delivers it, and the file of the plan lacks it",
+            beam.number, beam.mu
+        )
+    });
+    in_plan.chain(absent).collect()
 }
 
 /// The mask of a structure on the grid of the images.

@@ -1,7 +1,7 @@
 //! The body, outside of which nothing counts: how it is chosen, and found in a CT.
 
 use super::beam_job::mask_of;
-use case::{Contour, Contours, Ct, Remark, Structure, StructureKind, StructureSet};
+use case::{Contour, Contours, Ct, Remark, Reservations, Structure, StructureKind, StructureSet};
 use engine::{Cancelled, JobControl};
 use geometry::{BodyOutline, LeftOut, Mask, MaskError, body_contours};
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,8 @@ pub struct Body {
     /// `None`: everything in the image counts.
     pub mask: Option<Mask>,
     pub remarks: Vec<String>,
+    /// What was remarked on reading its contours.
+    pub reservations: Reservations,
 }
 
 impl Body {
@@ -106,10 +108,12 @@ impl Body {
         let masked = |structure: &Structure, remarks| {
             let mask = mask_of(ct.hu.grid(), structure, control)
                 .map_err(|source| BodyError::Mask { structure: structure.name.clone(), source })?;
-            Ok(Self { mask: Some(mask), remarks })
+            Ok(Self { mask: Some(mask), remarks, reservations: structure.reservations() })
         };
-        let all =
-            |why: &str| Self { mask: None, remarks: vec![format!("{why}: everything in the image counts")] };
+        let all = |why: &str| Self {
+            remarks: vec![format!("{why}: everything in the image counts")],
+            ..Self::default()
+        };
         let drawn = match choice {
             BodyChoice::Everything => return Ok(all("no body")),
             BodyChoice::Structure(number) => {

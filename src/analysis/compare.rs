@@ -139,6 +139,8 @@ pub fn combined(label: &str, a: &Dose, b: &Dose, weights: [f64; 2]) -> Result<Do
             ..Receipt::default()
         })),
         caveats: caveats_of(used.iter().map(|(d, _)| &d.caveats)),
+        remarks: caveats_of(used.iter().map(|(d, _)| &d.remarks)),
+        part: used.iter().find_map(|(d, _)| d.part),
     })
 }
 
@@ -158,6 +160,8 @@ mod tests {
             frame_of_reference_uid: "1.2".to_owned(),
             receipt: None,
             caveats: Vec::new(),
+            remarks: Vec::new(),
+            part: None,
         }
     }
 

@@ -7,6 +7,7 @@ mod row;
 mod samples;
 mod sums;
 
+use case::Structure;
 use engine::{Cancelled, JobControl};
 use geometry::{Mask, MaskError, Volume};
 use histogram::{BINS, Bins, Histogram};
@@ -47,6 +48,8 @@ pub struct Dvh {
     /// Isodoses of the whole dose, in and outside the structure, where they are counted.
     #[serde(with = "isodoses::shared")]
     isodoses: Option<Arc<Isodoses>>,
+    /// What was remarked on reading the contours.
+    of_contours: Vec<String>,
 }
 
 /// Why a part of a structure has no dose.
@@ -119,6 +122,7 @@ impl Dvh {
             mean_gy: (sum / whole).clamp(min_gy, max_gy),
             inside: Histogram::new(min_gy, max_gy, &bins),
             isodoses: None,
+            of_contours: Vec::new(),
         })
     }
 
@@ -162,6 +166,7 @@ impl Dvh {
             mean_gy: (sums.gy_cm3 / sums.inside_cm3).clamp(min_gy, max_gy),
             inside: Histogram::new(min_gy, max_gy, bins),
             isodoses: None,
+            of_contours: Vec::new(),
         }
     }
 
@@ -169,6 +174,12 @@ impl Dvh {
     #[must_use]
     pub fn with_isodoses(self, isodoses: Arc<Isodoses>) -> Self {
         Self { isodoses: Some(isodoses), ..self }
+    }
+
+    /// Adds what was remarked on reading the contours of its structure.
+    #[must_use]
+    pub fn of_structure(self, structure: &Structure) -> Self {
+        Self { of_contours: structure.reservations().remarks, ..self }
     }
 
     /// Volume of the structure inside its image, with or without dose, cm3.
@@ -297,9 +308,10 @@ impl Dvh {
         (self.percent_at(low) - self.percent_at(low + width)) / width
     }
 
-    /// The remarks beside the curve: shares outside the dose grid and the CT, NaN values, tiny volumes.
+    /// The remarks beside the curve: contours that were not read as they are, shares outside the dose grid and the CT, NaN values, tiny
+    /// volumes.
     pub fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
+        let mut remarks = self.of_contours.clone();
         let outside = self.outside_percent();
         if outside >= 0.05 {
             remarks

@@ -27,7 +27,7 @@ pub fn dvhs_of<'a>(
         control.check()?;
         let mask = mask_of(grid, structure, control).map_err(DvhError::from);
         let dvh = mask.and_then(|mask| Dvh::new(&mask, &dose.gy, control));
-        let dvh = dvh.map(|dvh| dvh.with_isodoses(Arc::clone(&isodoses)));
+        let dvh = dvh.map(|dvh| dvh.with_isodoses(Arc::clone(&isodoses)).of_structure(structure));
         control.check()?;
         all.push((structure, dvh));
     }

@@ -82,6 +82,8 @@ mod tests {
             frame_of_reference_uid: String::new(),
             receipt: None,
             caveats: Vec::new(),
+            remarks: Vec::new(),
+            part: None,
         }
     }
 

@@ -186,6 +186,8 @@ mod tests {
             frame_of_reference_uid: String::new(),
             receipt: None,
             caveats: caveats.iter().map(|c| (*c).to_owned()).collect(),
+            remarks: Vec::new(),
+            part: None,
         };
         let (done, read) = (dose(DoseStatus::Final, &[]), dose(DoseStatus::Imported, &[]));
         assert_eq!(not_final([("A", &done), ("B", &read)]), None);

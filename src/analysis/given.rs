@@ -2,7 +2,7 @@
 
 use super::beam_job::{is_computed, mask_of};
 use super::opening::Opening;
-use case::{Ct, DensityOverride, Plan, Structure, StructureKind, StructureSet};
+use case::{Ct, DensityOverride, Plan, Reservations, Structure, StructureKind, StructureSet};
 use engine::{Cancelled, JobControl};
 use geometry::{Grid, Mask, MaskError};
 use glam::DVec3;
@@ -31,6 +31,8 @@ pub struct DensityOverrides {
     pub(super) caveats: Vec<String>,
     /// Bolus and couch without a density.
     pub(super) without_density: Vec<WithoutDensity>,
+    /// What was remarked on reading the contours of those that count.
+    pub(super) reservations: Reservations,
 }
 
 /// A bolus or couch that has contours and no density, or one that is switched off.
@@ -106,6 +108,7 @@ impl DensityOverrides {
             if let Some(why) = density.fault() {
                 return Err(GivenError::Value { structure: structure.name.clone(), why });
             }
+            made.reservations.add(&structure.reservations());
             let beside = structure.kind.is_beside_patient();
             let mask = match mask_of(ct.hu.grid(), structure, control) {
                 Ok(mask) => mask,

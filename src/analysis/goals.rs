@@ -3,7 +3,7 @@
 use super::Dvh;
 use super::dvh::WithoutDose;
 use super::metric::NoValue;
-use case::{DoseStatus, Goal, Structure, StructureSet};
+use case::{Dose, DosePart, DoseStatus, Goal, Structure, StructureSet};
 use thiserror::Error;
 
 /// Whether a value meets its goal.
@@ -26,6 +26,15 @@ impl Verdict {
             Self::Undecided(_) => "undecided",
         }
     }
+}
+
+/// Why no verdict on a dose is final, by its status on show; `None` where it is.
+pub fn undecided_by(dose: &Dose, status: DoseStatus) -> Option<String> {
+    let by_status = unsettled(status).map(str::to_owned);
+    let by_part = dose.part.map(DosePart::why_undecided);
+    // What a file says of its dose: of another quantity, patient or anatomy. A computed one with a caveat is partial, or coarse.
+    let is_of_file = status == DoseStatus::Imported && !dose.caveats.is_empty();
+    by_status.or(by_part).or_else(|| is_of_file.then(|| format!("the dose is {}", dose.status_text())))
 }
 
 /// Why no verdict on a dose of this status is final; `None` where it is. A coarse dose is a whole one, and its word stands
@@ -131,7 +140,7 @@ impl GoalRow {
 }
 
 /// The goals by priority, each with its answer; `dvh` finds the DVH of a structure, `hundred_gy` is the 100 % dose,
-/// `unsettled` why the dose decides nothing ([`unsettled`]).
+/// `unsettled` why the dose decides nothing ([`undecided_by`]).
 pub fn scorecard<'a>(
     goals: &[Goal],
     set: &StructureSet,
@@ -140,23 +149,30 @@ pub fn scorecard<'a>(
     dvh: impl Fn(&Structure) -> Result<&'a Dvh, Unanswered>,
 ) -> Vec<GoalRow> {
     let row = |(index, goal): (usize, &Goal)| {
-        let found = || {
-            let structure = set
-                .referenced(goal.number, &goal.structure)
-                .map_err(|_| Unanswered::NoStructure(goal.structure.clone()))?;
-            if structure.contours.is_empty() {
-                return Err(Unanswered::NoContours(structure.name.clone()));
-            }
-            dvh(structure)
-        };
-        let dvh = found();
-        let remarks = dvh.as_ref().map(|dvh| dvh.remarks()).unwrap_or_default();
-        let answer = dvh.and_then(|dvh| Ok(check(goal, dvh, hundred_gy, unsettled)?));
+        let structure = structure_of_goal(goal, set);
+        let doubt = structure.as_ref().ok().and_then(|structure| set.doubt(structure));
+        let dvh = structure.and_then(&dvh);
+        let mut remarks = dvh.as_ref().map(|dvh| dvh.remarks()).unwrap_or_default();
+        // Beside another reason it is no reason yet.
+        remarks.extend(doubt.clone().filter(|_| unsettled.is_some()));
+        let undecided = unsettled.or(doubt.as_deref());
+        let answer = dvh.and_then(|dvh| Ok(check(goal, dvh, hundred_gy, undecided)?));
         GoalRow { index, goal: goal.clone(), answer, remarks }
     };
     let mut rows: Vec<GoalRow> = goals.iter().enumerate().map(row).collect();
     rows.sort_by_key(|row| row.goal.priority());
     rows
+}
+
+/// The structure that a goal is of, if it has contours.
+fn structure_of_goal<'a>(goal: &Goal, set: &'a StructureSet) -> Result<&'a Structure, Unanswered> {
+    let structure = set
+        .referenced(goal.number, &goal.structure)
+        .map_err(|_| Unanswered::NoStructure(goal.structure.clone()))?;
+    if structure.contours.is_empty() {
+        return Err(Unanswered::NoContours(structure.name.clone()));
+    }
+    Ok(structure)
 }
 
 /// "5 of 7 met", and how many are undecided.
@@ -318,6 +334,36 @@ mod tests {
             ]
         );
         assert_eq!(met_text(&rows), "1 of 6 met, 5 undecided");
+    }
+
+    #[test]
+    fn a_structure_that_was_not_read_whole_or_shares_its_name_decides_nothing() {
+        let dvh = ramp();
+        let contours = case::Contour { points_mm: vec![glam::DVec3::ZERO; 3], image_uid: None };
+        let structure = |name: &str, number: u32| Structure {
+            contours: vec![contours.clone()].into(),
+            ..Structure::new(name, number, StructureKind::Other)
+        };
+        let mut cord = structure("Cord", 3);
+        cord.remarks =
+            vec![case::Remark::warning("open lines", Vec::new()).forbidding("5 contours left out")];
+        let structures = vec![structure("PTV", 1), structure("ptv ", 2), cord, structure("Lung", 4)];
+        let mut set = StructureSet { structures, ..StructureSet::default() };
+        set.tell_apart();
+        let told = |set: &StructureSet| -> Vec<String> {
+            let goals = ["PTV: Dmax <= 100 Gy", "Cord: Dmax <= 100 Gy", "Lung: Dmax <= 100 Gy"];
+            let goals: Vec<Goal> = goals.iter().map(|words| words.parse().unwrap()).collect();
+            let rows = scorecard(&goals, set, None, None, |_| Ok(&dvh));
+            rows.iter().map(GoalRow::verdict_text).collect()
+        };
+        let verdicts = told(&set);
+        let [ptv, cord, lung] = &verdicts[..] else { panic!("{verdicts:?}") };
+        assert!(ptv.starts_with("undecided, two structures are called 'PTV'"), "{ptv}");
+        assert!(cord.starts_with("undecided, 5 contours left out"), "{cord}");
+        assert!(lung.starts_with("pass"), "{lung}");
+        // Named anew, the second is another.
+        (set.structures[1].name, set.structures[1].shared_name) = ("Boost".to_owned(), None);
+        assert!(told(&set)[0].starts_with("pass"));
     }
 
     /// 10 of 20 cm of a bar lie outside the dose grid, where the dose is 0 to 10 Gy along it: any dose outside decides

@@ -86,7 +86,7 @@ pub use gamma_verdict::{
     THRESHOLD_PERCENT as TG_218_THRESHOLD_PERCENT, digits_apart, loosened, not_final, rate_text,
 };
 pub use given::{DensityOverrides, GivenError, given_words, is_without_density, why_bolus_stays};
-pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard, unsettled};
+pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard, undecided_by, unsettled};
 pub use mccs_job::{
     Certainty, Engine, MOST_HISTORIES, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request,
     part_of_plan, scaled,
@@ -97,6 +97,6 @@ pub use outside_targets::{HotSpot, NEAR_TARGET_MM, OutsideTargets};
 pub use plan_sum::{BeamShare, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};
-pub use remarks::{MOST_MU, beam_caveats, beam_remarks, hu_remarks, most_mu_remark};
+pub use remarks::{MOST_MU, beam_caveats, beam_remarks, generic_machines, hu_remarks, most_mu_remark};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread, percent_words};
 pub use unjudged::{grouped, unjudged_text, unjudged_words};

@@ -182,7 +182,7 @@ pub fn mccs_of_plan(
     });
     let caveats: Vec<Vec<String>> =
         request.beams.iter().map(|(beam, machine)| super::beam_caveats(beam, machine)).collect();
-    let of_patient = ready.caveats().to_vec();
+    let of_patient = ready.reservations().caveats.clone();
     let of_field = not_counted.iter().map(|found| &found.caveats);
     let caveats = caveats_of(caveats.iter().chain([&of_patient]).chain(of_field));
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
@@ -198,6 +198,8 @@ pub fn mccs_of_plan(
         frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
         receipt: Some(Arc::new(receipt)),
         caveats,
+        remarks: ready.reservations().remarks.clone(),
+        part: None,
     };
     let certainty = Certainty {
         sigma_gy: answer.sigma_gy,

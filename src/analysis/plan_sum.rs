@@ -99,6 +99,8 @@ fn dose_of(label: &str, parts: &[BeamShare], gy: Volume<f32>) -> Dose {
         frame_of_reference_uid: frame.unwrap_or_default(),
         receipt: Some(Arc::new(receipt(parts))),
         caveats: caveats_of(parts.iter().map(|p| &p.dose.caveats)),
+        remarks: caveats_of(parts.iter().map(|p| &p.dose.remarks)),
+        part: None,
     }
 }
 
@@ -136,6 +138,7 @@ pub fn sum_of_beams(
     // The normalisation of a single beam has the status of the whole plan.
     dose.status = dose.status.worst(sum.status);
     dose.caveats = caveats_of([&dose.caveats, &sum.caveats]);
+    dose.remarks = caveats_of([&dose.remarks, &sum.remarks]);
     Ok((dose, factor))
 }
 
@@ -174,7 +177,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The caveats of all parts, each once.
+/// The caveats or the remarks of all parts, each once.
 pub fn caveats_of<'a>(parts: impl IntoIterator<Item = &'a Vec<String>>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for caveat in parts.into_iter().flatten() {
@@ -185,13 +188,13 @@ pub fn caveats_of<'a>(parts: impl IntoIterator<Item = &'a Vec<String>>) -> Vec<S
     all
 }
 
-/// The dose of a plan as a whole: partial where the plan has treatment beams that are not computed.
+/// The dose of a plan as a whole, with what is known of the plan: partial where it delivers beams that are not computed.
 pub fn as_whole_plan(plan: &Plan, mut dose: Dose) -> Dose {
     if let Some(left_out) = super::beams_left_out(plan) {
         dose.status = dose.status.worst(DoseStatus::Partial);
         dose.caveats.insert(0, left_out);
     }
-    dose
+    dose.with_reservations(&plan.reservations())
 }
 
 /// The receipt of the sum: one phase a beam.
@@ -238,6 +241,8 @@ mod tests {
                 ..Receipt::default()
             })),
             caveats: Vec::new(),
+            remarks: Vec::new(),
+            part: None,
         })
     }
 

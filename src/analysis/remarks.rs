@@ -1,7 +1,8 @@
 //! Remarks on a beam: where plan and machine differ, and values that cannot be meant.
 
+use super::beam_job::is_computed;
 use super::caveat::FLUENCE_CAVEAT;
-use case::{Beam, DoseStatus};
+use case::{Beam, DoseStatus, Plan};
 use physics::{BeyondEnd, BeyondTable, HuTable, Machine};
 
 /// More monitor units than any beam is delivered with.
@@ -121,6 +122,25 @@ fn other_energy_mv(beam: &Beam, machine: &Machine) -> Option<f64> {
 /// Whether a beam without flattening filter is computed with one.
 fn lacks_filter(beam: &Beam, machine: &Machine) -> bool {
     beam.unflattened && machine.is_flattened() == Some(true)
+}
+
+/// Remarks on treatment machines that shipped ones stand for, each once: those are models of no machine in particular, and output, profiles
+/// and leaves of the one that treats are others.
+pub fn generic_machines(plan: &Plan) -> Vec<String> {
+    let mut remarks: Vec<String> = Vec::new();
+    for beam in plan.beams.iter().filter(|beam| is_computed(beam)) {
+        let model = plan.machine_of(beam);
+        let Some(treating) = beam.treatment_machine.as_ref().filter(|_| Machine::is_shipped(model)) else {
+            continue;
+        };
+        let remark = format!(
+            "the treatment machine '{treating}' of the plan is computed with the generic {model}: choose or fit a machine file of its own"
+        );
+        if !remarks.contains(&remark) {
+            remarks.push(remark);
+        }
+    }
+    remarks
 }
 
 /// The engine uses the plan's leaf sides with the machine's leaf ends and transmission.

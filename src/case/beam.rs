@@ -20,6 +20,9 @@ pub struct Beam {
     /// Machine of this beam where it differs from the plan's; a shipped name or a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
+    /// The treatment machine that its file names, where that is none of the shipped ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub treatment_machine: Option<String>,
     #[serde(default)]
     pub radiation: Radiation,
     /// Nominal energy, MV, where known.
@@ -182,6 +185,7 @@ impl Beam {
             name: name.to_owned(),
             number,
             machine: None,
+            treatment_machine: None,
             radiation: Radiation::Photon,
             energy_mv: None,
             unflattened: false,
@@ -228,6 +232,7 @@ impl Beam {
     pub fn is_unchanged(&self, other: &Self) -> bool {
         let parameters = |beam: &Self| Self {
             machine: None,
+            treatment_machine: None,
             off: false,
             read_only: None,
             not_modelled: Vec::new(),

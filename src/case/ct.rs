@@ -1,7 +1,7 @@
 //! A CT series.
 
+use super::Remark;
 use geometry::{PatientPosition, Volume};
-use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -41,50 +41,25 @@ impl Ct {
     }
 }
 
+/// The caveat of doses on values that can be no HU.
+pub const NO_HU: &str = "values that are no HU";
+
+/// A CT has air near -1000 HU, or tissue hundreds apart; values that differ by less are of another unit, as densities are.
+const LEAST_SPAN_HU: f32 = 20.0;
+
+/// The remark on values that differ by so little that they are no HU of anything but one material; `None` where they may be.
+pub fn too_narrow(lowest_hu: f32, highest_hu: f32) -> Option<String> {
+    // Densities relative to water and in g/cm3 are from 0 to 20: no metal has more.
+    let is_density = lowest_hu >= 0.0 && highest_hu > lowest_hu && highest_hu <= LEAST_SPAN_HU;
+    is_density.then(|| {
+        format!("the values are from {lowest_hu} to {highest_hu}: densities, or in another unit than HU? They are used as if they were HU")
+    })
+}
+
 /// The remark on HU beyond 16 bits, most likely values of another unit; `None` where they fit.
 pub fn beyond_16_bits(lowest_hu: f32, highest_hu: f32) -> Option<String> {
     let beyond = lowest_hu < f32::from(i16::MIN) || highest_hu > f32::from(i16::MAX);
     beyond.then(|| {
         format!("HU from {lowest_hu} to {highest_hu} are more than 16 bits hold: are they in another unit?")
     })
-}
-
-/// A remark on how a series or file deviates from the usual.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remark {
-    pub severity: Severity,
-    /// One sentence: the deviation, and what was done about it.
-    pub message: String,
-    /// The files concerned, by name.
-    pub files: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Harmless information.
-    Note,
-    /// To be checked before results computed on it are trusted.
-    Warning,
-}
-
-impl Remark {
-    /// A harmless remark. `files` are file names.
-    pub fn note(message: impl Into<String>, files: Vec<String>) -> Self {
-        Self { severity: Severity::Note, message: message.into(), files }
-    }
-
-    /// A remark to check before results computed on it are trusted. `files` are file names.
-    pub fn warning(message: impl Into<String>, files: Vec<String>) -> Self {
-        Self { severity: Severity::Warning, message: message.into(), files }
-    }
-
-    /// The remark as a sentence, with the file concerned.
-    pub fn with_files(&self) -> String {
-        match self.files.as_slice() {
-            [] => self.message.clone(),
-            [file] => format!("{} ({file})", self.message),
-            [file, rest @ ..] => format!("{} ({file} and {} more)", self.message, rest.len()),
-        }
-    }
 }

@@ -1,5 +1,7 @@
 //! A dose and its status.
 
+use super::Reservations;
+use super::remark::add_each_once;
 use geometry::Volume;
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -74,9 +76,59 @@ pub struct Dose {
     /// Parts of plan or patient that this dose does not count, a few words each: `2 of 3 beams`, `wedge not
     /// modelled`.
     pub caveats: Vec<String>,
+    /// What may move it, or why it is partial, a sentence each: what was remarked on reading what it is made of.
+    pub remarks: Vec<String>,
+    /// What of a plan it is, where it is not the whole.
+    pub part: Option<DosePart>,
+}
+
+/// A dose that is not that of a whole plan, by DoseSummationType (PS3.3 C.8.8.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DosePart {
+    Beam,
+    ControlPoint,
+    Fraction,
+    /// Of sources in the patient, whatever else the plan delivers.
+    Brachytherapy,
+    /// Of what was recorded in single treatments.
+    Record,
+}
+
+impl DosePart {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Beam => "one beam",
+            Self::ControlPoint => "one control point",
+            Self::Fraction => "one fraction",
+            Self::Brachytherapy => "brachytherapy alone",
+            Self::Record => "single treatments",
+        }
+    }
+
+    /// Why it decides nothing that is meant of the plan.
+    pub fn why_undecided(self) -> String {
+        format!("the dose is that of {}", self.word())
+    }
 }
 
 impl Dose {
+    /// Adds remarks, each once.
+    pub fn remark<'a>(&mut self, remarks: impl IntoIterator<Item = &'a str>) {
+        add_each_once(&mut self.remarks, remarks);
+    }
+
+    /// The dose with what is known of its inputs. One with caveats is partial at best.
+    #[must_use]
+    pub fn with_reservations(mut self, reservations: &Reservations) -> Self {
+        add_each_once(&mut self.caveats, reservations.caveats.iter().map(String::as_str));
+        add_each_once(&mut self.remarks, reservations.remarks.iter().map(String::as_str));
+        if !reservations.caveats.is_empty() {
+            self.status = self.status.worst(DoseStatus::Partial);
+        }
+        self
+    }
+
     /// The status with its caveats: `final`, `partial: 2 of 3 beams`. Stands wherever the dose is shown.
     pub fn status_text(&self) -> String {
         status_text(self.status, &self.caveats)
@@ -85,6 +137,12 @@ impl Dose {
     /// Whether it is one to rely on: computed in full or of another system, without a caveat.
     pub fn is_reliable(&self) -> bool {
         self.status <= DoseStatus::Imported && self.caveats.is_empty()
+    }
+
+    /// The status with its caveats and what else is known of the dose, on one line.
+    pub fn status_with_remarks(&self) -> String {
+        let remarks: String = self.remarks.iter().map(|remark| format!("; {remark}")).collect();
+        self.status_text() + &remarks
     }
 
     /// Largest finite value, Gy.

@@ -292,9 +292,11 @@ impl Case {
                     self.structures_mut().push(structure);
                 }
             }
-            Edit::SetStructure { index, value } => {
+            Edit::SetStructure { index, mut value } => {
                 self.check_identity(&value, Some(index))?;
                 let place = self.structures_mut().get_mut(index).ok_or(EditError::NoStructure(index))?;
+                // Whoever names it has told it apart from the other of its name.
+                value.shared_name = value.shared_name.filter(|_| value.name == place.name);
                 let before = std::mem::replace(place, value.clone());
                 self.rename_bolus(&before.name, Some(&value.name));
             }

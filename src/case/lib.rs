@@ -26,6 +26,7 @@ mod plan;
 mod planes;
 mod pose;
 mod radiograph;
+mod remark;
 mod rotation;
 mod source;
 mod step_name;
@@ -40,10 +41,10 @@ pub use beam::{
     Bank, Beam, ControlPoint, Jaws, LeafBoundaryError, Mlc, MlcAxis, Radiation, check_leaf_boundaries,
 };
 pub use contours::Contours;
-pub use ct::{Ct, Remark, Severity, beyond_16_bits};
+pub use ct::{Ct, NO_HU, beyond_16_bits, too_narrow};
 pub use cut_from::CutFrom;
 pub use density::{Density, DensityOverride, Medium};
-pub use dose::{BeamDose, Dose, DoseStatus, DoseValueError, Receipt, status_text};
+pub use dose::{BeamDose, Dose, DosePart, DoseStatus, DoseValueError, Receipt, status_text};
 pub use drawing::{DrawError, Drawn};
 pub use edit::{Edit, EditError, History};
 pub use fields::Template;
@@ -57,10 +58,11 @@ pub use objectives::{FallOff, FluenceObjectives, UniformDose};
 pub use palette::{LOOK_ALIKE, STRUCTURE_COLOURS, blind_distance, colour_distance};
 pub use patient::PatientInfo;
 pub use placement::{Placement, opened};
-pub use plan::Plan;
+pub use plan::{AbsentBeam, Plan};
 pub use planes::Mended;
 pub use pose::Pose;
 pub use radiograph::{PixelMeaning, Radiograph};
+pub use remark::{Bearing, Remark, Reservations, Severity};
 pub use rotation::{RotationAxis, RotationDirection};
 pub use source::{Source, Sources};
 pub use steps::Steps;
@@ -99,6 +101,18 @@ impl Case {
     /// A number that no structure has or had.
     pub fn free_number(&self) -> u32 {
         self.structures.free_number().max(self.spent_number.saturating_add(1))
+    }
+
+    /// What was remarked on images, structures and folder that bears on every result made of them.
+    pub fn reservations(&self) -> Reservations {
+        let of_ct = self.ct.iter().flat_map(|ct| &ct.remarks);
+        Reservations::of_remarks(of_ct.chain(&self.structures.remarks).chain(&self.remarks))
+    }
+
+    /// Why doses made on the images are not whole: said beside a dose of a file, too, whose structures are drawn on them.
+    pub fn remarks_of_unfit_images(&self) -> impl Iterator<Item = &str> {
+        let unfit = self.ct.iter().flat_map(|ct| &ct.remarks).filter(|remark| remark.caveat().is_some());
+        unfit.map(|remark| remark.message.as_str())
     }
 
     /// Frames of reference that the files of images and structures state; an image that is no DICOM series states none.

@@ -24,6 +24,12 @@ pub fn name_letters(name: &str) -> String {
     kept.collect::<String>().to_lowercase()
 }
 
+/// Whether names differ in nothing but case and blanks.
+pub(super) fn is_same_but_for_blanks(a: &str, b: &str) -> bool {
+    let letters = |name: &str| name.split_whitespace().collect::<String>().to_lowercase();
+    letters(a) == letters(b)
+}
+
 impl StructureSet {
     /// The structure that a typed name means: the one of that name, else of these letters, else the only target that begins with
     /// the name of its type (`PTV`: `PTV-1`), else the only one that begins with it, else the only one that has it inside.

@@ -1,6 +1,6 @@
 //! A plan: beams on a machine, a prescription.
 
-use super::{Approval, Beam, FluenceObjectives, Normalisation};
+use super::{Approval, Beam, FluenceObjectives, Normalisation, Remark, Reservations};
 use geometry::PatientPosition;
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +26,20 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
     /// Remarks of the reader.
-    #[serde(skip)]
-    pub remarks: Vec<super::Remark>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Remark>,
+    /// Beams that a fraction group of its file delivers and the file lacks: no dose of the plan is whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent_beams: Vec<AbsentBeam>,
+}
+
+/// A beam that is delivered and of which nothing but this is known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AbsentBeam {
+    pub number: i64,
+    /// Monitor units per fraction.
+    pub mu: f64,
 }
 
 impl Plan {
@@ -45,7 +57,13 @@ impl Plan {
             uid: None,
             approval: None,
             remarks: Vec::new(),
+            absent_beams: Vec::new(),
         }
+    }
+
+    /// What was remarked on the plan that bears on its dose.
+    pub fn reservations(&self) -> Reservations {
+        Reservations::of_remarks(&self.remarks)
     }
 
     /// The machine a beam runs on.

@@ -1,7 +1,7 @@
 //! Contours of a structure by plane, those that repeat or overlap one another on it mended.
 
 use super::Contour;
-use geometry::polygons::Ring;
+use geometry::polygons::{Ring, area_mm2, clean, signed_area_mm2};
 use geometry::{OverlapRule, Resolved, is_same_ring, resolved};
 use glam::DVec3;
 use std::sync::Arc;
@@ -100,6 +100,21 @@ fn gone_round_once(points_mm: &[DVec3]) -> Option<Vec<DVec3>> {
     is_same_ring(&once, &twice).then(|| points_mm[..again].to_vec())
 }
 
+/// What a ring holds by the even-odd rule is less than its signed area by twice the parts that it goes round twice; as a share of it,
+/// and in mm2: more than rounding and slivers have.
+const LEAST_WOUND_TWICE: f64 = 0.002;
+const LEAST_WOUND_TWICE_MM2: f64 = 2.0;
+
+/// Whether a ring goes round a part of its area twice in one sense.
+pub(super) fn winds_twice(points_mm: &[DVec3]) -> bool {
+    let Some(normal) = normal(points_mm) else { return false };
+    let frame = Frame::across(normal);
+    let ring: Ring = points_mm.iter().map(|p| frame.local(*p)).map(|[x, y, _]| [x, y]).collect();
+    let signed_mm2 = signed_area_mm2(&ring).abs();
+    let even_odd_mm2 = area_mm2(&clean(&[ring]));
+    signed_mm2 - even_odd_mm2 > (LEAST_WOUND_TWICE * signed_mm2).max(LEAST_WOUND_TWICE_MM2)
+}
+
 /// Axes of the planes that contours lie on: two along them and the normal.
 struct Frame([DVec3; 3]);
 
@@ -193,6 +208,26 @@ mod tests {
         let points: Vec<&[DVec3]> = contours.iter().map(|c| c.points_mm.as_slice()).collect();
         let mask = Mask::from_contours(&Arc::new(grid), &points, &|_| true).expect("a mask");
         (mask.volume_cm3(), contours.mended())
+    }
+
+    /// An outline of 40 x 40 mm that goes on round its inner 20 x 20 mm, in the same sense or in the other.
+    #[test]
+    fn a_keyhole_does_not_wind_twice_and_a_second_round_does() {
+        let square = |half: f64, turned: f64| {
+            [[-1.0, -1.0], [1.0, -turned], [1.0, 1.0], [-1.0, turned]]
+                .map(|[x, y]| DVec3::new(half * x, half * y, 7.0))
+        };
+        let outline = square(20.0, 1.0);
+        let inner = square(10.0, 1.0);
+        let mut other_sense = inner;
+        other_sense[1..].reverse();
+        let joined = |inner: [DVec3; 4]| {
+            let [bridge, first] = [outline[0], inner[0]];
+            [&outline[..], &[bridge], &inner[..], &[first]].concat()
+        };
+        assert!(!winds_twice(&outline) && !winds_twice(&joined(other_sense)) && winds_twice(&joined(inner)));
+        let [a, b, c, d] = outline;
+        assert!(!winds_twice(&[a, c, b, d]), "a figure of eight");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Structures: regions of interest as planar contours.
 
+use super::names::is_same_but_for_blanks;
 use super::palette::free_colour;
-use super::{Contours, Density, DensityOverride, Normalisation};
+use super::planes;
+use super::{Contours, Density, DensityOverride, Normalisation, Remark, Reservations};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -14,7 +16,7 @@ pub struct StructureSet {
     pub frame_of_reference_uid: String,
     pub structures: Vec<Structure>,
     pub uid: Option<String>,
-    pub remarks: Vec<super::Remark>,
+    pub remarks: Vec<Remark>,
     /// Settings of the set that its plans use and no engine models, a few words each: caveats of their doses.
     pub not_modelled: Vec<String>,
 }
@@ -35,6 +37,12 @@ pub struct Structure {
     /// Its density for dose calculations, in place of the CT's. A bolus and a support without one take no part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub density: Option<DensityOverride>,
+    /// Remarks of the reader on its contours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Remark>,
+    /// Its name in the file, where another structure of the file has that, too; until it is named anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_name: Option<String>,
 }
 
 /// A closed planar polygon, patient LPS, mm; the last point joins the first.
@@ -55,6 +63,12 @@ impl Contour {
         let z = self.points_mm.first()?.z;
         let is_flat = self.points_mm.iter().all(|p| (p.z - z).abs() < Self::FLAT_MM);
         (self.points_mm.len() > 2 && is_flat).then_some(z)
+    }
+
+    /// Whether it goes round a part of its area twice in one sense, which the even-odd rule leaves out. A keyhole goes round its hole in
+    /// the other sense.
+    pub fn winds_twice(&self) -> bool {
+        planes::winds_twice(&self.points_mm)
     }
 }
 
@@ -102,7 +116,14 @@ impl Structure {
             contours: Contours::default(),
             points_mm: Vec::new(),
             density: None,
+            remarks: Vec::new(),
+            shared_name: None,
         }
+    }
+
+    /// What was remarked on its contours that bears on results made of them.
+    pub fn reservations(&self) -> Reservations {
+        Reservations::of_remarks(&self.remarks)
     }
 
     /// The structure at another place, patient LPS, mm.
@@ -177,6 +198,24 @@ impl StructureSet {
         (1..).map(with_count).find(|name| self.by_name(name).is_none()).unwrap_or_default()
     }
 
+    /// Why nothing that is meant of a structure can be decided by its contours: not all were read, or another structure has its
+    /// name. `None` where it can.
+    pub fn doubt(&self, structure: &Structure) -> Option<String> {
+        if let Some(caveat) = structure.reservations().caveats.first() {
+            return Some(format!("{caveat} in the file of {}: correct it, or draw it anew", structure.name));
+        }
+        let name = |s: &'_ Structure| s.shared_name.as_ref().unwrap_or(&s.name).clone();
+        let own = name(structure);
+        let others = self.structures.iter().filter(|s| s.number != structure.number);
+        let same = { others }.find(|s| is_same_but_for_blanks(&name(s), &own))?;
+        Some(format!(
+            "two structures are called '{}': which is meant? Name one of them ('{}', '{}') anew, or delete it",
+            own.trim(),
+            structure.name,
+            same.name
+        ))
+    }
+
     /// Gives structures with equal names (ignoring case) unique ones; returns the names that were shared.
     pub fn tell_apart(&mut self) -> Vec<String> {
         let mut shared: Vec<String> = Vec::new();
@@ -184,7 +223,10 @@ impl StructureSet {
             let name = self.structures[index].name.clone();
             let taken = self.structures[..index].iter().any(|s| is_same_name(&s.name, &name));
             if taken {
-                self.structures[index].name = self.free_name(name.trim());
+                let free = self.free_name(name.trim());
+                let structure = &mut self.structures[index];
+                structure.name = free;
+                structure.shared_name.get_or_insert_with(|| name.clone());
                 if !shared.contains(&name) {
                     shared.push(name);
                 }

@@ -312,7 +312,7 @@ pub fn structures_fault(structures: &[Structure]) -> Option<StructureFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{GantryArc, Rgb, StructureKind, Template};
+    use crate::{GantryArc, StructureKind, Template};
 
     #[test]
     fn what_templates_make_has_no_fault() {
@@ -360,13 +360,8 @@ mod tests {
     #[test]
     fn structures_are_told_apart_by_number_and_name_and_lie_somewhere() {
         let structure = |number: u32, name: &str| Structure {
-            name: name.to_owned(),
-            number,
-            kind: StructureKind::Organ,
-            colour: Rgb([0; 3]),
-            contours: super::super::Contours::default(),
             points_mm: vec![DVec3::X],
-            density: None,
+            ..Structure::new(name, number, StructureKind::Organ)
         };
         let said =
             |all: &[Structure]| structures_fault(all).map(|fault| fault.to_string()).unwrap_or_default();

@@ -345,8 +345,10 @@ fn as_written(args: &Args, plan: &Plan) -> anyhow::Result<Plan> {
 
 /// Refuses, before the computation, a plan whose dose could not be written as a plan dose.
 fn check_leaves(plan: &Plan, case: &Case) -> anyhow::Result<()> {
-    let partial = analysis::beams_left_out(plan)
-        .and_then(|left_out| why_no_plan_dose(DoseStatus::Partial, &[left_out]));
+    let mut known = case.reservations();
+    known.add(&plan.reservations());
+    let caveats: Vec<String> = analysis::beams_left_out(plan).into_iter().chain(known.caveats).collect();
+    let partial = (!caveats.is_empty()).then(|| why_no_plan_dose(DoseStatus::Partial, &caveats)).flatten();
     let bolus = why_bolus_stays(&case.structures);
     let faults = partial.into_iter().chain(bolus).chain(plan_faults(plan)).collect::<Vec<_>>();
     if faults.is_empty() {
@@ -379,5 +381,5 @@ fn write_dicom(out: &Path, args: &Args, case: &Case, result: &PlanResult) -> any
 /// The DVHs of all structures.
 fn dvh_table(result: &PlanResult) -> String {
     let dvhs: Vec<(&str, &Dvh)> = result.dvhs.iter().map(|(s, dvh)| (s.name.as_str(), &**dvh)).collect();
-    dvh_csv(&result.dose.status_text(), &dvhs)
+    dvh_csv(&result.dose.status_with_remarks(), &dvhs)
 }

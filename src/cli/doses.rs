@@ -1,8 +1,15 @@
 //! Doses that verbs read from files, and whether they belong to a case.
 
 use anyhow::bail;
-use case::Case;
+use case::{Case, Remark};
 use open::{DoseFile, NotOfCase};
+
+/// What stands with a dose of a file: what its file is remarked on, and what is known of the case beside it.
+pub fn remarks_of(file: &DoseFile) -> Vec<String> {
+    let of_file = |message: &String| file.remarks.iter().any(|remark| remark.message == *message);
+    let of_case = file.dose.remarks.iter().filter(|message| !of_file(message)).cloned();
+    file.remarks.iter().map(Remark::with_files).chain(of_case).collect()
+}
 
 /// The outcome of a check: another patient is taken only on request, and said by the dose then.
 pub fn taken(file: &mut DoseFile, checked: Result<(), NotOfCase>, any_patient: bool) -> anyhow::Result<()> {

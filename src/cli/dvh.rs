@@ -7,7 +7,7 @@ use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput, doses};
 use analysis::{Dvh, DvhError, Engine, Metric, NoValue, dvh_csv, dvhs_of};
 use anyhow::{Context as _, anyhow};
-use case::{Case, Dose, Remark, Structure};
+use case::{Case, Dose, Structure};
 use engine::{DeviceChoice, JobControl};
 use files::replace_file;
 use open::read_dose;
@@ -94,6 +94,8 @@ struct StructureRow<'a> {
     /// In the order of the request.
     values: Vec<Option<f64>>,
     remarks: Vec<String>,
+    /// Why its metrics decide nothing.
+    doubt: Option<String>,
 }
 
 /// # Errors
@@ -130,7 +132,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let (dose, computed, prescription) = match file {
         Some(mut file) => {
             doses::check(&mut file, &case, args.any_patient)?;
-            remarks.extend(file.remarks.iter().map(Remark::with_files));
+            remarks.extend(doses::remarks_of(&file));
             (file.dose, None, args.plan.prescription_gy(&case)?)
         }
         None => {
@@ -161,12 +163,15 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         Some((result, Some(with_matter))) => {
             Scorecard::of_plan(&case, goals, (result, Some(with_matter)), hundred_gy)
         }
-        _ => Scorecard::new(&case, goals, dose.status, &dvhs, hundred_gy),
+        _ => Scorecard::new(&case, goals, &dose, &dvhs, hundred_gy),
     });
     dvhs.truncate(asked_for);
     let rows: Vec<StructureRow<'_>> = dvhs
         .into_iter()
-        .map(|(structure, dvh)| tell_of(structure, dvh, &metrics_asked, prescription))
+        .map(|(structure, dvh)| StructureRow {
+            doubt: case.structures.doubt(structure),
+            ..tell_of(structure, dvh, &metrics_asked, prescription)
+        })
         .collect();
     let json = json!({
         "case": case.source,
@@ -252,7 +257,7 @@ fn tell_of<'a>(
             }
         };
     let values = metrics_asked.0.iter().map(&mut value).collect();
-    StructureRow { structure, dvh, values, remarks }
+    StructureRow { structure, dvh, values, remarks, doubt: None }
 }
 
 impl StructureRow<'_> {
@@ -271,6 +276,7 @@ impl StructureRow<'_> {
                 .or((self.dvh == Err(DvhError::Outside)).then_some(100.0)),
             "metrics": metrics,
             "remarks": self.remarks,
+            "undecided": self.doubt,
         })
     }
 }
@@ -305,6 +311,9 @@ fn table(
     }
     for of in structures {
         of.remarks.iter().for_each(|remark| _ = writeln!(text, "note: {}: {remark}", of.structure.name));
+        of.doubt.iter().for_each(|why| {
+            _ = writeln!(text, "note: {}: its metrics decide nothing: {why}", of.structure.name)
+        });
     }
     text
 }
@@ -312,7 +321,7 @@ fn table(
 /// The curves of the structures that have one.
 fn curves(dose: &Dose, rows: &[StructureRow<'_>]) -> String {
     let with = rows.iter().filter_map(|row| Some((row.structure.name.as_str(), row.dvh.as_ref().ok()?)));
-    dvh_csv(&dose.status_text(), &with.collect::<Vec<_>>())
+    dvh_csv(&dose.status_with_remarks(), &with.collect::<Vec<_>>())
 }
 
 #[cfg(test)]

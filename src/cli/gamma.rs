@@ -5,7 +5,7 @@ use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput, doses};
 use analysis::{GammaReport, TG_218_CRITERION, TG_218_THRESHOLD_PERCENT, not_final, stricter};
 use anyhow::{Context as _, anyhow, bail};
-use case::{Case, Dose, Remark, Structure};
+use case::{Case, Dose, Structure};
 use engine::gamma::{Criterion, Dims, GammaMap, GammaRequest, Normalisation, Subset, Surface};
 use engine::{DeviceChoice, JobControl};
 use files::mha::{self, Facts, Quantity};
@@ -188,8 +188,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         }
         None => None,
     };
-    let remarks: Vec<String> =
-        reference.remarks.iter().chain(&evaluated.remarks).map(Remark::with_files).collect();
+    let remarks = [doses::remarks_of(&reference), doses::remarks_of(&evaluated)].concat();
     let facts = {
         let (of_case, frame) =
             (case.as_ref().map(|case| &case.patient), &reference.dose.frame_of_reference_uid);

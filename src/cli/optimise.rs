@@ -209,6 +209,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     if let Some(scorecard) = &scorecard {
         text.push_str(&scorecard.text());
     }
+    result.remarks.iter().for_each(|remark| _ = writeln!(text, "note: {remark}"));
     let hottest_of_leaves = cut.as_ref().and_then(|cut| found.outside.hottest(cut.dose_gy()));
     if let Some(cut) = &cut {
         text.push_str(&cut.text());
@@ -232,6 +233,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         "seconds": seconds,
         "status": result.dose.status,
         "caveats": result.dose.caveats,
+        "remarks": result.remarks,
         "figures": result.figures,
         "not_optimised": found.only_judged.iter().map(|(goal, why)| json!({"goal": goal, "why": why})).collect::<Vec<_>>(),
         "goals": scorecard.as_ref().map(Scorecard::json),

@@ -211,6 +211,7 @@ impl PlanArgs {
         Ok(PlanJob {
             ct: words::ct_of(case)?,
             structures: Arc::clone(&case.structures),
+            remarks: case.remarks.clone(),
             plan,
             body: settings.body,
             hu_table: self.hu_table().to_owned(),

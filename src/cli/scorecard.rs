@@ -1,9 +1,9 @@
 //! The goals of a case as `beamsight dvh` and `beamsight report` tell them.
 
 use super::Failure;
-use analysis::{Dvh, DvhError, GoalRow, Unanswered, decided_either_way, met_text, scorecard, unsettled};
+use analysis::{Dvh, DvhError, GoalRow, Unanswered, decided_either_way, met_text, scorecard, undecided_by};
 use anyhow::Context as _;
-use case::{Case, DoseStatus, Goal, Structure};
+use case::{Case, Dose, Goal, Structure};
 use files::{GoalTemplate, Matched};
 use results::PlanResult;
 use serde_json::{Value, json};
@@ -63,15 +63,16 @@ pub struct Scorecard {
 }
 
 impl Scorecard {
-    /// The goals held against DVHs of a dose of some status, each with its structure.
+    /// The goals held against DVHs of a dose, each with its structure.
     pub fn new(
         case: &Case,
         matched: Matched,
-        status: DoseStatus,
+        dose: &Dose,
         dvhs: &[(&Structure, Result<Dvh, DvhError>)],
         hundred_gy: Option<f64>,
     ) -> Self {
-        let rows = rows(case, &matched.goals, unsettled(status), dvhs, hundred_gy);
+        let undecided = undecided_by(dose, dose.status);
+        let rows = rows(case, &matched.goals, undecided.as_deref(), dvhs, hundred_gy);
         Self { rows, unmatched: matched.unmatched }
     }
 
@@ -89,7 +90,7 @@ impl Scorecard {
         };
         let rows = match with_matter {
             Some(counted) => decided_either_way(rows_of(result, None), &rows_of(counted, None)),
-            None => rows_of(result, unsettled(result.dose.status)),
+            None => rows_of(result, undecided_by(&result.dose, result.dose.status).as_deref()),
         };
         Self { rows, unmatched: matched.unmatched }
     }

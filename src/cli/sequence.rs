@@ -89,6 +89,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         let _ =
             writeln!(text, "  beam '{beam}' gets 0 MU: its map is empty, or its segments are all too small");
     }
+    cut.leaves.remarks.iter().for_each(|remark| _ = writeln!(text, "note: {remark}"));
     let _ = writeln!(text, "written to {}", args.out.display());
     let mut json = cut.json();
     json["case"] = json!(case.source);
@@ -206,6 +207,7 @@ impl Cut {
         json!({
             "status": self.leaves.dose.status,
             "caveats": self.leaves.dose.caveats,
+            "remarks": self.leaves.remarks,
             "figures": self.leaves.figures,
             "mu": figures.map(|f| f.mu),
             "mu_per_gy": self.delivery.as_ref().and_then(|delivery| delivery.mu_per_gy),

@@ -122,6 +122,7 @@ fn figures(case: &CaseWord, device: DeviceChoice) -> anyhow::Result<PlanFigures>
     let job = PlanJob {
         ct: words::ct_of(&case)?,
         structures: Arc::clone(&case.structures),
+        remarks: case.remarks.clone(),
         plan: (**plan).clone(),
         body: BodyChoice::default(),
         hu_table: HuTable::DEFAULT.to_owned(),

@@ -59,14 +59,14 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
     // A plan without a frame is linked through its doses.
     let doses = assembly.accepted(&catalogue.doses);
     assembly.linked.extend(doses.iter().flat_map(|d| d.references.iter().cloned()));
-    let plans = assembly.plans(catalogue, choice, ct.as_ref(), &structures.not_modelled)?;
+    let plans = assembly.plans(catalogue, choice, ct.as_ref(), &structures)?;
     if catalogue.plans.is_empty() {
         // An unreadable file may be the missing plan.
         let said = catalogue.unreadable.iter().map(|u| format!("a file could not be read: {}", u.reason));
         assembly.refused_plans.extend(said.take(MOST_REASONS));
     }
     let late = assembly.accepted_late(&catalogue.doses, &doses);
-    let doses = assembly.doses(catalogue, doses.into_iter().chain(late), &plans);
+    let doses = assembly.doses(catalogue, doses.into_iter().chain(late), (&plans, ct.as_ref()));
     if !progress(1.0) {
         return Err(DicomError::Cancelled);
     }
@@ -304,7 +304,7 @@ impl Assembly {
             name(entry.patient),
             name(self.patient)
         );
-        self.remarks.push(Remark::warning(message, vec![file_name(&entry.path)]));
+        self.remarks.push(Remark::warning(message, vec![file_name(&entry.path)]).without_bearing());
         let caveat = format!("{what} of another patient, {}, accepted", name(entry.patient));
         self.accepted.push(caveat.clone());
         Some(caveat)
@@ -316,7 +316,8 @@ impl Assembly {
         let Some(Err(error)) = catalogue.series.iter().find(mine).map(|s| read_ct(s, &|_| true)) else {
             return;
         };
-        self.remarks.push(Remark::warning(format!("the CT is left out: {error}"), Vec::new()));
+        self.remarks
+            .push(Remark::warning(format!("the CT is left out: {error}"), Vec::new()).without_bearing());
         self.failure = Some(error);
     }
 
@@ -335,7 +336,7 @@ impl Assembly {
         if what == PLAN {
             self.refused_plans.push(format!("{message} ({file})"));
         }
-        self.remarks.push(Remark::warning(message, vec![file]));
+        self.remarks.push(Remark::warning(message, vec![file]).without_bearing());
     }
 
     fn keep<T>(&mut self, read: Result<T, DicomError>, entry: &Entry, what: &str) -> Option<T> {
@@ -433,7 +434,7 @@ impl Assembly {
         catalogue: &Catalogue,
         choice: Choice,
         ct: Option<&Ct>,
-        not_modelled: &[String],
+        structures: &StructureSet,
     ) -> Result<Vec<Arc<Plan>>, DicomError> {
         let mut plans = Vec::new();
         for (index, entry) in catalogue.plans.iter().enumerate() {
@@ -460,8 +461,9 @@ impl Assembly {
                 said.retain(|what| !what.starts_with(PLAN));
                 said.extend(self.accept(catalogue, entry, PLAN));
                 for beam in &mut plan.beams {
-                    beam.not_modelled.extend(not_modelled.iter().chain(&said).cloned());
+                    beam.not_modelled.extend(structures.not_modelled.iter().chain(&said).cloned());
                 }
+                remark_structure_set(&mut plan, entry, structures);
                 self.linked.extend(plan.uid.clone());
                 let plan = Arc::new(plan);
                 self.sources.plans.push(Source { path: entry.path.clone(), read: Arc::clone(&plan) });
@@ -478,10 +480,10 @@ impl Assembly {
             return;
         }
         let reason = format!("the plan is for a patient in {}, the CT shows {}", plan.position, ct.position);
-        self.remarks.push(Remark::warning(
-            format!("{reason}: its beams are not computed"),
-            vec![file_name(&entry.path)],
-        ));
+        self.remarks.push(
+            Remark::warning(format!("{reason}: its beams are not computed"), vec![file_name(&entry.path)])
+                .without_bearing(),
+        );
         for beam in &mut plan.beams {
             beam.read_only.get_or_insert_with(|| reason.clone());
         }
@@ -491,14 +493,18 @@ impl Assembly {
         &mut self,
         catalogue: &Catalogue,
         entries: impl Iterator<Item = &'a Entry>,
-        plans: &[Arc<Plan>],
+        (plans, ct): (&[Arc<Plan>], Option<&Ct>),
     ) -> Vec<Arc<Dose>> {
+        let unfit = ct.iter().flat_map(|ct| &ct.remarks).filter(|remark| remark.caveat().is_some());
+        let unfit: Vec<String> = unfit.map(|remark| remark.message.clone()).collect();
         let known = |uid: &String| plans.iter().any(|plan| plan.uid.as_ref() == Some(uid));
         let mut doses = Vec::new();
         for entry in entries {
             if let Some((mut dose, remarks)) = self.keep(read_dose(&entry.path), entry, "dose") {
-                self.remarks.extend(remarks);
+                // They stand with the dose itself, not with those of the plans.
+                self.remarks.extend(remarks.into_iter().map(Remark::without_bearing));
                 dose.caveats.extend(self.accept(catalogue, entry, "dose"));
+                dose.remark(unfit.iter().map(String::as_str));
                 if !entry.references.is_empty() && !entry.references.iter().any(known) {
                     let message = format!("the plan of '{}' is not among the files", dose.label);
                     self.remarks.push(Remark::note(message, vec![file_name(&entry.path)]));
@@ -511,6 +517,18 @@ impl Assembly {
         // Doses of whole plans are first.
         doses.sort_by_key(|d| (!d.label.starts_with("plan"), d.label.clone()));
         doses
+    }
+}
+
+/// A plan that was made with other structures than those on show has its dose to another body, and its normalisation by others.
+fn remark_structure_set(plan: &mut Plan, entry: &Entry, structures: &StructureSet) {
+    let Some(own) = structures.uid.as_ref().filter(|_| !entry.references.is_empty()) else { return };
+    if !entry.references.contains(own) {
+        let message = format!(
+            "the plan was made with another structure set than '{}' (ReferencedStructureSetSequence): body, densities and targets may differ",
+            structures.label
+        );
+        plan.remarks.push(Remark::warning(message, vec![file_name(&entry.path)]));
     }
 }
 
@@ -530,13 +548,13 @@ fn remark_places(mut case: Case) -> Case {
         if !outside.is_empty() {
             let message =
                 format!("plan '{}': the isocentre of {} lies outside the CT", plan.name, outside.join(", "));
-            remarks.push(Remark::warning(message, Vec::new()));
+            remarks.push(Remark::warning(message, Vec::new()).without_bearing());
         }
     }
     for dose in &case.doses {
         if !inside(dose.gy.grid().middle_mm()) {
             let message = format!("the middle of '{}' lies outside the CT", dose.label);
-            remarks.push(Remark::warning(message, Vec::new()));
+            remarks.push(Remark::warning(message, Vec::new()).without_bearing());
         }
     }
     case.remarks.extend(remarks);

@@ -172,7 +172,7 @@ impl Found {
                 "{} link(s) lead out of the folder and are not followed; open what they lead to, or copy it here",
                 self.links.len()
             );
-            remarks.push(Remark::warning(message, self.links.clone()));
+            remarks.push(Remark::warning(message, self.links.clone()).without_bearing());
         }
         if !self.odd.is_empty() {
             let message = format!("{} pipes, sockets or devices were passed over", self.odd.len());
@@ -551,7 +551,11 @@ impl Catalogue {
             ));
         }
         for ((severity, oddity), files) in &self.oddities {
-            self.remarks.push(Remark { severity: *severity, message: oddity.clone(), files: files.clone() });
+            let remark = match severity {
+                Severity::Note => Remark::note(oddity, files.clone()),
+                Severity::Warning => Remark::warning(oddity, files.clone()).without_bearing(),
+            };
+            self.remarks.push(remark);
         }
         let imageless: Vec<String> = self.imageless.iter().map(|path| file_name(path)).collect();
         if !imageless.is_empty() {
@@ -568,7 +572,7 @@ impl Catalogue {
                     "series {uid} mixes images of different size, spacing, orientation or frame; each kind is listed by itself"
                 ),
                 Vec::new(),
-            ));
+            ).without_bearing());
         }
         let series = std::mem::take(&mut self.series);
         self.series = series.into_iter().flat_map(|s| phases::split(s, &mut self.remarks)).collect();

@@ -69,9 +69,12 @@ pub(super) fn remarks(set: &StructureSet, ct: &Ct) -> Vec<Remark> {
     }
     let note: fn(String, Vec<String>) -> Remark = |message, files| Remark::note(message, files);
     let warning: fn(String, Vec<String>) -> Remark = |message, files| Remark::warning(message, files);
+    // Goals count what lies outside as volume without a dose.
+    let counted: fn(String, Vec<String>) -> Remark =
+        |message, files| Remark::warning(message, files).without_bearing();
     let off = |found: &Found| format!("up to {:.2} mm", found.furthest_mm);
     [
-        outside.say(warning, "lie wholly or partly outside the CT, and count inside it only"),
+        outside.say(counted, "lie wholly or partly outside the CT, and count inside it only"),
         between.say(note, &format!("lie between the planes of the CT, {} off, and are shared out over them", off(&between))),
         strange.say(warning, "name images that are not of this CT (ContourImageSequence); they are placed by their points"),
         elsewhere.say(

@@ -5,7 +5,7 @@ use super::object::{Attributes, IfSaid, Object, file_name, open_header};
 use super::pixels::read_samples;
 use super::planes::{Stack, stack};
 use super::{DicomError, Progress};
-use case::{Ct, Remark, beyond_16_bits};
+use case::{Ct, NO_HU, Remark, beyond_16_bits, too_narrow};
 use dicom_dictionary_std::tags;
 use geometry::{Grid, PatientPosition, Volume};
 use input::check_unpacked;
@@ -34,9 +34,10 @@ pub fn read_ct(series: &Series, progress: Progress) -> Result<Ct, DicomError> {
         remarks.push(Remark::warning(
             "the images name no frame of reference: only structures that refer to these very images are shown",
             Vec::new(),
-        ));
+        ).without_bearing());
     }
     remark_pixels(&facts, &names, &mut remarks);
+    remark_acquisition(&facts, &names, &mut remarks);
     remark_tilt(&grid, &facts, &names, &mut remarks);
     Ok(Ct {
         hu: Arc::new(Volume::new(Arc::new(grid), hu)),
@@ -64,6 +65,10 @@ struct Facts {
     highest_hu: f32,
     /// GantryDetectorTilt, where it is not 0.
     tilt_deg: Option<f64>,
+    /// What the values are made of, where ImageType names a decomposition by energies.
+    decomposed: Option<String>,
+    tube_kv: Option<f64>,
+    contrast_agent: bool,
 }
 
 fn read_planes(
@@ -138,6 +143,9 @@ fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, Dico
         lowest_hu: f32::INFINITY,
         highest_hu: f32::NEG_INFINITY,
         tilt_deg: object.number(tags::GANTRY_DETECTOR_TILT).filter(|deg| deg.abs() > LEVEL_DEG),
+        decomposed: object.text(tags::IMAGE_TYPE).and_then(|kind| decomposed_into(&kind)),
+        tube_kv: object.number(tags::KVP).filter(|kv| *kv > 0.0),
+        contrast_agent: object.text(tags::CONTRAST_BOLUS_AGENT).is_some_and(|agent| is_given(&agent)),
     };
     hu.clear();
     hu.reserve(area);
@@ -239,11 +247,13 @@ fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
             "{} image(s) lack RescaleSlope or RescaleIntercept; 1 and 0 are used: check that water is at 0 HU",
             files.len()
         );
-        remarks.push(Remark::warning(message, files));
+        remarks
+            .push(Remark::warning(message, files).forbidding("HU without RescaleSlope or RescaleIntercept"));
     }
     if let Some(unit) = facts.iter().find_map(|f| f.other_unit.as_deref()) {
         let message = format!("the values are in '{unit}', not in HU; they are used as if they were HU");
-        remarks.push(Remark::warning(message, those(&|f| f.other_unit.is_some())));
+        let files = those(&|f| f.other_unit.is_some());
+        remarks.push(Remark::warning(message, files).forbidding(format!("values in '{unit}' as HU")));
     }
     let files = those(&|f| f.lossy);
     if !files.is_empty() {
@@ -264,9 +274,58 @@ fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
     }
     let highest = facts.iter().map(|f| f.highest_hu).fold(f32::NEG_INFINITY, f32::max);
     if let Some(message) = beyond_16_bits(lowest, highest) {
-        remarks
-            .push(Remark::warning(message, those(&|f| beyond_16_bits(f.lowest_hu, f.highest_hu).is_some())));
+        let files = those(&|f| beyond_16_bits(f.lowest_hu, f.highest_hu).is_some());
+        remarks.push(Remark::warning(message, files).forbidding(NO_HU));
+    } else if let Some(message) = too_narrow(lowest, highest) {
+        remarks.push(Remark::warning(message, names.to_vec()).forbidding(NO_HU));
     }
+}
+
+/// Remarks on how the images were taken, which moves their HU.
+fn remark_acquisition(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
+    let those = |test: &dyn Fn(&Facts) -> bool| -> Vec<String> {
+        facts.iter().zip(names).filter(|(f, _)| test(f)).map(|(_, n)| n.clone()).collect()
+    };
+    if let Some(material) = facts.iter().find_map(|f| f.decomposed.as_deref()) {
+        let message = format!(
+            "the images are a decomposition by energies (ImageType {material}): their values are those of no table of HU; compute on \
+             the images of one energy"
+        );
+        let caveat = format!("values of {material} as HU");
+        remarks.push(Remark::warning(message, those(&|f| f.decomposed.is_some())).forbidding(caveat));
+    }
+    let mut tubes_kv: Vec<f64> = facts.iter().filter_map(|f| f.tube_kv).collect();
+    tubes_kv.sort_by(f64::total_cmp);
+    tubes_kv.dedup();
+    if let [first, .., last] = tubes_kv[..] {
+        let message = format!(
+            "the images were taken with tubes of {first} to {last} kV (KVP): no table of HU is that of all"
+        );
+        remarks.push(Remark::warning(message, those(&|f| f.tube_kv.is_some_and(|kv| kv != first))));
+    }
+    let files = those(&|f| f.contrast_agent);
+    if !files.is_empty() {
+        let message = "the images were taken with a contrast agent (ContrastBolusAgent): where it is, HU are above those of treatment";
+        remarks.push(Remark::note(message, files).moving());
+    }
+}
+
+/// The material or energy that values are of, where ImageType names one (PS3.3 C.8.15.2.1: enhanced images of several energies; others
+/// write the same words).
+fn decomposed_into(image_type: &str) -> Option<String> {
+    const MATERIALS: [&str; 8] =
+        ["IODINE", "CALCIUM", "WATER", "VNC", "VIRTUALNONCONTRAST", "ZEFF", "EFFECTIVE_Z", "MATERIAL"];
+    let values = image_type.split('\\').skip(2).map(|value| value.trim().to_uppercase());
+    let is_material = |value: &String| {
+        let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
+        MATERIALS.contains(&value.as_str()) || words.any(|word| MATERIALS.contains(&word))
+    };
+    { values }.find(is_material)
+}
+
+/// Files write that there was none.
+fn is_given(agent: &str) -> bool {
+    !matches!(agent.trim().to_uppercase().as_str(), "" | "NONE" | "NO" | "NATIVE" | "WITHOUT")
 }
 
 /// Warns of a tilted gantry where the planes claim to be upright: the volume is sheared unless it was

@@ -121,23 +121,26 @@ fn slices_of<'a>(series: &'a Series, remarks: &mut Vec<Remark>) -> Result<Vec<&'
             let what = "the series holds nothing but localizers (ImageType), no slices".to_owned();
             return Err(DicomError::Unsupported { path: series.images[0].path.clone(), what });
         }
-        remarks.push(Remark::warning(
-            concat!(
-                "the images are projections (ImageType DERIVED, MIP): their HU are those of no tissue; ",
-                "do not compute dose on them"
-            ),
-            projections,
-        ));
+        remarks.push(
+            Remark::warning(
+                concat!(
+                    "the images are projections (ImageType DERIVED, MIP): their HU are those of no tissue; ",
+                    "do not compute dose on them"
+                ),
+                projections,
+            )
+            .forbidding("projections (MIP), no slices"),
+        );
     } else if !projections.is_empty() {
         let message = format!(
             "{} image(s) are projections (ImageType DERIVED, MIP) and are left out",
             projections.len()
         );
-        remarks.push(Remark::warning(message, projections));
+        remarks.push(Remark::warning(message, projections).without_bearing());
     }
     if !localizers.is_empty() {
         let message = format!("{} image(s) are localizers (ImageType) and are left out", localizers.len());
-        remarks.push(Remark::warning(message, localizers));
+        remarks.push(Remark::warning(message, localizers).without_bearing());
     }
     Ok(slices)
 }
@@ -241,10 +244,13 @@ fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
     if planes.len() < 2 {
         let thickness = planes[0].image.thickness_mm;
         let declared = thickness.map_or(String::new(), |t| format!(" (SliceThickness {t} mm)"));
-        remarks.push(Remark::warning(
-            format!("the series has a single plane{declared}: it has no extent along its normal"),
-            vec![planes[0].name()],
-        ));
+        remarks.push(
+            Remark::warning(
+                format!("the series has a single plane{declared}: it has no extent along its normal"),
+                vec![planes[0].name()],
+            )
+            .forbidding("a single plane"),
+        );
         return;
     }
     let steps: Vec<f64> = planes.windows(2).map(|w| w[1].height - w[0].height).collect();
@@ -268,7 +274,9 @@ fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
                 k + 1,
                 k + 2
             );
-            remarks.push(Remark::warning(message, vec![planes[k].name(), planes[k + 1].name()]));
+            let caveat = format!("{missing} plane{} missing", if missing == 1 { "" } else { "s" });
+            let files = vec![planes[k].name(), planes[k + 1].name()];
+            remarks.push(Remark::warning(message, files).forbidding(caveat));
         }
     } else if !odd.is_empty() {
         let message = format!(

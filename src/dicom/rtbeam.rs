@@ -8,6 +8,7 @@ use case::{Beam, Radiation, bounds};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
+use input::plain;
 use physics::Machine;
 
 /// Source-axis distance of computable plans, and the tolerance of a beam's, mm.
@@ -99,6 +100,7 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
         machine: energy_mv
             .filter(|_| is_treated)
             .map(|mv| shipped_machine(item, mv).unwrap_or_else(|| machine_for(unflattened, mv))),
+        treatment_machine: treatment_machine(item).filter(|_| is_treated),
         radiation,
         energy_mv,
         unflattened,
@@ -250,11 +252,20 @@ fn is_unflattened(item: &Item, not_modelled: &mut Vec<String>) -> bool {
     unflattened
 }
 
-/// The shipped machine that a beam names, as plans written here do, if it has the beam's energy. Names in files are cut
-/// to 16 characters.
+/// The shipped machine of a name in a file, as plans written here have it. Names in files are cut to 16 characters.
+fn shipped_of(named: &str) -> Option<String> {
+    Machine::shipped().into_iter().find(|name| name.chars().take(16).eq(named.chars()))
+}
+
+/// The machine that a beam names, where that is no shipped one.
+fn treatment_machine(item: &Item) -> Option<String> {
+    let named = item.text(tags::TREATMENT_MACHINE_NAME).map(|name| plain(&name).into_owned())?;
+    (!named.is_empty() && shipped_of(&named).is_none()).then_some(named)
+}
+
+/// The shipped machine that a beam names, if it has the beam's energy.
 fn shipped_machine(item: &Item, energy_mv: f64) -> Option<String> {
-    let named = item.text(tags::TREATMENT_MACHINE_NAME)?;
-    let own = Machine::shipped().into_iter().find(|name| name.chars().take(16).eq(named.chars()))?;
+    let own = shipped_of(&item.text(tags::TREATMENT_MACHINE_NAME)?)?;
     let nominal_mv = Machine::resolve(&own).ok()?.nominal_mv;
     ((nominal_mv - energy_mv).abs() < 0.5).then_some(own)
 }

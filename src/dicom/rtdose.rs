@@ -4,7 +4,7 @@ use super::DicomError;
 use super::catalogue::{frame_of, size_of};
 use super::object::{AttributeError, Attributes, IfSaid, Object, file_name, keyword, open_header, within};
 use super::pixels::read_samples;
-use case::{Dose, DoseStatus, DoseValueError, Remark};
+use case::{Dose, DosePart, DoseStatus, DoseValueError, Remark, Reservations};
 use dicom_dictionary_std::{tags, uids};
 use geometry::{Grid, GridError, Volume};
 use glam::DVec3;
@@ -49,15 +49,17 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
         ));
     }
     let gy = Arc::new(Volume::new(Arc::new(grid), gy));
-    let effective = is_effective(&object).then(|| EFFECTIVE.to_owned());
+    let known = Reservations::of_remarks(&remarks);
     let below_zero = DoseValueError::caveat(&gy);
     let dose = Dose {
         status: if below_zero.is_some() { DoseStatus::Partial } else { DoseStatus::Imported },
-        caveats: effective.into_iter().chain(below_zero).collect(),
+        caveats: known.caveats.into_iter().chain(below_zero).collect(),
         gy,
         label: format!("{}, {}", label_of(&object), file_name(path)),
         frame_of_reference_uid: frame_of(&object),
         receipt: None,
+        remarks: known.remarks,
+        part: part_of(&object),
     };
     Ok((dose, remarks))
 }
@@ -72,9 +74,48 @@ fn is_effective(object: &Object) -> bool {
 /// Beyond any dose of radiotherapy, Gy: the DoseGridScaling is in other units.
 const MOST_GY: f32 = 1000.0;
 
+/// What of a plan a dose is, by its DoseSummationType; `None`: that of a plan or of several, or it does not say.
+fn part_of(object: &Object) -> Option<DosePart> {
+    Some(match object.text(tags::DOSE_SUMMATION_TYPE)?.as_str() {
+        "BEAM" | "BEAM_SESSION" => DosePart::Beam,
+        "CONTROL_POINT" => DosePart::ControlPoint,
+        "FRACTION" | "FRACTION_SESSION" => DosePart::Fraction,
+        "BRACHY" | "BRACHY_SESSION" => DosePart::Brachytherapy,
+        "RECORD" | "MULTI_RECORD" => DosePart::Record,
+        _ => return None,
+    })
+}
+
+/// Remarks on what a dose is of: biological effect, another anatomy, another place.
+fn remarks_of_kind(object: &Object, path: &Path) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let mut say = |message: String, caveat: &str| {
+        remarks.push(Remark::warning(message, vec![file_name(path)]).forbidding(caveat));
+    };
+    if is_effective(object) {
+        say("the dose is a biologically effective one, not the physical dose".to_owned(), EFFECTIVE);
+    }
+    // PS3.3 C.8.8.3: the image, densities given to structures, or water.
+    let corrected = object.text(tags::TISSUE_HETEROGENEITY_CORRECTION).unwrap_or_default();
+    if corrected.split('\\').any(|what| what.trim() == "WATER") {
+        let message = format!(
+            "the dose was computed as if the patient were water (TissueHeterogeneityCorrection {corrected})"
+        );
+        say(message, "computed in water");
+    }
+    if let Some(moved) = object.text(tags::SPATIAL_TRANSFORM_OF_DOSE).filter(|moved| moved != "NONE") {
+        let how = if moved == "RIGID" { "moved" } else { "deformed" };
+        let message = format!(
+            "the dose was {how} to other images (SpatialTransformOfDose {moved}): it was not computed on these"
+        );
+        say(message, &format!("{how} to other images"));
+    }
+    remarks
+}
+
 /// Remarks on a dose.
 fn remarks_of(object: &Object, gy: &[f32], path: &Path) -> Vec<Remark> {
-    let mut remarks = Vec::new();
+    let mut remarks = remarks_of_kind(object, path);
     let mut say = |message: &str| remarks.push(Remark::warning(message, vec![file_name(path)]));
     let most = gy.iter().copied().fold(0.0, f32::max);
     if gy.iter().any(|&v| v < 0.0) {
@@ -89,8 +130,7 @@ fn remarks_of(object: &Object, gy: &[f32], path: &Path) -> Vec<Remark> {
         ));
     }
     match object.text(tags::DOSE_TYPE).as_deref() {
-        Some("PHYSICAL") => {}
-        Some("EFFECTIVE") => say("the dose is a biologically effective one, not the physical dose"),
+        Some("PHYSICAL" | "EFFECTIVE") => {}
         Some(other) => say(&format!("its DoseType '{other}' is not known; it is shown as a physical dose")),
         None => say("it has no DoseType; it is shown as a physical dose"),
     }

@@ -3,7 +3,7 @@
 use super::object::{AttributeError, Attributes, IfSaid, Item, file_name, keyword, open, within};
 use super::rtbeam::{Refusal, read_beam};
 use super::{DicomError, OWN_MANUFACTURER};
-use case::{Approval, Beam, PatientInfo, Plan, Remark, Severity, Stage, bounds};
+use case::{AbsentBeam, Approval, Beam, PatientInfo, Plan, Remark, Severity, Stage, bounds};
 use dicom_dictionary_std::tags;
 use geometry::PatientPosition;
 use input::plain;
@@ -46,11 +46,8 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
         }
         read.push(beam);
     }
-    for number in facts.metersets.keys().filter(|n| u32::try_from(**n).is_ok_and(|n| !numbers.contains(&n))) {
-        notes.warn(format!(
-            "a fraction group refers to beam {number} (ReferencedBeamNumber), which is not in the plan"
-        ));
-    }
+    let absent_beams = absent_beams(&facts.metersets, &numbers, &mut notes);
+    remark_brachytherapy(groups, &mut notes);
     // A label has 16 characters at most: the name is longer where it begins with the label.
     let (label, long) = (object.text(tags::RT_PLAN_LABEL), object.text(tags::RT_PLAN_NAME));
     let long = long.filter(|long| label.as_ref().is_none_or(|label| is_beginning(label, long)));
@@ -61,6 +58,7 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
         prescription_gy: prescription_gy(object.items(tags::DOSE_REFERENCE_SEQUENCE), &mut notes),
         fractions,
         beams: read,
+        absent_beams,
         uid: object.text(tags::SOP_INSTANCE_UID),
         ..Plan::new(&name, "")
     };
@@ -184,7 +182,15 @@ impl Notes {
     }
 
     fn warn(&mut self, message: String) {
-        self.remarks.push(Remark::warning(message, vec![self.file.clone()]));
+        self.remark(self.warning(message));
+    }
+
+    fn warning(&self, message: String) -> Remark {
+        Remark::warning(message, vec![self.file.clone()])
+    }
+
+    fn remark(&mut self, remark: Remark) {
+        self.remarks.push(remark);
     }
 
     fn note(&mut self, message: String) {
@@ -209,7 +215,11 @@ impl Notes {
     fn into_remarks(mut self) -> Vec<Remark> {
         for (severity, what, beams) in self.of_beams {
             let message = format!("beam '{}': {what}", beams.join("', '"));
-            self.remarks.push(Remark { severity, message, files: vec![self.file.clone()] });
+            let files = vec![self.file.clone()];
+            self.remarks.push(match severity {
+                Severity::Note => Remark::note(message, files),
+                Severity::Warning => Remark::warning(message, files),
+            });
         }
         self.remarks
     }
@@ -260,6 +270,52 @@ fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, Str
     all
 }
 
+/// Beams that fraction groups deliver and the plan lacks; those without monitor units deliver nothing.
+fn absent_beams(
+    metersets: &HashMap<i64, Result<f64, String>>,
+    in_plan: &HashSet<u32>,
+    notes: &mut Notes,
+) -> Vec<AbsentBeam> {
+    let is_in_plan = |number: i64| u32::try_from(number).is_ok_and(|number| in_plan.contains(&number));
+    let mut absent: Vec<(i64, &Result<f64, String>)> = metersets
+        .iter()
+        .filter(|(number, _)| !is_in_plan(**number))
+        .map(|(number, mu)| (*number, mu))
+        .collect();
+    absent.sort_by_key(|(number, _)| *number);
+    let mut delivered = Vec::new();
+    for (number, mu) in absent {
+        let refers = format!(
+            "a fraction group refers to beam {number} (ReferencedBeamNumber), which is not in the plan"
+        );
+        match mu {
+            Ok(mu) if *mu > 0.0 => {
+                notes.warn(format!("{refers}, and delivers {mu} MU by it in each fraction: the plan's dose is not whole without it"));
+                delivered.push(AbsentBeam { number, mu: *mu });
+            }
+            Ok(_) => notes.warn(refers),
+            Err(why) => notes.remark(
+                notes
+                    .warning(format!("{refers}: {why}"))
+                    .forbidding(format!("beam {number} not in the plan")),
+            ),
+        }
+    }
+    delivered
+}
+
+/// Sources in the patient add a dose that is not computed.
+fn remark_brachytherapy(groups: &[Item], notes: &mut Notes) {
+    let has_setups = |group: &Item| {
+        let declared = group.whole(tags::NUMBER_OF_BRACHY_APPLICATION_SETUPS).is_some_and(|n| n > 0);
+        declared || !group.items(tags::REFERENCED_BRACHY_APPLICATION_SETUP_SEQUENCE).is_empty()
+    };
+    if groups.iter().any(has_setups) {
+        let message = "a fraction group delivers brachytherapy beside the beams (NumberOfBrachyApplicationSetups): its dose is not computed";
+        notes.remark(notes.warning(message.to_owned()).forbidding("brachytherapy not counted"));
+    }
+}
+
 fn fractions_of(groups: &[Item], not_modelled: &mut Vec<String>, notes: &mut Notes) -> u32 {
     if groups.len() > 1 {
         notes.warn(format!(
@@ -284,18 +340,29 @@ fn fractions_of(groups: &[Item], not_modelled: &mut Vec<String>, notes: &mut Not
 /// The highest dose prescribed to a target, Gy for the course.
 fn prescription_gy(references: &[Item], notes: &mut Notes) -> Option<f64> {
     let tag = tags::TARGET_PRESCRIPTION_DOSE;
-    let mut most: Option<f64> = None;
+    let mut all_gy: Vec<f64> = Vec::new();
     for reference in references {
         if reference.text(tags::DOSE_REFERENCE_TYPE).is_some_and(|kind| kind != "TARGET") {
             continue;
         }
         let read = reference.try_number(tag).and_then(|gy| within(tag, gy, 0.0..=bounds::MOST_COURSE_GY));
         match read.optional() {
-            Ok(declared) => most = declared.filter(|&gy| gy > 0.0).into_iter().chain(most).reduce(f64::max),
+            Ok(declared) => all_gy.extend(declared.filter(|&gy| gy > 0.0)),
             Err(error) => notes.warn(format!("a prescription is passed over: {error}")),
         }
     }
-    most
+    all_gy.sort_by(f64::total_cmp);
+    all_gy.dedup();
+    let (&most_gy, lower) = all_gy.split_last()?;
+    if !lower.is_empty() {
+        let lower: Vec<String> = lower.iter().map(|gy| format!("{gy} Gy")).collect();
+        let message = format!(
+            "the plan prescribes {most_gy} Gy to a target and {} to others (TargetPrescriptionDose): 100 % is {most_gy} Gy for all",
+            lower.join(", ")
+        );
+        notes.remark(notes.warning(message));
+    }
+    Some(most_gy)
 }
 
 fn codes_of(setups: &[Item]) -> BTreeSet<String> {

@@ -8,6 +8,7 @@ use case::{Contour, Contours, DensityOverride, Remark, Rgb, Structure, Structure
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
+use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -112,7 +113,7 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
         let message = format!(
             "several structures are called '{name}': each after the first has a count behind its name"
         );
-        set.remarks.push(Remark::warning(message, vec![reader.file.clone()]));
+        set.remarks.push(Remark::warning(message, vec![reader.file.clone()]).without_bearing());
     }
     Ok(set)
 }
@@ -140,8 +141,19 @@ struct Reader {
 }
 
 impl Reader {
+    /// Whole structures that are left out move no dose, nor is a goal decided without its structure.
     fn warn(&mut self, message: String) {
-        self.remarks.push(Remark::warning(message, vec![self.file.clone()]));
+        self.remarks.push(self.warning(message).without_bearing());
+    }
+
+    /// A remark on the contours of a structure, which stands with what is made of that.
+    fn warn_of(&mut self, structure: &mut Structure, remark: Remark) {
+        self.remarks.push(remark.clone().without_bearing());
+        structure.remarks.push(remark);
+    }
+
+    fn warning(&self, message: String) -> Remark {
+        Remark::warning(message, vec![self.file.clone()])
     }
 
     /// Items by their structure's number.
@@ -185,7 +197,7 @@ impl Reader {
     fn contours(&mut self, drawn: &Item, structure: &mut Structure) {
         // Messages with the number of contours concerned.
         let mut said: Vec<(String, usize)> = Vec::new();
-        let mut more = 0;
+        let (mut more, mut left_out) = (0, 0);
         let mut closed = Vec::new();
         let mut exclusive = false;
         let mut say = |what: String| match said.iter().position(|(w, _)| *w == what) {
@@ -197,7 +209,8 @@ impl Reader {
             let points_mm = match points_of(contour) {
                 Ok(points) => points,
                 Err(why) => {
-                    say(format!("left out: {why}"));
+                    left_out += 1;
+                    say(format!("{LEFT_OUT}{why}"));
                     continue;
                 }
             };
@@ -212,15 +225,20 @@ impl Reader {
             match (contour.text(tags::CONTOUR_GEOMETRIC_TYPE).as_deref(), points_mm.len()) {
                 (Some("POINT"), _) | (_, 1) => structure.points_mm.extend(points_mm),
                 (Some(open @ ("OPEN_PLANAR" | "OPEN_NONPLANAR")), _) => {
-                    say(format!("left out: open lines (ContourGeometricType {open})"));
+                    left_out += 1;
+                    say(format!("{LEFT_OUT}open lines (ContourGeometricType {open})"));
                 }
-                (_, 2) => say("left out: 2 points in ContourData".to_owned()),
+                (_, 2) => {
+                    left_out += 1;
+                    say(format!("{LEFT_OUT}2 points in ContourData"));
+                }
                 (declared, _) => {
                     if declared.is_none() {
                         say("without a ContourGeometricType: they count as closed".to_owned());
                     }
                     if let Some(other) = declared.filter(|form| !CLOSED.contains(form)) {
-                        say(format!("left out: their ContourGeometricType '{other}' is not known"));
+                        left_out += 1;
+                        say(format!("{LEFT_OUT}their ContourGeometricType '{other}' is not known"));
                         continue;
                     }
                     exclusive |= declared == Some(EXCLUSIVE);
@@ -231,17 +249,42 @@ impl Reader {
             }
         }
         structure.contours = if exclusive { Contours::exclusive(closed) } else { closed.into() };
+        let caveat = format!("{left_out} contour{} left out", if left_out == 1 { "" } else { "s" });
         for (what, count) in said {
-            self.warn(format!("structure '{}': {count} contour(s) {what}", structure.name));
+            let remark = self.warning(format!("structure '{}': {count} contour(s) {what}", structure.name));
+            let is_left_out = what.starts_with(LEFT_OUT);
+            self.warn_of(structure, if is_left_out { remark.forbidding(&caveat) } else { remark });
         }
         if more > 0 {
-            self.warn(format!("structure '{}': {more} more contour(s) are odd or left out", structure.name));
+            let message =
+                format!("structure '{}': {more} more contour(s) are odd or left out", structure.name);
+            let remark = self.warning(message);
+            self.warn_of(structure, if left_out > 0 { remark.forbidding(&caveat) } else { remark });
         }
-        for said in structure.contours.mended().remarks() {
-            self.warn(format!("structure '{}': {said}", structure.name));
+        let mended = structure.contours.mended();
+        for words in mended.remarks() {
+            let remark = self.warning(format!("structure '{}': {words}", structure.name));
+            // Only where it is not known what counts is the volume another than was drawn.
+            let is_unclear = mended.unclear > 0 && words.contains("exclusive-or");
+            let remark =
+                if is_unclear { remark.forbidding("contours that cannot be told apart") } else { remark };
+            self.warn_of(structure, remark);
+        }
+        let winding = structure.contours.par_iter().filter(|contour| contour.winds_twice()).count();
+        if winding > 0 && !exclusive {
+            let message = format!(
+                "structure '{}': {winding} contour(s) go round a part of their area twice, which counts as outside (even-odd rule); \
+                 correct them in the planning system",
+                structure.name
+            );
+            let caveat = format!("{winding} contour{} winding twice", if winding == 1 { "" } else { "s" });
+            self.warn_of(structure, self.warning(message).forbidding(caveat));
         }
     }
 }
+
+/// Begin of what is said of contours that were not read.
+const LEFT_OUT: &str = "left out: ";
 
 /// Most kinds of remarks about the contours of one structure.
 const MOST_KINDS: usize = 8;

@@ -52,7 +52,8 @@ pub fn facts_of_dose(
     let what = if quantity == Quantity::DoseDeviation { DEVIATION } else { "dose" };
     let dose_status = dose.status_text();
     let comment = format!("{MARK}{dose_status}{END}{what} in Gy of '{}', not for clinical use", dose.label);
-    Facts { comment, dose_status, ..Facts::new(quantity, patient, frame_of_reference_uid) }
+    let remarks = dose.remarks.join(END);
+    Facts { comment, dose_status, remarks, ..Facts::new(quantity, patient, frame_of_reference_uid) }
 }
 
 /// The dose of values in Gy with the facts that stand beside them: imported, or of its own status where that is worse.
@@ -68,6 +69,8 @@ pub fn dose_of_facts(gy: Arc<Volume<f32>>, facts: &Facts, label: String) -> Dose
         frame_of_reference_uid: facts.frame_of_reference_uid.clone(),
         receipt: None,
         caveats,
+        remarks: facts.remarks.split(END).filter(|remark| !remark.is_empty()).map(str::to_owned).collect(),
+        part: None,
     }
 }
 
@@ -119,6 +122,8 @@ mod tests {
                 frame_of_reference_uid: String::new(),
                 receipt: None,
                 caveats: caveats.iter().map(|c| (*c).to_owned()).collect(),
+                remarks: Vec::new(),
+                part: None,
             };
             write_dose_volume(&path, Quantity::Dose, &dose.gy, &dose, &Case::default()).expect("written");
             read_dose_volume(&path).expect("read").0.status_text()

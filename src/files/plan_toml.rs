@@ -232,6 +232,7 @@ fn beam_from(
         name: file.name,
         number: file.number.unwrap_or(number),
         machine: file.machine,
+        treatment_machine: None,
         radiation: Radiation::Photon,
         energy_mv: file.energy_mv,
         unflattened: file.unflattened,

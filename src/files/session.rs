@@ -281,7 +281,11 @@ mod tests {
         (ball.number, ball.name, ball.kind) = (9, "ball".to_owned(), StructureKind::Bolus);
         ball.density = Some(DensityOverride { off: true, ..DensityOverride::preset(Medium::Lung) });
         set.structures.push(ball);
+        let left_out = Remark::warning("5 contours are open lines", vec!["rs.dcm".to_owned()]);
+        set.structures[0].remarks = vec![left_out.forbidding("5 contours left out")];
         let plan = Arc::make_mut(&mut edited.plans[0]);
+        plan.remarks = vec![Remark::warning("another structure set", Vec::new())];
+        plan.absent_beams = vec![case::AbsentBeam { number: 7, mu: 150.0 }];
         plan.beams.truncate(2);
         let at = NormalisedAt::Point(glam::DVec3::new(1.0, -2.5, 3.0));
         plan.normalisation = Some(Normalisation { at, dose: NormalisedDose::Percent(95.0) });

@@ -78,7 +78,9 @@ impl DoseFile {
     /// # Errors
     /// [`NotOfCase`]. A user may answer for another patient ([`Self::accept`]), never for another frame.
     pub fn check(&mut self, case: &Case) -> Result<(), NotOfCase> {
-        self.check_with(case.stated_frames(), &case.patient, "the case")
+        self.check_with(case.stated_frames(), &case.patient, "the case")?;
+        self.dose.remark(case.remarks_of_unfit_images());
+        Ok(())
     }
 
     /// As [`Self::check`], with another dose.
@@ -129,6 +131,7 @@ impl DoseFile {
     }
 
     fn remark(&mut self, message: String, file: String) {
+        self.dose.remark([message.as_str()]);
         let remark = Remark::warning(message, vec![file]);
         if !self.remarks.contains(&remark) {
             self.remarks.push(remark);
@@ -164,6 +167,8 @@ mod tests {
                 frame_of_reference_uid: frame.to_owned(),
                 receipt: None,
                 caveats: Vec::new(),
+                remarks: Vec::new(),
+                part: None,
             },
             patient: PatientInfo { id: id.to_owned(), ..PatientInfo::default() },
             remarks: Vec::new(),

@@ -4,7 +4,7 @@ mod dose_file;
 
 pub use dose_file::{DoseFile, DoseFileError, NotOfCase, read_dose};
 
-use case::{Case, Ct, Plan, Remark, StructureSet, beyond_16_bits, derived_uid};
+use case::{Case, Ct, NO_HU, Plan, Remark, StructureSet, beyond_16_bits, derived_uid, too_narrow};
 use dicom::{self, Belonging, Catalogue, Choice, DicomError, Progress, WriteError};
 use files::demo::{self, UnknownDemo};
 use files::mha::{self, MhaError, Quantity};
@@ -191,6 +191,11 @@ pub fn scan_first<'a>(
 fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
     let (hu, facts) = mha::read_as(path, Quantity::Hu)?;
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let unsaid = facts.quantity.is_empty().then(|| {
+        let message = "the file does not say that its values are HU: they are taken as such";
+        Remark::note(message, vec![file.clone()]).moving()
+    });
+    let remarks = unsaid.into_iter().chain(hu_remarks_of_volume(&hu, &[file])).collect();
     let source = path.display().to_string();
     let uid = |what: &str| derived_uid(&format!("{source} {what}"));
     let ct = Ct {
@@ -198,7 +203,7 @@ fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
         study_uid: uid("study"),
         frame_of_reference_uid: uid("frame"),
         description: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-        remarks: hu_remarks_of_volume(&hu, &[file]),
+        remarks,
         ..Ct::unnamed(Arc::new(hu), position)
     };
     Ok(Case { patient: facts.patient(), source, ct: Some(Arc::new(ct)), ..Case::default() })
@@ -211,8 +216,10 @@ pub fn hu_remarks_of_volume(hu: &Volume<f32>, files: &[String]) -> Vec<Remark> {
     // Air is about -1000 HU; an image without any is no CT, or cut out of the inside of a body.
     let airless = (lowest > -200.0)
         .then(|| format!("the lowest value is {lowest}: a CT in HU has air near -1000; is this one in HU?"));
-    let said = airless.into_iter().chain(beyond_16_bits(lowest, highest));
-    said.map(|message| Remark::warning(message, files.to_vec())).collect()
+    let warning = |message: String| Remark::warning(message, files.to_vec());
+    let no_hu = beyond_16_bits(lowest, highest).or_else(|| too_narrow(lowest, highest));
+    let no_hu = no_hu.map(|message| warning(message).forbidding(NO_HU));
+    airless.map(warning).into_iter().chain(no_hu).collect()
 }
 
 /// An opened session: the restored case, and the CASE it was made on.

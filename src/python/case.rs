@@ -128,11 +128,13 @@ impl PyCase {
         self.0.doses.iter().map(PyDose::from_dose).collect()
     }
 
-    /// Remarks on the files as a whole and on the CT series, a sentence each.
+    /// Remarks on the files as a whole, on the CT series, the structures and the plans, a sentence each.
     #[getter]
     fn remarks(&self) -> Vec<String> {
         let of_ct = self.0.ct.iter().flat_map(|ct| &ct.remarks);
-        self.0.remarks.iter().chain(of_ct).map(Remark::with_files).collect()
+        let of_plans = self.0.plans.iter().flat_map(|plan| &plan.remarks);
+        let all = self.0.remarks.iter().chain(of_ct).chain(&self.0.structures.remarks).chain(of_plans);
+        all.map(Remark::with_files).collect()
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {

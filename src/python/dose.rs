@@ -89,7 +89,13 @@ impl Computed {
 impl PyDose {
     /// A dose of a file or a case, as it was read.
     pub fn from_dose(dose: &Arc<Dose>) -> Self {
-        Self { dose: Arc::clone(dose), file: None, remarks: Vec::new(), computed: None, on_card: None }
+        Self {
+            dose: Arc::clone(dose),
+            file: None,
+            remarks: dose.remarks.clone(),
+            computed: None,
+            on_card: None,
+        }
     }
 
     /// A computed dose, which may lie on a card, too.
@@ -183,7 +189,9 @@ impl PyDose {
     }
 
     fn of_file(file: DoseFile) -> Self {
-        let remarks = file.remarks.iter().map(Remark::with_files).collect();
+        let of_file = |message: &String| file.remarks.iter().any(|remark| remark.message == *message);
+        let of_case = file.dose.remarks.iter().filter(|message| !of_file(message)).cloned();
+        let remarks = file.remarks.iter().map(Remark::with_files).chain(of_case).collect();
         let dose = Arc::new(file.dose.clone());
         Self { dose, remarks, file: Some(file), computed: None, on_card: None }
     }
@@ -279,6 +287,8 @@ impl PyDose {
             frame_of_reference_uid: frame_of_reference_uid.to_owned(),
             receipt: None,
             caveats,
+            remarks: Vec::new(),
+            part: None,
         })))
     }
 

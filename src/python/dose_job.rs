@@ -144,6 +144,7 @@ pub fn compute(
     let job = PlanJob {
         ct,
         structures: Arc::clone(&case.0.structures),
+        remarks: case.0.remarks.clone(),
         plan: how.plan(&case.0, plan)?,
         body: settings.body,
         hu_table: how.hu_table().to_owned(),

@@ -11,8 +11,8 @@ use super::grid::PyGrid;
 use super::plan::PyPlan;
 use super::structure::{PyStructure, PyStructures};
 use case::{
-    Case, Contour, Contours, Ct, Dose, DoseStatus, Goal, PatientInfo, Plan, Receipt, Remark, Source, Sources,
-    Structure, StructureSet,
+    Case, Contour, Contours, Ct, Dose, DosePart, DoseStatus, Goal, PatientInfo, Plan, Receipt, Remark,
+    Source, Sources, Structure, StructureSet,
 };
 use geometry::PatientPosition;
 use open::DoseFile;
@@ -72,6 +72,8 @@ struct DoseState {
     frame_of_reference_uid: String,
     receipt: Option<Receipt>,
     caveats: Vec<String>,
+    known: Vec<String>,
+    part: Option<DosePart>,
     remarks: Vec<String>,
     file: Option<FileState>,
 }
@@ -79,7 +81,8 @@ struct DoseState {
 /// The state of a dose and, where it was computed, what its computation says.
 pub fn dose<'py>(py: Python<'py>, dose: &PyDose) -> PyResult<Bound<'py, PyTuple>> {
     // All members: a new one has to be carried along, too.
-    let Dose { gy, status, label, frame_of_reference_uid, receipt, caveats } = &*dose.dose;
+    let Dose { gy, status, label, frame_of_reference_uid, receipt, caveats, remarks: known, part } =
+        &*dose.dose;
     let file = dose.file.as_ref().map(|file| {
         let DoseFile { name, dose: _, patient, remarks, is_stated } = file.clone();
         FileState { name, patient, remarks, is_stated }
@@ -90,6 +93,8 @@ pub fn dose<'py>(py: Python<'py>, dose: &PyDose) -> PyResult<Bound<'py, PyTuple>
         frame_of_reference_uid: frame_of_reference_uid.clone(),
         receipt: receipt.as_deref().cloned(),
         caveats: caveats.clone(),
+        known: known.clone(),
+        part: *part,
         remarks: dose.remarks.clone(),
         file,
     };
@@ -117,6 +122,8 @@ pub fn restored_dose(
         frame_of_reference_uid: state.frame_of_reference_uid,
         receipt: state.receipt.map(Arc::new),
         caveats: state.caveats,
+        remarks: state.known,
+        part: state.part,
     };
     let file = state.file.map(|FileState { name, patient, remarks, is_stated }| DoseFile {
         name,

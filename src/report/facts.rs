@@ -25,6 +25,8 @@ pub struct DoseFacts {
     pub label: String,
     pub status: DoseStatus,
     pub caveats: Vec<String>,
+    /// What is known of what it is made of and may move it.
+    pub remarks: Vec<String>,
     /// Mean standard deviation of a Monte Carlo dose above half its maximum, percent.
     pub uncertainty_percent: Option<f64>,
     pub max_gy: f64,
@@ -44,6 +46,7 @@ impl DoseFacts {
             label: dose.label.clone(),
             status: dose.status,
             caveats: dose.caveats.clone(),
+            remarks: dose.remarks.clone(),
             uncertainty_percent,
             max_gy,
             voxels: grid.size(),

@@ -86,6 +86,9 @@ impl Pen {
         self.fact("Grid", &format!("{nx} x {ny} x {nz} voxels of {dx:.3} x {dy:.3} x {dz} mm"));
         let frame = dose.frame_of_reference_uid.trim();
         self.fact("Frame of reference", if frame.is_empty() { "not named" } else { frame });
+        for remark in &dose.remarks {
+            self.fact("Known of its inputs", remark);
+        }
         match &dose.receipt {
             None => self.fact("From", "a file"),
             Some(receipt) => {

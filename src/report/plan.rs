@@ -256,7 +256,15 @@ pub fn reservation(failure: Option<&str>, dose: Option<&Dose>, status: Option<Do
         DoseStatus::Final if dose.caveats.is_empty() => None,
         DoseStatus::Final => Some(format!("Reservations about the dose: {}.", dose.caveats.join(", "))),
         DoseStatus::Imported => {
-            Some(format!("The dose is of a file ({}), not computed from this plan.", dose.label))
+            let part = dose.part.map(|part| format!(" It is that of {}.", part.word())).unwrap_or_default();
+            let caveats = match dose.caveats.join(", ") {
+                caveats if caveats.is_empty() => caveats,
+                caveats => format!(" Reservations about it: {caveats}."),
+            };
+            Some(format!(
+                "The dose is of a file ({}), not computed from this plan.{part}{caveats}",
+                dose.label
+            ))
         }
         status => {
             let word = status.word().to_uppercase();

@@ -3,8 +3,8 @@
 use super::inputs::{BeamInputs, patient_grid};
 use super::monte_carlo::RunInputs;
 use super::shared::Shared;
-use analysis::beams_left_out;
-use case::{Case, Normalisation, NormalisedDose, Plan};
+use analysis::{beams_left_out, generic_machines};
+use case::{Case, Normalisation, NormalisedDose, Plan, Reservations};
 use geometry::VolumeId;
 
 /// All parts of a case and its settings that affect a displayed dose: equal inputs give equal doses.
@@ -18,6 +18,8 @@ pub enum DoseInputs {
         source: Source,
         /// Treatment beams that are not computed.
         left_out: Option<String>,
+        /// What is known of the case and the plan.
+        reservations: Reservations,
         normalisation: Option<NormalisedTo>,
     },
 }
@@ -54,10 +56,24 @@ impl NormalisedTo {
     }
 }
 
+/// What is known of a case and stands with the doses of its plan: a structure of which not all was read scales the plan that is normalised
+/// to it.
+pub(super) fn reservations_of(case: &Case, plan: &Plan) -> Reservations {
+    let mut reservations = case.reservations();
+    reservations.add(&Reservations { caveats: Vec::new(), remarks: generic_machines(plan) });
+    let to = plan.normalisation.as_ref().and_then(|to| case.structures.normalised_to(to));
+    if let Some(Ok(structure)) = to {
+        reservations.add(&structure.reservations());
+    }
+    reservations
+}
+
 impl DoseInputs {
     /// The inputs of the sum of these beam doses, with the current caveats of the plan.
     pub fn computed(case: &Case, plan: &Plan, only: Option<u32>, source: Source) -> Self {
         let normalisation = plan.normalisation.as_ref().map(|n| NormalisedTo::new(case, plan, n));
-        Self::Computed { only, source, left_out: beams_left_out(plan), normalisation }
+        let mut reservations = reservations_of(case, plan);
+        reservations.add(&plan.reservations());
+        Self::Computed { only, source, left_out: beams_left_out(plan), reservations, normalisation }
     }
 }

@@ -79,7 +79,7 @@ impl Query for DvhOf {
             dvh = dvh.with_isodoses(inputs.get(&isodoses)?);
         }
         let uncertainty_percent = summed.certainty.as_ref().and_then(|c| c.spread.mean_percent(&mask));
-        let (dvh, planes) = (Arc::new(dvh), planes.map(Arc::new));
+        let (dvh, planes) = (Arc::new(dvh.of_structure(self.mask.structure())), planes.map(Arc::new));
         Ok(DvhAnswer { dvh, is_monte_carlo: summed.certainty.is_some(), uncertainty_percent, planes })
     }
 }

@@ -125,6 +125,7 @@ fn check_doses(case: &Case, how: &ExportHow) -> Result<(), ExportFailure> {
             "no dose of the case leaves: {why}. Its plans can leave without doses"
         )));
     }
+    check_inputs(case)?;
     for plan in case.plans.iter().filter(|_| which != DosesToExport::Beams) {
         let partial =
             beams_left_out(plan).and_then(|left_out| why_no_plan_dose(DoseStatus::Partial, &[left_out]));
@@ -134,6 +135,24 @@ fn check_doses(case: &Case, how: &ExportHow) -> Result<(), ExportFailure> {
                  and the plan without any",
                 plan.name,
                 why_left_out(plan).join("; ")
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses doses of images and plans that were remarked on as not whole.
+fn check_inputs(case: &Case) -> Result<(), ExportFailure> {
+    for plan in &case.plans {
+        let mut known = case.reservations();
+        known.add(&plan.reservations());
+        if !known.caveats.is_empty() {
+            return Err(ExportFailure::Refused(format!(
+                "the dose of the plan '{}' does not leave: it would be {} ({}). Correct what it is made of and open it again; the plan can \
+                 leave without a dose, and the verb dose writes a .mha, which says what it is",
+                plan.name,
+                case::status_text(DoseStatus::Partial, &known.caveats),
+                known.remarks.join("; ")
             )));
         }
     }

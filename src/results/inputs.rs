@@ -173,6 +173,8 @@ mod tests {
             frame_of_reference_uid: String::new(),
             receipt: None,
             caveats: Vec::new(),
+            remarks: Vec::new(),
+            part: None,
         };
         Case {
             ct: ct_planes.map(|planes| Arc::new(ct(planes))),

@@ -99,6 +99,10 @@ impl MaskOf {
         &self.structure.name
     }
 
+    pub(super) fn structure(&self) -> &Structure {
+        &self.structure
+    }
+
     /// `None` where there are no images, or the structure has no contours.
     pub fn new(case: &Case, structure: &Structure) -> Option<Self> {
         let (grid, images) = patient_grid(case)?;

@@ -1,7 +1,7 @@
 //! The displayed dose: a plan's, one of its beams', or that of a file.
 
 use super::beam::DoseOfBeam;
-use super::dose::{DoseInputs, Source};
+use super::dose::{DoseInputs, Source, reservations_of};
 use super::dvh::sampling_of;
 use super::graph::{Access, Failure, Grade, Graph, Priority, Query};
 use super::inputs::Shown;
@@ -10,7 +10,7 @@ use super::patient::MaskOf;
 use super::run::{RunOfPlan, RunResult};
 use super::shared::Shared;
 use analysis::{BeamShare, Normalising, is_computed, sum_of_beams, times};
-use case::{Beam, Case, Dose, DoseStatus, Normalisation, Plan};
+use case::{Beam, Case, Dose, DosePart, DoseStatus, Normalisation, Plan, Reservations};
 use engine::JobControl;
 use geometry::Volume;
 use std::sync::Arc;
@@ -42,6 +42,8 @@ struct Beams {
     /// A run's dose that differs from the requested one by its noise only.
     like_it: Option<RunResult>,
     normalisation: Option<(Normalisation, Result<Needs, String>)>,
+    /// What is known of the case.
+    reservations: Reservations,
 }
 
 /// Dose and mask that a normalisation needs of its case.
@@ -123,6 +125,7 @@ impl DoseOfPlan {
                 run,
                 like_it: like_it.flatten(),
                 normalisation,
+                reservations: reservations_of(case, plan),
             })),
         })
     }
@@ -226,7 +229,7 @@ impl Query for DoseOfPlan {
             }
             MadeOf::Plan(beams) => beams,
         };
-        let Beams { plan, label, only, normalisation, .. } = &**made_of;
+        let Beams { plan, label, only, normalisation, reservations, .. } = &**made_of;
         let fault = |why: &str| format!("The plan cannot be normalised: {why}.");
         let mask = match normalisation {
             Some((_, Err(why))) => return Err(Failure::Here(fault(why))),
@@ -251,6 +254,9 @@ impl Query for DoseOfPlan {
         let summed = sum_of_beams(label, plan, &parts, *only, normalisation, &inputs.control().child());
         inputs.control().check()?;
         let (dose, factor) = summed.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
+        let mut dose = dose.with_reservations(reservations);
+        let is_one_of_several = plan.beams.iter().filter(|beam| is_computed(beam)).count() > 1;
+        dose.part = only.filter(|_| is_one_of_several).map(|_| DosePart::Beam);
         let max_gy = f64::from(dose.max_gy());
         Ok(Summed { max_gy, dose: Arc::new(dose), factor, factor_uncertainty_percent, certainty })
     }

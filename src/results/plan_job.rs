@@ -14,7 +14,7 @@ use analysis::{
     lacks_only_matter_outside, most_mu_remark, no_beams, scaled, target_of, unsettled, ways_out,
     why_left_out,
 };
-use case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Severity, Structure, StructureSet};
+use case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Remark, Structure, StructureSet};
 use dicom::plan_as_written;
 use engine::cccs::{CardDose, DoseTo, Quality};
 use engine::mccs::{PartTally, RunPart};
@@ -28,6 +28,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct PlanJob {
     pub ct: Arc<Ct>,
     pub structures: Arc<StructureSet>,
+    /// Remarks on the files as a whole.
+    pub remarks: Vec<Remark>,
     pub plan: Plan,
     /// The body of the CT.
     pub body: BodyChoice,
@@ -60,6 +62,7 @@ impl PlanJob {
         Case {
             ct: Some(Arc::clone(&self.ct)),
             structures: Arc::clone(&self.structures),
+            remarks: self.remarks.clone(),
             plans: vec![Arc::new(self.plan.clone())],
             ..Case::default()
         }
@@ -252,8 +255,6 @@ fn compute_with(
     let ready = asked.answer(&densities)?;
     let mut remarks = [ready.remarks(), ready.hu_remarks()].concat();
     remarks.extend(given_words(&case.structures, Some(&plan)));
-    let warnings = plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
-    remarks.extend(warnings.map(|r| r.message.clone()));
     remarks.extend(why_left_out(&plan).into_iter().map(|why| format!("left out: {why}")));
     let of = |beam| DoseOfBeam::new(&densities, &plan, beam, settings, None);
     let beams: Vec<DoseOfBeam> = { computed.iter() }.map(|beam| of(beam)).collect();
@@ -285,6 +286,7 @@ fn compute_with(
         certainty.sigma_gy = scaled(&certainty.sigma_gy, times as f32);
     }
     remarks.extend(made.warnings);
+    remarks.extend(dose.remarks.iter().cloned());
     if !dose.caveats.is_empty() {
         remarks.push(format!("the dose is {}: {}", dose.status_text(), ways_out(&dose.caveats)));
     }

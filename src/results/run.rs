@@ -164,6 +164,8 @@ impl Query for RunOfPlan {
                 frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
                 receipt: Some(Arc::clone(&so_far.receipt)),
                 caveats: caveats_of(own.beams.iter().map(|b| &b.not_modelled)),
+                remarks: ready.reservations().remarks.clone(),
+                part: None,
             };
             let result = self.result(dose, &so_far.sigma_gy, so_far.uncertainty_percent, so_far.histories);
             inputs.publish(self, result);

@@ -63,13 +63,9 @@ fn a_bolus_of_a_session_counts_is_said_and_keeps_the_dose_from_leaving_as_dicom(
             let boxes = box_contours(&grid, DVec3::new(0.0, -155.0, 0.0), DVec3::new(300.0, 10.0, 300.0));
             let contour = |points_mm| Contour { points_mm, image_uid: None };
             let bolus = Structure {
-                name: "Bolus".to_owned(),
-                number: case.free_number(),
-                kind: StructureKind::Bolus,
-                colour: StructureKind::Bolus.default_colour(),
                 contours: boxes.into_iter().map(contour).collect(),
-                points_mm: Vec::new(),
                 density,
+                ..Structure::new("Bolus", case.free_number(), StructureKind::Bolus)
             };
             Arc::make_mut(&mut case.structures).structures.push(bolus);
         }

@@ -55,13 +55,9 @@ pub fn write_cross_session(folder: &Path) -> PathBuf {
 pub fn write_ball_session(path: &Path, image: &Path, radius_mm: f64, plan: Plan) -> PathBuf {
     let ball = sphere_contours(mha::read(image).expect("an image").grid(), DVec3::ZERO, radius_mm);
     let target = Structure {
-        name: "PTV".to_owned(),
-        number: 1,
-        kind: StructureKind::Ptv,
         colour: Rgb([255, 82, 82]),
         contours: ball.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect(),
-        points_mm: Vec::new(),
-        density: None,
+        ..Structure::new("PTV", 1, StructureKind::Ptv)
     };
     let case = Case {
         structures: Arc::new(StructureSet { structures: vec![target], ..StructureSet::default() }),

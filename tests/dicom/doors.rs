@@ -343,6 +343,7 @@ fn why_no_dose(plan: &Plan) -> String {
     let job = PlanJob {
         ct: ct(),
         structures: Arc::default(),
+        remarks: Vec::new(),
         plan: plan.clone(),
         body: BodyChoice::Everything,
         hu_table: "matrad-default".to_owned(),
@@ -441,13 +442,11 @@ fn what_a_file_has_too_much_is_refused_wherever_it_stands() {
     plan.objectives = objectives();
     let mut session = session_value(&plan);
     let structure = Structure {
-        name: "PTV".to_owned(),
-        number: 1,
-        kind: StructureKind::Bolus,
         colour: Rgb([1, 2, 3]),
         contours: vec![Contour { points_mm: vec![DVec3::X, DVec3::Y, DVec3::ZERO], image_uid: None }].into(),
         points_mm: vec![DVec3::X],
         density: Some(DensityOverride::preset(Medium::Water)),
+        ..Structure::new("PTV", 1, StructureKind::Bolus)
     };
     session["structures"] = serde_json::to_value(vec![structure]).unwrap();
     session["chosen"] = serde_json::json!({"plan_uid": "1.2"});

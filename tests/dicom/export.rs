@@ -375,12 +375,10 @@ fn structure(index: usize) -> impl Strategy<Value = Structure> {
     (contours, proptest::collection::vec(point(), 0..3), kind, any::<[u8; 3]>(), density()).prop_map(
         move |(contours, points_mm, kind, colour, density)| Structure {
             density,
-            name: format!("S{index}"),
-            number: 3 * index as u32 + 1,
-            kind,
             colour: Rgb(colour),
             contours: contours.into(),
             points_mm,
+            ..Structure::new(format!("S{index}"), 3 * index as u32 + 1, kind)
         },
     )
 }
@@ -497,6 +495,8 @@ proptest! {
             frame_of_reference_uid: String::new(),
             receipt: None,
             caveats: Vec::new(),
+            remarks: Vec::new(),
+            part: None,
         };
         let folder = fresh("doses");
         let path = folder.join("RD.dcm");

@@ -41,6 +41,8 @@ fn dose(label: &str, spacing: f64, gy: impl Fn(DVec3) -> f64) -> Dose {
         frame_of_reference_uid: String::new(),
         receipt: None,
         caveats: Vec::new(),
+        remarks: Vec::new(),
+        part: None,
     }
 }
 

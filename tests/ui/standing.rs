@@ -90,6 +90,7 @@ fn computed(app: &App, plan: Plan) -> PlanResult {
     let job = PlanJob {
         ct: case.ct.clone().expect("a CT"),
         structures: case.structures.clone(),
+        remarks: case.remarks.clone(),
         plan,
         hu_table: settings.hu_table.name.clone(),
         grid_mm: settings.grid_mm,

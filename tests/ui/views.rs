@@ -130,6 +130,8 @@ fn isodose_lines_lie_where_the_closed_form_says() {
         frame_of_reference_uid: String::new(),
         receipt: None,
         caveats: Vec::new(),
+        remarks: Vec::new(),
+        part: None,
     };
     let mut display = DoseDisplay { wash: false, ..DoseDisplay::default() };
     display.levels.retain(|l| [100.0, 90.0, 80.0].contains(&l.percent));
@@ -237,13 +239,9 @@ fn sphere_set(grid: &Arc<Grid>, centre: DVec3, radius: f64) -> (Arc<StructureSet
     let lines: Vec<&[DVec3]> = contours.iter().map(|c| c.points_mm.as_slice()).collect();
     let mask = Mask::from_contours(grid, &lines, &|_| true).expect("a mask");
     let structure = Structure {
-        name: "sphere".into(),
-        number: 1,
-        kind: StructureKind::Ptv,
         colour: Rgb([0, 255, 0]),
         contours: contours.into(),
-        points_mm: Vec::new(),
-        density: None,
+        ..Structure::new("sphere", 1, StructureKind::Ptv)
     };
     let set = StructureSet { structures: vec![structure], ..StructureSet::default() };
     (Arc::new(set), Arc::new(mask))
@@ -438,6 +436,8 @@ fn golden_views() {
         frame_of_reference_uid: String::new(),
         receipt: None,
         caveats: Vec::new(),
+        remarks: Vec::new(),
+        part: None,
     };
     let dose = DoseLayer {
         dose: Arc::new(dose),
@@ -522,6 +522,8 @@ fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
         frame_of_reference_uid: String::new(),
         receipt: None,
         caveats: Vec::new(),
+        remarks: Vec::new(),
+        part: None,
     };
     let certainty = Certainty {
         spread: Spread::new(run.gy, run.sigma_gy),

@@ -222,6 +222,8 @@ fn normalising_gives_the_structure_what_was_asked() {
         frame_of_reference_uid: String::new(),
         receipt: None,
         caveats: Vec::new(),
+        remarks: Vec::new(),
+        part: None,
     };
     let words = PlanFigures::new(&Plan::new("P", "generic-6mv"), &dose, Some(("PTV", &after))).to_string();
     assert!(words.contains("D95 60.00") && words.contains("dose coarse"), "{words}");

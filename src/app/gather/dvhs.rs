@@ -2,7 +2,7 @@
 
 use crate::state::State;
 use analysis::{Dvh, dvh_csv};
-use case::{DoseStatus, status_text};
+use case::{Dose, DoseStatus};
 
 /// The displayed DVHs as CSV.
 ///
@@ -18,5 +18,5 @@ pub fn dvh_table(state: &State) -> Result<String, String> {
     let status = status.ok_or("the DVHs are of an earlier state")?;
     let named: Vec<(&str, &Dvh)> =
         curves.into_iter().map(|(structure, dvh)| (structure.name.as_str(), dvh)).collect();
-    Ok(dvh_csv(&status_text(status, &dose.caveats), &named))
+    Ok(dvh_csv(&Dose { status, ..(**dose).clone() }.status_with_remarks(), &named))
 }

@@ -313,9 +313,19 @@ fn elided(ui: &Ui, text: &str, width: f32, colour: Color32) -> std::sync::Arc<eg
     ui.painter().layout_job(job)
 }
 
-/// The status of a dose with its limitations: `PARTIAL` and, beside it, `2 of 3 beams`.
-pub fn status_with_caveats(ui: &mut Ui, status: DoseStatus, caveats: &[String]) -> Response {
+/// The status of a dose with its limitations, `PARTIAL` and, beside it, `2 of 3 beams`, and how much else is known of it.
+pub fn status_with_caveats(
+    ui: &mut Ui,
+    status: DoseStatus,
+    caveats: &[String],
+    remarks: &[String],
+) -> Response {
     let response = status_chip(ui, status);
+    if !remarks.is_empty() {
+        let text = format!("{} remark{}", remarks.len(), if remarks.len() == 1 { "" } else { "s" });
+        let text = egui::RichText::new(text).small().color(theme::palette(ui).warning);
+        ui.label(text).on_hover_text(remarks.join("\n"));
+    }
     if !caveats.is_empty() {
         let text = egui::RichText::new(caveats.join(", ")).small().color(theme::palette(ui).warning);
         ui.add(egui::Label::new(text).truncate()).on_hover_text(caveats.join("\n"));

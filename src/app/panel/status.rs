@@ -79,7 +79,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     ui.weak("outside the dose grid");
                 }
             }
-            let chip = status_with_caveats(ui, dose.status, &dose.caveats);
+            let chip = status_with_caveats(ui, dose.status, &dose.caveats, &dose.remarks);
             if let Some(text) = state.shown_normalisation() {
                 chip.on_hover_text(text);
             }

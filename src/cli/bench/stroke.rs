@@ -94,6 +94,8 @@ fn case() -> anyhow::Result<(Case, Arc<Grid>)> {
         frame_of_reference_uid: String::new(),
         receipt: None,
         caveats: Vec::new(),
+        remarks: Vec::new(),
+        part: None,
     };
     let case = Case {
         source: "bench stroke".to_owned(),

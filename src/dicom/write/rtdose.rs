@@ -126,8 +126,10 @@ pub fn write_dose_file(path: &Path, file: &DoseFile, belonging: &Belonging) -> R
         None => format!("{} dose", dose.status_text()),
     };
     set.text(tags::DOSE_COMMENT, &shortened(&format!("{said}, not for clinical use"), 64));
+    let known: String = dose.remarks.iter().map(|remark| format!(" To know: {remark}.")).collect();
+    let comment = format!("{comment}{known}");
     if !comment.is_empty() {
-        set.text(tags::IMAGE_COMMENTS, &shortened(comment, 10_240));
+        set.text(tags::IMAGE_COMMENTS, &shortened(comment.trim_start(), 10_240));
     }
     set.text(tags::DOSE_SUMMATION_TYPE, if of == DoseOf::Plan { "PLAN" } else { "BEAM" });
     set.numbers(tags::GRID_FRAME_OFFSET_VECTOR, grid.planes_mm());

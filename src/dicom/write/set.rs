@@ -453,16 +453,35 @@ impl<'a> Set<'a> {
     ) -> Result<(), WriteError> {
         let (bits, comment) = (self.options.bits, doses.note.as_str());
         let uncertainty_percent = doses.uncertainty_percent;
-        let file = |dose, of| DoseFile { dose, of, bits, comment, uncertainty_percent };
+        let first = doses.dose.iter().chain(doses.beams.iter().map(|(_, dose)| dose)).next();
+        for remark in first.iter().flat_map(|dose| &dose.remarks) {
+            self.remark(format!("dose of plan '{}': {remark}", doses.plan.name));
+        }
+        // Remarks name files, structures and machines.
+        let is_anonymous = self.options.anonymise.is_some();
+        let told = |dose: &Dose| {
+            if is_anonymous { Dose { remarks: Vec::new(), ..dose.clone() } } else { dose.clone() }
+        };
         if let Some(dose) = &doses.dose {
+            let dose = told(dose);
             let path =
                 self.add(format!("RD{tail}.dcm"), format!("dose of plan '{}'", doses.plan.name), false);
-            write_dose_file(&path, &file(dose, DoseOf::Plan), belonging)?;
+            write_dose_file(
+                &path,
+                &DoseFile { dose: &dose, of: DoseOf::Plan, bits, comment, uncertainty_percent },
+                belonging,
+            )?;
         }
         for (number, dose) in &doses.beams {
+            let dose = told(dose);
             let name = format!("RD{tail}-beam-{number}.dcm");
             let path = self.add(name, format!("dose of beam {number} of plan '{}'", doses.plan.name), false);
-            write_dose_file(&path, &file(dose, DoseOf::Beam(*number)), belonging)?;
+            let of = DoseOf::Beam(*number);
+            write_dose_file(
+                &path,
+                &DoseFile { dose: &dose, of, bits, comment, uncertainty_percent },
+                belonging,
+            )?;
         }
         Ok(())
     }

@@ -57,6 +57,8 @@ fn dose(max: f32, status: DoseStatus) -> Dose {
         frame_of_reference_uid: String::new(),
         receipt: None,
         caveats: Vec::new(),
+        remarks: Vec::new(),
+        part: None,
     }
 }
 

@@ -31,6 +31,8 @@ pub(super) struct Header {
     label: String,
     frame_of_reference_uid: String,
     caveats: Vec<String>,
+    #[serde(default)]
+    remarks: Vec<String>,
     receipt: Option<Receipt>,
     origin_mm: DVec3,
     row: DVec3,
@@ -51,6 +53,7 @@ impl Header {
             label: dose.label.clone(),
             frame_of_reference_uid: dose.frame_of_reference_uid.clone(),
             caveats: dose.caveats.clone(),
+            remarks: dose.remarks.clone(),
             receipt: dose.receipt.as_deref().cloned(),
             origin_mm: grid.origin_mm(),
             row,
@@ -88,6 +91,8 @@ impl Header {
             frame_of_reference_uid: self.frame_of_reference_uid,
             receipt: self.receipt.map(Arc::new),
             caveats: self.caveats,
+            remarks: self.remarks,
+            part: None,
         })
     }
 }

@@ -33,6 +33,8 @@ fn dose(factor: f32) -> Dose {
         frame_of_reference_uid: "1.2".to_owned(),
         receipt: Some(Arc::new(receipt)),
         caveats: vec!["wedge not modelled".to_owned()],
+        remarks: Vec::new(),
+        part: None,
     }
 }
 

@@ -46,6 +46,8 @@ pub struct Facts {
     pub comment: String,
     /// The status of a dose with its caveats: readers of other programs keep this key, and drop the comment.
     pub dose_status: String,
+    /// What is known of a dose and may move it; the first of many.
+    pub remarks: String,
     pub quantity: String,
     pub unit: String,
     pub patient_id: String,
@@ -62,6 +64,7 @@ impl Facts {
         Self {
             comment: String::new(),
             dose_status: String::new(),
+            remarks: String::new(),
             quantity: name.to_owned(),
             unit: unit.to_owned(),
             patient_id: patient.id.clone(),
@@ -86,10 +89,11 @@ impl Facts {
     }
 
     /// The keys of the header, each with its value.
-    fn keys(&mut self) -> [(&'static str, &mut String); 7] {
+    fn keys(&mut self) -> [(&'static str, &mut String); 8] {
         [
             ("Comment", &mut self.comment),
             ("DoseStatus", &mut self.dose_status),
+            ("Remarks", &mut self.remarks),
             ("Quantity", &mut self.quantity),
             ("Unit", &mut self.unit),
             ("PatientID", &mut self.patient_id),

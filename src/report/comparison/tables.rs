@@ -24,6 +24,10 @@ pub fn csv(report: &Report) -> String {
     line(["written by".into(), none(), none(), report.program.clone(), report.written.clone(), none()]);
     line(["dose".into(), none(), none(), a.label.clone(), b.label.clone(), none()]);
     line(["status".into(), none(), none(), a.status_text(), b.status_text(), none()]);
+    if report.doses.iter().any(|dose| !dose.remarks.is_empty()) {
+        let [of_a, of_b] = [a, b].map(|dose| dose.remarks.join("; "));
+        line(["remarks".into(), none(), none(), of_a, of_b, none()]);
+    }
     let receipt = |d: &DoseFacts| {
         let text = d.receipt.as_ref().map(|r| format!("{} on {}, inputs {}", r.job, r.device, r.digest));
         text.unwrap_or_else(|| "from a file".to_owned())

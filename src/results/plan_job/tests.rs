@@ -26,11 +26,7 @@ fn ct(hu: impl Fn(DVec3) -> f32) -> Arc<Ct> {
 fn drawn(ct: &Ct, low: DVec3, high: DVec3) -> Arc<StructureSet> {
     let boxes = box_contours(ct.hu.grid(), 0.5 * (low + high), high - low);
     let contours = boxes.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
-    let kind = StructureKind::External;
-    let name = "Outline".to_owned();
-    let colour = kind.default_colour();
-    let structures =
-        vec![Structure { name, number: 7, kind, colour, contours, points_mm: Vec::new(), density: None }];
+    let structures = vec![Structure { contours, ..Structure::new("Outline", 7, StructureKind::External) }];
     Arc::new(StructureSet { structures, ..StructureSet::default() })
 }
 
@@ -44,6 +40,7 @@ fn job(ct: &Arc<Ct>, structures: &Arc<StructureSet>, body: BodyChoice) -> PlanJo
     PlanJob {
         ct: Arc::clone(ct),
         structures: Arc::clone(structures),
+        remarks: Vec::new(),
         plan: plan(DVec3::ZERO),
         body,
         hu_table: HuTable::DEFAULT.to_owned(),

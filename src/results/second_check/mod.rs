@@ -162,7 +162,12 @@ impl CheckInProgress<'_> {
         self.recomputed = computed.result.dose.status_text();
         self.uncertainty_percent =
             computed.result.certainty.as_ref().and_then(|certainty| certainty.uncertainty_percent);
-        self.notes.extend(computed.result.remarks.iter().cloned());
+        for remark in &computed.result.remarks {
+            // Remarks of the files stand there with their names.
+            if !self.notes.iter().any(|note| note.starts_with(remark.as_str())) {
+                self.notes.push(remark.clone());
+            }
+        }
         let treated = || self.job.plan.beams.iter().filter(|beam| !beam.setup);
         for (beam, item) in treated().zip(&mut planned.beams) {
             item.field = self.field(beam)?;

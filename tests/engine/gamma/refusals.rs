@@ -90,6 +90,8 @@ fn doses_that_do_not_meet() {
         frame_of_reference_uid: uid.to_owned(),
         receipt: None,
         caveats: Vec::new(),
+        remarks: Vec::new(),
+        part: None,
     };
     let criteria = vec![Criterion::global(3.0, 3.0)];
     let found =

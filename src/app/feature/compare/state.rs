@@ -283,6 +283,8 @@ mod tests {
                 frame_of_reference_uid,
                 receipt: None,
                 caveats: Vec::new(),
+                remarks: Vec::new(),
+                part: None,
             })
         };
         case.doses = vec![dose(0.0), dose(1.0), dose(2.0)];

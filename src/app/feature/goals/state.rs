@@ -6,9 +6,9 @@ use crate::state::display::DoseReference;
 use crate::state::results::{CaseResults, DISPLAYED, Shown, of_side};
 use analysis::{
     Dvh, GoalRow, Side, Unanswered, decided_either_way, lacks_only_matter_outside, scorecard, target_of,
-    unsettled,
+    undecided_by,
 };
-use case::{Dose, DoseStatus, Goal, Structure, StructureKind};
+use case::{Dose, DosePart, DoseStatus, Goal, Structure, StructureKind};
 use results::{DvhOf, WithMatterOutside};
 use std::sync::Arc;
 
@@ -90,13 +90,13 @@ impl State {
         let hundred_gy = self.goal_hundred().map(|(gy, _)| gy);
         let unsettled = self.goals_unsettled();
         let (goals, set) = (self.goals(), &self.case().structures);
-        let of_dose = |unsettled| {
+        let of_dose = |unsettled: Option<&str>| {
             scorecard(&goals, set, hundred_gy, unsettled, |structure| {
                 results.dvh_for_goal(DISPLAYED, structure.number, dose)
             })
         };
-        let Some(counted) = unsettled.and_then(|_| results.dvhs_with_matter_outside()) else {
-            return of_dose(unsettled);
+        let Some(counted) = unsettled.as_ref().and_then(|_| results.dvhs_with_matter_outside()) else {
+            return of_dose(unsettled.as_deref());
         };
         let with_matter = scorecard(&goals, set, hundred_gy, None, |structure| {
             let dvh = counted.iter().find(|(number, _)| *number == structure.number);
@@ -111,30 +111,33 @@ impl State {
         let dose = (results.side(side), results.side_failure(side));
         let hundred_gy = self.compare_goal_hundred().map(|(gy, _)| gy);
         let unsettled = self.side_goals_unsettled(side);
-        scorecard(&self.goals(), &self.case().structures, hundred_gy, unsettled, |structure| {
+        scorecard(&self.goals(), &self.case().structures, hundred_gy, unsettled.as_deref(), |structure| {
             results.dvh_for_goal(of_side(side), structure.number, dose)
         })
     }
 
     /// Why the displayed dose decides no goal: its status, or that it is not of the whole plan.
-    fn goals_unsettled(&self) -> Option<&'static str> {
+    fn goals_unsettled(&self) -> Option<String> {
         let part = match self.results.shown {
-            Shown::Beam(_) => Some("the dose is that of one beam"),
-            Shown::Point(..) => Some("the dose is that of one control point"),
+            Shown::Beam(_) => Some(DosePart::Beam),
+            Shown::Point(..) => Some(DosePart::ControlPoint),
             Shown::Plan | Shown::Imported(_) => None,
         };
-        self.results.dvh_status().and_then(unsettled).or(part)
+        let own = { self.results.shown_dose().zip(self.results.dvh_status()) }
+            .and_then(|(dose, status)| undecided_by(dose, status));
+        own.or_else(|| part.map(|part| part.why_undecided()))
     }
 
     /// The same of A or B.
-    fn side_goals_unsettled(&self, side: Side) -> Option<&'static str> {
-        let status = self.results.side(side)?.status;
+    fn side_goals_unsettled(&self, side: Side) -> Option<String> {
+        let dose = self.results.side(side)?;
         let behind = !self.results.side_dvhs_current();
         let part = match self.compare.sides[side.index()] {
-            Some(Source::Beam(_)) => Some("the dose is that of one beam"),
+            Some(Source::Beam(_)) => Some(DosePart::Beam.why_undecided()),
             _ => None,
         };
-        unsettled(if behind { status.worst(DoseStatus::Stale) } else { status }).or(part)
+        let status = if behind { dose.status.worst(DoseStatus::Stale) } else { dose.status };
+        undecided_by(dose, status).or(part)
     }
 
     /// Reservation beside every verdict on the displayed dose: its status unless it is final, and that it is not of the
@@ -143,12 +146,15 @@ impl State {
         let status = self.results.dvh_status()?;
         let whole = matches!(status, DoseStatus::Final | DoseStatus::Imported);
         let status = (!whole).then(|| status.word().to_uppercase());
+        let of_file = self.results.shown_dose().filter(|dose| dose.status == DoseStatus::Imported);
         let part = match self.results.shown {
-            Shown::Beam(_) => Some("one beam".to_owned()),
-            Shown::Point(..) => Some("one control point".to_owned()),
-            Shown::Plan | Shown::Imported(_) => None,
+            Shown::Beam(_) => Some(DosePart::Beam),
+            Shown::Point(..) => Some(DosePart::ControlPoint),
+            Shown::Plan | Shown::Imported(_) => of_file.and_then(|dose| dose.part),
         };
-        let said: Vec<String> = [status, part].into_iter().flatten().collect();
+        let part = part.map(|part| part.word().to_owned());
+        let caveats = of_file.map(|dose| dose.caveats.join(", ")).filter(|caveats| !caveats.is_empty());
+        let said: Vec<String> = [status, part, caveats].into_iter().flatten().collect();
         (!said.is_empty()).then(|| said.join(", "))
     }
 }

@@ -160,6 +160,8 @@ mod tests {
                 frame_of_reference_uid: String::new(),
                 receipt: None,
                 caveats: Vec::new(),
+                remarks: Vec::new(),
+                part: None,
             }),
         };
         let at = DVec3::new(1.5, 0.0, 0.0);

@@ -26,8 +26,8 @@ pub use stated::Stated;
 
 use super::State;
 use super::slot::Slot;
-use analysis::{Dvh, Ready, beams_left_out, caveats_of, is_computed};
-use case::{Case, DoseStatus, Plan, Structure, StructureKind};
+use analysis::{Dvh, Ready, beams_left_out, generic_machines, is_computed};
+use case::{Case, DoseStatus, Plan, Reservations, Structure, StructureKind};
 use compare::SideState;
 use geometry::Mask;
 use maps::MapsState;
@@ -117,9 +117,11 @@ impl CaseResults {
     pub fn plan_status(&self, plan: &Plan) -> Option<DoseStatus> {
         let mut beams = plan.beams.iter().filter(|b| is_computed(b)).peekable();
         beams.peek()?;
+        let known = plan.reservations();
         let whole = match (&self.plan_failure, beams_left_out(plan)) {
             (Some(_), _) => DoseStatus::Failed,
             (None, Some(_)) => DoseStatus::Partial,
+            (None, None) if !known.caveats.is_empty() => DoseStatus::Partial,
             (None, None) => DoseStatus::Final,
         };
         // The displayed sum may be older than the beams.
@@ -132,9 +134,20 @@ impl CaseResults {
 
     /// Parts of the plan that its displayed dose does not count, a few words each: why it is partial.
     pub fn plan_caveats(&self, plan: &Plan) -> Vec<String> {
-        let left_out: Vec<String> = beams_left_out(plan).into_iter().collect();
-        let sum = self.view.dose.as_ref().filter(|_| self.shown == Shown::Plan).map(|dose| &dose.caveats);
-        caveats_of(std::iter::once(&left_out).chain(sum))
+        self.plan_reservations(plan).caveats
+    }
+
+    /// What is known of the plan and of what its displayed dose is made of.
+    pub fn plan_reservations(&self, plan: &Plan) -> Reservations {
+        let mut known = Reservations {
+            caveats: beams_left_out(plan).into_iter().collect(),
+            remarks: generic_machines(plan),
+        };
+        known.add(&plan.reservations());
+        if let Some(dose) = self.view.dose.as_ref().filter(|_| self.shown == Shown::Plan) {
+            known.add(&Reservations { caveats: dose.caveats.clone(), remarks: dose.remarks.clone() });
+        }
+        known
     }
 
     /// Status of the dose of a single beam: if the plan is normalised, no better than that of the plan.

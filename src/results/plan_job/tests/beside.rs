@@ -37,8 +37,7 @@ fn with(
 ) -> Arc<StructureSet> {
     let mut set = StructureSet::clone(set);
     let number = set.free_number();
-    let (colour, name) = (kind.default_colour(), name.to_owned());
-    set.structures.push(Structure { name, number, kind, colour, contours, points_mm: Vec::new(), density });
+    set.structures.push(Structure { contours, density, ..Structure::new(name, number, kind) });
     Arc::new(set)
 }
 

@@ -69,7 +69,8 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
         let response = ui.scope(choose).inner;
         response.response.accessible_name(format!("Dose {}", side.name()));
         if let Some(dose) = state.results.side(side) {
-            status_with_caveats(ui, dose.status, &dose.caveats).on_hover_text(format!("{} lines", style));
+            status_with_caveats(ui, dose.status, &dose.caveats, &dose.remarks)
+                .on_hover_text(format!("{} lines", style));
         }
     });
     match (state.results.side(side), state.results.side_failure(side)) {

@@ -16,7 +16,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     title(ui, "Dose", shown.map_or("Dose", |d| &d.label));
     ui.horizontal(|ui| match shown {
         Some(dose) => {
-            status_with_caveats(ui, dose.status, &dose.caveats);
+            status_with_caveats(ui, dose.status, &dose.caveats, &dose.remarks);
             ui.weak(format!("maximum {:.2} Gy", state.results.shown_max_gy().unwrap_or(0.0)));
             if let Some(certainty) = state.results.certainty() {
                 ui.weak(format!("Monte Carlo {}", certainty.percent_words()));

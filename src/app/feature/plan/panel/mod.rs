@@ -43,7 +43,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak("Dose");
         match state.results.plan_status(plan) {
             Some(status) => {
-                status_with_caveats(ui, status, &state.results.plan_caveats(plan));
+                let known = state.results.plan_reservations(plan);
+                status_with_caveats(ui, status, &known.caveats, &known.remarks);
             }
             None => {
                 ui.weak("not computed");

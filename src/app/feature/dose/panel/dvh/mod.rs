@@ -96,9 +96,10 @@ fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
             // The caveats stand in every view; here there is no room for them.
             let chip = status_chip(ui, status);
             let dose = state.results.shown_dose().filter(|_| state.optimisers_dose().is_none());
-            let caveats = dose.map(|d| d.caveats.as_slice()).unwrap_or_default();
-            if !caveats.is_empty() {
-                chip.on_hover_text(caveats.join("\n"));
+            let known: Vec<&str> =
+                dose.iter().flat_map(|d| d.caveats.iter().chain(&d.remarks)).map(String::as_str).collect();
+            if !known.is_empty() {
+                chip.on_hover_text(known.join("\n"));
             }
         }
         if state.results.shown_dose().is_some() && state.optimisers_dose().is_none() {
