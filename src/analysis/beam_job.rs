@@ -22,8 +22,7 @@ pub const UNIT_MU: f64 = 100.0;
 
 /// The beam as it is computed: with the unit monitor units and its machine.
 pub fn unit_beam(plan: &Plan, beam: &Beam) -> Beam {
-    let machine = Some(plan.machine_of(beam).to_owned());
-    Beam { mu: UNIT_MU, off: false, machine, cut_from: None, dose_rate_mu_min: None, ..beam.clone() }
+    Beam { mu: UNIT_MU, off: false, ..plan.delivered_beam(beam) }
 }
 
 /// The weight of a beam's dose for [`UNIT_MU`] in the dose of all fractions.

@@ -2,7 +2,7 @@
 //! release for treatment.
 
 use super::edit::EditError;
-use super::{Case, Plan, Structure, StructureKind};
+use super::{Case, Plan, Structure, StructureKind, StructureSet};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -107,6 +107,13 @@ impl Plan {
         self.approval.as_ref().is_some_and(|approval| approval.stage == Stage::Approved)
     }
 
+    /// Whether the dose of the plan is made with a structure of the set: one that every dose is computed with, or the one that the
+    /// monitor units are normalised to.
+    pub fn is_dose_made_with(&self, structure: &Structure, set: &StructureSet) -> bool {
+        let normalised_to = || set.normalised_to(self.normalisation.as_ref()?)?.ok();
+        shapes_dose(structure) || normalised_to().is_some_and(|to| to.number == structure.number)
+    }
+
     /// Unapproved, or the record in words.
     pub fn approval_words(&self) -> String {
         self.approval.as_ref().map_or_else(|| "unapproved".to_owned(), Approval::to_string)
@@ -122,34 +129,44 @@ impl Case {
             if !after.plans.iter().any(|other| Arc::ptr_eq(other, plan) || other == plan) {
                 return Err(EditError::Approved { plan: name.clone(), by });
             }
-            if let Some(structure) = self.other_in_dose(after) {
+            if let Some(structure) = self.other_in_dose(after, plan) {
                 return Err(EditError::InApprovedDose { structure, plan: name.clone(), by });
             }
         }
         Ok(())
     }
 
-    /// A structure that shapes doses and is not in both cases alike.
-    fn other_in_dose(&self, after: &Self) -> Option<String> {
-        let [now, then] = [self, after].map(|case| &case.structures.structures);
+    /// A structure that the dose of the plan is made with and that is not in both cases alike.
+    fn other_in_dose(&self, after: &Self, plan: &Plan) -> Option<String> {
+        let [now, then] = [self, after].map(|case| &*case.structures);
         let alike = |a: &Structure, b: &Structure| {
             (a.number, a.kind, a.density) == (b.number, b.kind, b.density)
                 && a.contours.id() == b.contours.id()
         };
-        let missing = |of: &[Structure], among: &[Structure]| {
-            let lost =
-                of.iter().filter(|s| shapes_dose(s)).find(|s| !among.iter().any(|other| alike(s, other)));
+        let missing = |of: &StructureSet, among: &StructureSet| {
+            let mut in_dose = of.structures.iter().filter(|s| plan.is_dose_made_with(s, of));
+            let lost = in_dose.find(|s| !among.structures.iter().any(|other| alike(s, other)));
             lost.map(|s| s.name.clone())
         };
         missing(now, then).or_else(|| missing(then, now))
     }
 
-    /// A record belongs to the plan that was looked at: a plan that is new or changed has none.
+    /// A record belongs to the plan that was looked at: a plan that is new or changed has none, nor has one whose dose is made with
+    /// other structures.
     pub(super) fn drop_records_of_changed(&mut self, before: &Self) {
-        for plan in self.plans.iter_mut().filter(|plan| plan.approval.is_some()) {
-            if !before.plans.iter().any(|known| Arc::ptr_eq(known, plan) || known == plan) {
-                Arc::make_mut(plan).approval = None;
-            }
+        // Whether goals are followed is said of what comes, not of the plan that was looked at.
+        let is_same = |known: &Arc<Plan>, plan: &Arc<Plan>| {
+            Arc::ptr_eq(known, plan)
+                || **known == Plan { follows_goals: known.follows_goals, ..Plan::clone(plan) }
+        };
+        let is_other = |plan: &Arc<Plan>| {
+            !before.plans.iter().any(|known| is_same(known, plan))
+                || before.other_in_dose(self, plan).is_some()
+        };
+        let recorded = self.plans.iter().enumerate().filter(|(_, plan)| plan.approval.is_some());
+        let changed: Vec<usize> = recorded.filter(|(_, plan)| is_other(plan)).map(|(n, _)| n).collect();
+        for n in changed {
+            Arc::make_mut(&mut self.plans[n]).approval = None;
         }
     }
 }

@@ -227,22 +227,6 @@ impl Beam {
         }
     }
 
-    /// Whether another beam has the same parameters: which engine computes it, what bounds its fluence, what its leaves were cut
-    /// from, and whether it is switched on, are none of them.
-    pub fn is_unchanged(&self, other: &Self) -> bool {
-        let parameters = |beam: &Self| Self {
-            machine: None,
-            treatment_machine: None,
-            off: false,
-            read_only: None,
-            not_modelled: Vec::new(),
-            fluence_limits: Vec::new(),
-            cut_from: None,
-            ..beam.clone()
-        };
-        self.number == other.number && parameters(self) == parameters(other)
-    }
-
     /// Whether the beam is meant to be delivered: for treatment, and not switched off.
     pub fn is_switched_on(&self) -> bool {
         !self.setup && !self.off

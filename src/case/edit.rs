@@ -44,11 +44,15 @@ pub enum Edit {
     SetFluences {
         plan: usize,
         beams: Vec<Beam>,
+        /// Digest of the goals that they answer; `None` leaves what the plan says.
+        answered_goals: Option<String>,
     },
     /// Replaces beams, by number, with those whose leaves were cut from their maps, as one step.
     SetLeaves {
         plan: usize,
         beams: Vec<Beam>,
+        /// As of maps: leaves of arcs answer goals themselves.
+        answered_goals: Option<String>,
     },
     AddStructure(Structure),
     /// Adds structures as one step, which bears this name: `couch`.
@@ -107,11 +111,16 @@ pub struct History {
 struct Step {
     case: Case,
     name: String,
+    /// What it answers: an answer that comes later joins it.
+    gesture: Option<u64>,
 }
 
 impl History {
     pub fn new(case: Case) -> Self {
-        Self { steps: Steps::at(Step { case, name: String::new() }), before_load: BTreeMap::new() }
+        Self {
+            steps: Steps::at(Step { case, name: String::new(), gesture: None }),
+            before_load: BTreeMap::new(),
+        }
     }
 
     /// Plans as they were before the maps that the case was loaded with, by index there.
@@ -187,7 +196,39 @@ impl History {
             case.drop_records_of_changed(self.case());
         }
         case.check_changes(self.case())?;
-        self.steps.set(Step { case, name }, gesture);
+        self.steps.set(Step { case, name, gesture }, gesture);
+        Ok(())
+    }
+
+    /// Applies an edit of one plan as part of the step with this gesture, and to the plan in all steps after it: what was done meanwhile
+    /// stays the last that was done. Where the plan has changed since, or there is no such step, it is a step of its own.
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    pub fn apply_to_step(&mut self, plan: usize, edit: Edit, gesture: Option<u64>) -> Result<(), EditError> {
+        let past = self.steps.past();
+        let is_own = |step: &Step| gesture.is_some() && step.gesture == gesture;
+        let own = past.iter().rposition(is_own).filter(|_| !is_own(self.steps.now()));
+        let Some((own, before)) = own.zip(self.case().plans.get(plan).cloned()) else {
+            return self.apply(edit, gesture);
+        };
+        let has_plan = |step: &Step| step.case.plans.iter().any(|other| Arc::ptr_eq(other, &before));
+        if own == 0 || !past[own..].iter().all(has_plan) {
+            return self.apply(edit, gesture);
+        }
+        let name = edit.name(&past[own - 1].case);
+        let mut case = self.case().clone();
+        case.change(edit)?;
+        self.case().hold_approved(&case)?;
+        case.check_changes(self.case())?;
+        let after = Arc::clone(&case.plans[plan]);
+        for (n, step) in self.steps.all_mut().enumerate().skip(own) {
+            if n == own {
+                step.name.clone_from(&name);
+            }
+            let places = step.case.plans.iter_mut().filter(|place| Arc::ptr_eq(place, &before));
+            places.for_each(|place| *place = Arc::clone(&after));
+        }
         Ok(())
     }
 
@@ -277,11 +318,15 @@ impl Case {
                 *next.beams.get_mut(beam).ok_or(EditError::NoBeam(beam))? = value;
                 next.name_turned_beams(&before);
             }
-            Edit::SetFluences { plan, beams } => {
+            Edit::SetFluences { plan, beams, answered_goals } => {
                 self.plan_mut(plan)?.normalisation = None;
                 self.replace_beams(plan, beams)?;
+                self.plan_mut(plan)?.set_answered_goals(answered_goals);
             }
-            Edit::SetLeaves { plan, beams } => self.replace_beams(plan, beams)?,
+            Edit::SetLeaves { plan, beams, answered_goals } => {
+                self.replace_beams(plan, beams)?;
+                self.plan_mut(plan)?.set_answered_goals(answered_goals);
+            }
             Edit::AddStructure(structure) => {
                 self.check_identity(&structure, None)?;
                 self.structures_mut().push(structure);

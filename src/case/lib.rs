@@ -7,6 +7,7 @@ pub mod bounds;
 mod contours;
 mod ct;
 mod cut_from;
+mod delivered;
 mod density;
 mod dose;
 mod drawing;

@@ -25,6 +25,12 @@ pub struct Plan {
     /// The record of its review or approval; `None`: unapproved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
+    /// Digest of the goals, beams and limits that its fluence maps answer; `None` where nobody knows, or it has no maps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_goals: Option<String>,
+    /// Whether its maps follow newer goals by themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub follows_goals: bool,
     /// Remarks of the reader.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,
@@ -56,6 +62,8 @@ impl Plan {
             beams: Vec::new(),
             uid: None,
             approval: None,
+            answered_goals: None,
+            follows_goals: false,
             remarks: Vec::new(),
             absent_beams: Vec::new(),
         }
@@ -64,6 +72,14 @@ impl Plan {
     /// What was remarked on the plan that bears on its dose.
     pub fn reservations(&self) -> Reservations {
         Reservations::of_remarks(&self.remarks)
+    }
+
+    /// Notes the goals that its maps answer, by their digest. A plan whose maps answer goals for the first time follows them from then
+    /// on.
+    pub fn set_answered_goals(&mut self, digest: Option<String>) {
+        let Some(digest) = digest else { return };
+        self.follows_goals |= self.answered_goals.is_none();
+        self.answered_goals = Some(digest);
     }
 
     /// The machine a beam runs on.

@@ -41,7 +41,7 @@ impl Edit {
                 Some(now) => format!("Optimise plan {}", now.name),
                 None => "Optimise plan".to_owned(),
             },
-            Self::SetLeaves { plan, beams } => match before.plans.get(*plan) {
+            Self::SetLeaves { plan, beams, .. } => match before.plans.get(*plan) {
                 Some(now) if now.has_maps_of(beams) => format!("Make plan {} deliverable", now.name),
                 Some(now) => format!("Optimise plan {}", now.name),
                 None => "Make plan deliverable".to_owned(),

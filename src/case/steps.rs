@@ -28,6 +28,12 @@ impl<T> Steps<T> {
         &mut self.now
     }
 
+    /// All values, oldest first, the undone ones too, for changes that are part of an earlier step.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let now = std::iter::once(&mut self.now);
+        self.past.iter_mut().chain(now).chain(self.future.iter_mut().rev())
+    }
+
     /// Sets the value; steps with the same `gesture` (a drag) undo together.
     pub fn set(&mut self, value: T, gesture: Option<u64>) {
         let goes_on = self.goes_on(gesture);

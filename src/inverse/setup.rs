@@ -289,7 +289,7 @@ impl Setup {
 
     /// Whether the columns of a field are those of a field of another setup.
     pub fn shares_columns(&self, (machine, own): &Field, other: &Self, (on, before): &Field) -> bool {
-        let blank = |beam: &Beam| Beam { name: String::new(), number: 0, mu: 0.0, ..beam.clone() };
+        let unnumbered = |beam: &Beam| Beam { number: 0, mu: 0.0, ..beam.delivered() };
         Arc::ptr_eq(&self.patient, &other.patient)
             && self.dose_to == other.dose_to
             && self.plan.fractions == other.plan.fractions
@@ -297,7 +297,7 @@ impl Setup {
             && *self.grid == *other.grid
             && self.rows.voxels == other.rows.voxels
             && own.active == before.active
-            && blank(&own.beam) == blank(&before.beam)
+            && unnumbered(&own.beam) == unnumbered(&before.beam)
             && **machine == **on
     }
 

@@ -141,12 +141,7 @@ impl BeamInputs {
     pub fn new(patient: &PatientInputs, plan: &Plan, beam: &Beam, settings: &Settings) -> Self {
         let machine = plan.machine_of(beam).to_owned();
         // The patient is without the boluses that are taken off.
-        let beam = Beam {
-            name: String::new(),
-            without_boluses: Vec::new(),
-            fluence_limits: Vec::new(),
-            ..unit_beam(plan, beam)
-        };
+        let beam = Beam { without_boluses: Vec::new(), ..unit_beam(plan, beam) };
         let (patient, settings) = (patient.clone(), settings.clone());
         Self { patient, beam, machine, position: plan.position, settings }
     }

@@ -99,20 +99,9 @@ pub struct RunInputs {
 
 impl RunInputs {
     pub fn new(patient: &PatientInputs, plan: &Plan, settings: &Settings, how: MonteCarlo) -> Self {
-        let bare = |beam: &Beam| {
-            let machine = Some(plan.machine_of(beam).to_owned());
-            Beam {
-                name: String::new(),
-                machine,
-                fluence_limits: Vec::new(),
-                cut_from: None,
-                dose_rate_mu_min: None,
-                ..beam.clone()
-            }
-        };
         Self {
             patient: patient.clone(),
-            beams: plan.beams.iter().filter(|b| is_computed(b)).map(bare).collect(),
+            beams: plan.beams.iter().filter(|b| is_computed(b)).map(|b| plan.delivered_beam(b)).collect(),
             position: plan.position,
             // Directions of collapsed cone do not affect a Monte Carlo run.
             settings: Settings { quality: Quality::default(), ..settings.clone() },

@@ -237,7 +237,7 @@ fn an_edited_map_is_partial_and_its_export_refused() {
     until(&mut w, "dose of the leaves", |app| status(app) == Some(DoseStatus::Final));
     let mut newer = plan(w.state()).uncut().beams[0].clone();
     newer.fluence.as_mut().expect("its map").values.iter_mut().for_each(|value| *value *= 0.5);
-    edit(&mut w, Edit::SetFluences { plan: 0, beams: vec![newer] });
+    edit(&mut w, Edit::SetFluences { plan: 0, beams: vec![newer], answered_goals: None });
     until(&mut w, "dose of map and leaves", |app| {
         app.is_settled() && status(app) == Some(DoseStatus::Partial)
     });
@@ -276,6 +276,13 @@ fn a_cut_is_cancelled_and_a_plan_that_changes_meanwhile_keeps_its_maps() {
     cut(&mut w);
     assert!(said(&w).contains("has changed while its leaves were cut"), "{}", said(&w));
     assert_eq!(plan(w.state()), changed);
+    // Leaves of one energy are none of another.
+    w.state_mut().command(Command::Optimise(OptimiseAction::MakeDeliverable));
+    assert!(w.state().state.leaves.is_cutting());
+    let other = Plan { machine: "generic-10mv".to_owned(), follows_goals: false, ..changed };
+    edit(&mut w, Edit::SetPlan { plan: 0, value: other.clone() });
+    cut(&mut w);
+    assert_eq!(plan(w.state()), other);
 }
 
 /// An arc beside a field that stands: from goals to leaves in one click and one step, and a click that is taken back changes nothing.

@@ -3,11 +3,12 @@
 use crate::harness::{Window, fill_in, folder, said, small_case, until, window};
 use beamsight::app::command::{Command, NewShape};
 use beamsight::app::feature::optimise::command::OptimiseAction;
+use beamsight::app::feature::plan::command::PlanAction;
 use beamsight::app::state::Selection;
 use beamsight::app::state::results::Settings;
 use beamsight::app::state::roi::Shape;
 use beamsight::app::{App, Options};
-use beamsight::case::{Beam, DoseStatus, Edit, Goal, Jaws, Plan, Structure, StructureKind};
+use beamsight::case::{Beam, DoseStatus, Edit, Goal, Jaws, Plan, Stage, Structure, StructureKind};
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Key, Pos2, Rect, vec2};
 use egui_kittest::kittest::Queryable as _;
@@ -470,6 +471,98 @@ fn a_turned_beam_of_an_optimised_plan_is_optimised_again_and_columns_of_others_s
     w.state_mut().command(Command::Undo);
     at_rest(&mut w);
     assert_eq!((plan(w.state()), steps(w.state())), (before, done), "undone, and not optimised again");
+}
+
+fn record(w: &mut Window, stage: Stage) {
+    let reason = "looked at".to_owned();
+    w.state_mut().command(Command::Plans(PlanAction::Record { plan: 0, stage: Some(stage), reason }));
+    w.run_steps(5);
+}
+
+fn limit_of_cord(w: &mut Window, gy: f64) {
+    let goals = [GOALS[0].to_owned(), format!("Cord: Dmax <= {gy} Gy (priority 2)"), GOALS[2].to_owned()];
+    edit(w, Edit::SetGoals(goals.map(|words| words.parse().expect("a goal")).to_vec()));
+    w.run_steps(2);
+}
+
+/// No run begins on a plan that was looked at, whatever the goals; one that is looked at during a run keeps what it was.
+#[test]
+fn a_reviewed_or_approved_plan_stays_as_it_was_looked_at() {
+    let mut w = optimised("optimise_approved");
+    for stage in [Stage::Reviewed, Stage::Approved] {
+        record(&mut w, stage);
+        let before = plan(w.state());
+        assert!(!w.state().state.optimise.is_running(), "{stage}: {}", said(&w));
+        limit_of_cord(&mut w, if stage == Stage::Approved { 1.1 } else { 1.0 });
+        assert!(!w.state().state.optimise.is_running(), "{stage}: {}", said(&w));
+        assert!(w.state().state.optimise.goals_are_newer());
+        assert_eq!(plan(w.state()), before);
+        assert_ne!(status(w.state()), Some(DoseStatus::Preview));
+    }
+    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    w.run_steps(3);
+    assert!(!w.state().state.optimise.is_running());
+    assert!(said(&w).contains("Not optimised") && said(&w).contains("read-only"), "{}", said(&w));
+    w.state_mut().command(Command::Plans(PlanAction::Record { plan: 0, stage: None, reason: String::new() }));
+    at_rest(&mut w);
+    begun(&mut w);
+    record(&mut w, Stage::Reviewed);
+    assert!(!w.state().state.optimise.is_running(), "{}", said(&w));
+    assert!(plan(w.state()).approval.is_some());
+    assert!(w.state().state.optimisers_dose().is_none());
+}
+
+/// Undo during a run brings the plan back as it was, and redo what the run had found.
+#[test]
+fn undo_during_a_run_loses_nothing_that_it_found() {
+    let mut w = planned("optimise_undo_run");
+    begun(&mut w);
+    w.state_mut().command(Command::Undo);
+    at_rest(&mut w);
+    assert_eq!(maps(w.state()), 0);
+    w.state_mut().command(Command::Redo);
+    at_rest(&mut w);
+    assert_eq!(maps(w.state()), 2, "{}", said(&w));
+}
+
+/// That a plan follows its goals is kept with it: through a rename, a deletion that is undone, and a switch of its own.
+#[test]
+fn a_plan_follows_its_goals_by_whatever_name() {
+    let mut w = optimised("optimise_follows");
+    assert!(plan(w.state()).follows_goals && !w.state().state.optimise.goals_are_newer());
+    let renamed = Plan { name: "Renamed".to_owned(), ..plan(w.state()) };
+    edit(&mut w, Edit::SetPlan { plan: 0, value: renamed });
+    limit_of_cord(&mut w, 1.1);
+    assert!(w.state().state.optimise.is_running(), "after a rename");
+    at_rest(&mut w);
+    assert!(!w.state().state.optimise.goals_are_newer());
+    edit(&mut w, Edit::AddPlan(Plan { name: "Other".to_owned(), ..planned_beams(&w) }));
+    edit(&mut w, Edit::RemovePlan { plan: 0 });
+    w.run_steps(3);
+    w.state_mut().command(Command::Undo);
+    w.state_mut().command(Command::ShowPlan(0));
+    w.run_steps(3);
+    limit_of_cord(&mut w, 1.0);
+    assert!(w.state().state.optimise.is_running(), "after a deletion was undone");
+    at_rest(&mut w);
+    w.state_mut().command(Command::Optimise(OptimiseAction::FollowGoals(false)));
+    limit_of_cord(&mut w, 0.9);
+    let state = &w.state().state;
+    assert!(!state.optimise.is_running() && state.optimise.goals_are_newer(), "the switch");
+    show_goals(&mut w);
+    assert!(w.query_by_label("goals are newer than maps").is_some());
+    w.state_mut().command(Command::Optimise(OptimiseAction::FollowGoals(true)));
+    w.run_steps(5);
+    assert!(w.state().state.optimise.is_running(), "it catches up");
+    at_rest(&mut w);
+    assert!(!w.state().state.optimise.goals_are_newer());
+}
+
+/// The plan on show with its beams as they were before any maps.
+fn planned_beams(w: &Window) -> Plan {
+    let mut plan = plan(w.state());
+    plan.beams.iter_mut().for_each(|beam| beam.fluence = None);
+    Plan { answered_goals: None, follows_goals: false, ..plan }
 }
 
 #[test]

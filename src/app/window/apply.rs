@@ -21,16 +21,21 @@ impl App {
         self.state.derive_standing();
     }
 
-    /// Undoes and redoes. A run of the optimisation is the last that was done: it is taken back first.
+    /// Undoes and redoes. A run of the optimisation is the last that was done: it is undone first.
     fn go_through_history(&mut self, command: &Command) {
         let of_case = self.state.workspace != Workspace::Register;
         match command {
-            Command::Undo if of_case && self.requests().take_back_run() => return,
+            Command::Undo if of_case && self.requests().undo_run() => return,
             Command::Undo if of_case && self.requests().take_back_cut() => return,
             Command::Undo => self.state.undo(),
             Command::Redo => self.state.redo(),
             Command::StepTo(done) => {
-                self.requests().take_back_run();
+                if *done <= self.state.history.done() {
+                    self.requests().undo_run();
+                } else {
+                    // Maps that land now would take the place of what is redone.
+                    self.requests().take_back_run();
+                }
                 self.requests().take_back_cut();
                 self.state.step_to(*done);
             }

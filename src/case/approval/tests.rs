@@ -57,7 +57,7 @@ fn any_edit() -> impl Strategy<Value = Edit> {
             4 => Edit::AddBeam { plan, beam: beam(deg, 10.0) },
             5 => Edit::RemoveBeam { plan, beam: index },
             6 => Edit::SetBeam { plan, beam: index, value },
-            7 => Edit::SetFluences { plan, beams: vec![value] },
+            7 => Edit::SetFluences { plan, beams: vec![value], answered_goals: None },
             8 => Edit::AddStructure(dense),
             9 => Edit::AddStructures("couch", vec![dense]),
             10 => Edit::SetStructure { index: at, value: renamed },
@@ -156,6 +156,24 @@ fn a_review_ends_with_the_first_change_of_the_plan() {
     assert_eq!(history.case().plans[1].approval, reviewed);
     history.apply(Edit::SetBeam { plan: 1, beam: 0, value: beam(1, 5.0) }, None).unwrap();
     assert_eq!(history.case().plans[1].approval, None);
+}
+
+/// The structure that the monitor units are normalised to is one that the dose is made with.
+#[test]
+fn the_structure_that_an_approved_plan_is_normalised_to_stays_and_a_review_goes_with_it() {
+    let mut history = approved();
+    let moved = Structure { kind: StructureKind::Gtv, ..structure(4, "PTV", StructureKind::Ptv) };
+    let said =
+        history.apply(Edit::SetStructure { index: 3, value: moved.clone() }, None).unwrap_err().to_string();
+    assert!(said.contains("'PTV'") && said.contains("'A'"), "{said}");
+    assert!(history.apply(Edit::RemoveStructure { index: 3 }, None).is_err());
+    history.apply(Edit::SetApproval { plan: 0, approval: Some(approval(Stage::Reviewed)) }, None).unwrap();
+    // What a plan follows is no change of what was looked at.
+    let follows = Plan { follows_goals: true, ..(*history.case().plans[0]).clone() };
+    history.apply(Edit::SetPlan { plan: 0, value: follows }, None).unwrap();
+    assert!(history.case().plans[0].approval.is_some());
+    history.apply(Edit::SetStructure { index: 3, value: moved }, None).unwrap();
+    assert_eq!(history.case().plans[0].approval, None);
 }
 
 #[test]

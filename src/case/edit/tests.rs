@@ -123,20 +123,20 @@ fn the_plan_before_its_maps_is_found_through_other_edits() {
     h.apply(Edit::AddPlan(forward.clone()), None).unwrap();
     assert_eq!(h.plan_before_maps(1), None, "it has no maps");
     let optimised = |value: f32| vec![Beam { fluence: Some(one_beamlet(value)), ..beam(0.0) }];
-    h.apply(Edit::SetFluences { plan: 1, beams: optimised(0.5) }, None).unwrap();
+    h.apply(Edit::SetFluences { plan: 1, beams: optimised(0.5), answered_goals: None }, None).unwrap();
     let renamed = Plan { name: "Q".to_owned(), ..(*h.case().plans[1]).clone() };
     h.apply(Edit::SetPlan { plan: 1, value: renamed.clone() }, None).unwrap();
     h.apply(Edit::AddBeam { plan: 1, beam: Beam { number: 2, ..beam(40.0) } }, None).unwrap();
     h.apply(Edit::RemovePlan { plan: 0 }, None).unwrap();
     assert_eq!(h.plan_before_maps(0).map(|plan| &**plan), Some(&forward));
-    h.apply(Edit::SetFluences { plan: 0, beams: optimised(0.7) }, None).unwrap();
+    h.apply(Edit::SetFluences { plan: 0, beams: optimised(0.7), answered_goals: None }, None).unwrap();
     let before = h.plan_before_maps(0).expect("the maps before");
     assert_eq!((&*before.name, &before.beams[0]), ("Q", &renamed.beams[0]));
     // Leaves that are cut from the maps change none of them.
     let maps = h.case().plans[0].beams[0].clone();
     let from = crate::CutFrom { map: one_beamlet(0.7), mu: maps.mu, limits: Vec::new() };
     let leaves = Beam { fluence: None, cut_from: Some(Box::new(from)), ..maps.clone() };
-    h.apply(Edit::SetLeaves { plan: 0, beams: vec![leaves] }, None).unwrap();
+    h.apply(Edit::SetLeaves { plan: 0, beams: vec![leaves], answered_goals: None }, None).unwrap();
     assert_eq!(h.names().last(), Some(&"Make plan Q deliverable"));
     assert_eq!(h.case().plans[0].uncut().beams[0], maps);
     assert_eq!(h.plan_before_maps(0).map(|plan| &plan.beams[0]), Some(&renamed.beams[0]));
@@ -144,6 +144,38 @@ fn the_plan_before_its_maps_is_found_through_other_edits() {
     assert_eq!(h.plan_before_maps(1).map(|plan| &**plan), Some(&forward));
     assert_eq!(h.plan_before_maps(0), None, "the other plan has none");
     assert_eq!(h.plan_before_maps(7), None);
+}
+
+/// What was done while leaves were cut stays the last that was done.
+#[test]
+fn leaves_join_the_step_of_their_maps_below_a_later_one() {
+    let mut h = History::default();
+    let plan = Plan { beams: vec![beam(0.0)], ..Plan::new("P", "generic-6mv") };
+    h.apply(Edit::AddPlan(plan.clone()), None).unwrap();
+    h.apply(Edit::AddStructure(structure("Ring", 1)), None).unwrap();
+    let maps = Beam { fluence: Some(one_beamlet(0.5)), ..beam(0.0) };
+    let set = |beams: &[Beam]| Edit::SetFluences { plan: 0, beams: beams.to_vec(), answered_goals: None };
+    h.apply(set(&[maps.clone()]), Some(7)).unwrap();
+    h.apply(Edit::RemoveStructure { index: 0 }, None).unwrap();
+    let from = crate::CutFrom { map: one_beamlet(0.5), mu: maps.mu, limits: Vec::new() };
+    let leaves = Beam { fluence: None, cut_from: Some(Box::new(from)), ..maps.clone() };
+    let cut =
+        || Edit::SetLeaves { plan: 0, beams: vec![leaves.clone()], answered_goals: Some("x".to_owned()) };
+    h.apply_to_step(0, cut(), Some(7)).unwrap();
+    assert_eq!((h.done(), h.names().last()), (4, Some(&"Delete structure Ring")));
+    assert!(h.case().plans[0].is_cut() && h.case().plans[0].follows_goals);
+    assert!(h.undo());
+    assert!(h.case().plans[0].is_cut() && h.case().structures.structures.len() == 1, "the deletion alone");
+    assert!(h.undo());
+    assert_eq!(*h.case().plans[0], plan);
+    h.go_to(4);
+    assert!(h.case().plans[0].is_cut());
+    // A plan that was changed since gets them as a step of its own.
+    h.apply(set(&[maps]), Some(8)).unwrap();
+    h.apply(Edit::AddBeam { plan: 0, beam: Beam { number: 2, ..beam(40.0) } }, None).unwrap();
+    h.apply_to_step(0, cut(), Some(8)).unwrap();
+    assert_eq!(h.done(), 7);
+    assert_eq!((h.undo(), h.case().plans[0].beams.len()), (true, 2));
 }
 
 /// A session has the plan before beside the plan with maps: the history begins with it, wherever the plan is moved to.
@@ -164,7 +196,7 @@ fn the_plan_before_its_maps_comes_back_with_the_case() {
     assert_eq!(h.plan_before_maps(1), Some(&before));
     h.apply(Edit::RemovePlan { plan: 0 }, None).unwrap();
     assert_eq!(h.plan_before_maps(0), Some(&before));
-    h.apply(Edit::SetFluences { plan: 0, beams: mapped(0.7).beams }, None).unwrap();
+    h.apply(Edit::SetFluences { plan: 0, beams: mapped(0.7).beams, answered_goals: None }, None).unwrap();
     assert_eq!(h.plan_before_maps(0).map(|plan| &plan.beams), Some(&mapped(0.5).beams));
     // A plan that has the maps of now is none before.
     h.set_plans_before_load([(1, Arc::new(mapped(0.5)))].into());

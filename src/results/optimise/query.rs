@@ -3,7 +3,8 @@
 use super::super::inputs::Settings;
 use super::super::patient::Densities;
 use analysis::{is_computed, target_of};
-use case::{Beam, Case, FluenceObjectives, Goal, Jaws, Plan, Structure};
+use case::{Case, FluenceLimit, FluenceObjectives, Goal, Jaws, Plan, Structure, UniformDose};
+use input::content_digest_of;
 use std::sync::Arc;
 
 /// All that the fluences of a plan follow from, but for where the search starts.
@@ -79,19 +80,32 @@ impl OptimiseQuery {
 
     /// Whether objectives that no goal stands for, and the upper bounds of maps, are the same.
     fn has_objectives_of(&self, other: &Self) -> bool {
-        let limits = |query: &Self| -> Vec<_> {
-            let bounded = query.plan.beams.iter().filter(|beam| !beam.limits_of_map().is_empty());
-            bounded.map(|beam| (beam.number, beam.limits_of_map().to_vec())).collect()
-        };
-        self.plan.objectives == other.plan.objectives && limits(self) == limits(other)
+        self.plan.objectives == other.plan.objectives && limits_of(&self.plan) == limits_of(&other.plan)
     }
 
-    /// Whether goals, other objectives, prescription or beams differ: a plan that was optimised follows those.
-    pub fn asks_otherwise(&self, other: &Self) -> bool {
-        self.goals != other.goals
-            || self.plan.prescription_gy != other.plan.prescription_gy
-            || !self.has_objectives_of(other)
-            || !self.has_beams_of(other)
+    /// Digest of the goals, other objectives, prescription and beams: maps of a plan that was optimised answer these. It outlives the
+    /// window, and renames of the plan, its beams and structures.
+    pub fn digest(&self) -> String {
+        let goal = |goal: &Goal| {
+            let name = if goal.number.is_some() { "" } else { &*goal.structure };
+            (goal.number, goal.clone().of_structure(name, goal.number).to_string())
+        };
+        let uniform = |of: &UniformDose| {
+            let structure = if of.number.is_some() { String::new() } else { of.structure.clone() };
+            UniformDose { structure, ..of.clone() }
+        };
+        let FluenceObjectives { fall_off, smoothness, uniform: all } = &self.plan.objectives;
+        let text = format!(
+            "{:?}\n{fall_off:?} {smoothness:?} {:?}\n{:?}\n{:?} {:?}\n{:?}",
+            self.goals.iter().map(goal).collect::<Vec<_>>(),
+            all.iter().map(uniform).collect::<Vec<_>>(),
+            self.plan.prescription_gy,
+            plan_without_maps(&self.plan),
+            ways(&self.plan).collect::<Vec<_>>(),
+            limits_of(&self.plan),
+        );
+        // Memory is read without an error.
+        content_digest_of(&mut text.as_bytes()).unwrap_or_default()
     }
 
     fn has_beams_of(&self, other: &Self) -> bool {
@@ -117,6 +131,12 @@ impl PartialEq for OptimiseQuery {
     }
 }
 
+/// Upper bounds of the maps of a plan, by the beams' numbers.
+fn limits_of(plan: &Plan) -> Vec<(u32, Vec<FluenceLimit>)> {
+    let bounded = plan.beams.iter().filter(|beam| !beam.limits_of_map().is_empty());
+    bounded.map(|beam| (beam.number, beam.limits_of_map().to_vec())).collect()
+}
+
 /// Start, stop and direction of the arcs of a plan: leaves of an arc have control points of their own on the same way, whose angles are
 /// rounded to a thousandth of a degree.
 fn ways(plan: &Plan) -> impl Iterator<Item = Option<([i64; 2], bool)>> {
@@ -125,15 +145,9 @@ fn ways(plan: &Plan) -> impl Iterator<Item = Option<([i64; 2], bool)>> {
     arcs.map(move |arc| arc.map(|arc| ([rounded(arc.start_deg), rounded(arc.stop_deg)], arc.clockwise)))
 }
 
-/// A plan without what maps replace and what only names it: collimators, monitor units, normalisation.
+/// A plan without what maps replace and what the optimisation does not read: collimators, monitor units, normalisation.
 fn plan_without_maps(plan: &Plan) -> Plan {
-    let mut plan = Plan {
-        name: String::new(),
-        normalisation: None,
-        objectives: FluenceObjectives::default(),
-        prescription_gy: None,
-        ..plan.clone()
-    };
+    let mut plan = Plan { normalisation: None, prescription_gy: None, ..plan.delivered() };
     for beam in plan.beams.iter_mut().filter(|beam| is_computed(beam)) {
         beam.control_points.truncate(1);
         for point in &mut beam.control_points {
@@ -141,9 +155,10 @@ fn plan_without_maps(plan: &Plan) -> Plan {
             point.leaves_mm.clear();
             point.meterset_weight = 1.0;
         }
-        beam.fluence_limits.clear();
-        *beam =
-            Beam { name: String::new(), mu: 0.0, mlc: None, fluence: None, cut_from: None, ..beam.clone() };
+        (beam.mu, beam.mlc, beam.fluence) = (0.0, None, None);
     }
     plan
 }
+
+#[cfg(test)]
+mod tests;

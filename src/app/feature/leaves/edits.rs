@@ -6,6 +6,7 @@ use crate::jobs::Requests;
 use crate::state::NoticeKind;
 use crate::state::slot::Slot;
 use case::{Beam, Edit, Plan};
+use std::sync::Arc;
 
 impl Requests<'_> {
     /// Cuts the maps of the plan on show into leaves; where it has none, the optimisation finds them first.
@@ -37,12 +38,25 @@ impl Requests<'_> {
     pub fn take_leaves(&mut self, answer: LeavesAnswer) {
         let state = &mut *self.state;
         let Some(cut) = state.leaves.cut.take_if(|cut| cut.number == answer.cut) else { return };
-        let (index, of) = cut.plan;
+        let (place, of) = cut.plan;
         if let Some(arcs) = state.leaves.arcs.as_mut().filter(|_| has_arcs(&of)) {
             arcs.took = Some(arcs.begun.elapsed());
         }
-        let Some(now) = state.case().plans.get(index).filter(|now| is_same_but_for_names(now, &of)) else {
-            let text = format!("{} has changed while its leaves were cut: cut them again.", of.name);
+        // Plans before it may have been deleted meanwhile.
+        let same = state.case().plans.iter().position(|plan| Arc::ptr_eq(plan, &of));
+        let index = same.unwrap_or(place);
+        let goals = state.optimise_query_of(index).ok().map(|query| query.digest());
+        let is_same = |now: &&Arc<Plan>| {
+            now.delivered() == of.delivered()
+                && now.objectives == of.objectives
+                && (now.approval.is_none() || now.approval == of.approval)
+                && goals == cut.goals
+        };
+        let Some(now) = state.case().plans.get(index).filter(is_same) else {
+            let text = format!(
+                "{} has changed while its leaves were cut, or its goals have: cut them again.",
+                of.name
+            );
             state.notices.add(NoticeKind::Warning, text);
             return;
         };
@@ -50,25 +64,20 @@ impl Requests<'_> {
             let name = now.beams.iter().find(|beam| beam.number == leaves.number);
             Beam { name: name.map_or_else(|| leaves.name.clone(), |beam| beam.name.clone()), ..leaves }
         };
-        let beams = answer.leaves.beams.into_iter().map(named).collect();
+        let beams: Vec<Beam> = answer.leaves.beams.into_iter().map(named).collect();
+        // Maps answer the goals that they were found for; arcs have none, and their leaves do.
+        let answers = has_arcs(&of) || (goals.is_some() && now.answered_goals == goals);
+        let answered_goals = if answers { state.goals_digest_with(index, &beams) } else { None };
         state.notices.add_remarks(&of.name, &answer.leaves.remarks);
-        if let Err(why) = state.history.apply(Edit::SetLeaves { plan: index, beams }, cut.step) {
+        let edit = Edit::SetLeaves { plan: index, beams, answered_goals };
+        if let Err(why) = state.history.apply_to_step(index, edit, cut.step) {
             state.notices.add(NoticeKind::Error, format!("The leaves are not used: {why}."));
+            state.take_as_answered();
         }
         if !answer.leaves.are_refined {
             let text = "The leaves are as cut from the maps: optimise the plan, and they are refined on their true dose.";
             state.notices.add(NoticeKind::Info, text.to_owned());
         }
-        if index == state.plan {
-            state.take_as_answered();
-        }
         state.derive_standing();
     }
-}
-
-fn is_same_but_for_names(plan: &Plan, other: &Plan) -> bool {
-    let bare = |beam: &Beam| Beam { name: String::new(), ..beam.clone() };
-    plan.normalisation == other.normalisation
-        && plan.beams.len() == other.beams.len()
-        && plan.beams.iter().zip(&other.beams).all(|(a, b)| bare(a) == bare(b))
 }

@@ -50,31 +50,31 @@ impl Requests<'_> {
 
     /// Has the leaves of arcs made anew once something else is asked of them, where that took no longer than a planner waits.
     pub(crate) fn follow_arcs(&mut self) {
-        let state = &*self.state;
-        let Some(arcs) = &state.leaves.arcs else { return };
-        if arcs.took.is_none_or(|took| took > LONGEST_TO_FOLLOW)
+        let state = &mut *self.state;
+        let took = state.leaves.arcs.as_ref().and_then(|arcs| arcs.took);
+        if took.is_none_or(|took| took > LONGEST_TO_FOLLOW)
+            || !state.follows_goals()
             || !state.plan().is_some_and(|plan| has_arcs(plan))
+            || !state.asks_for_newer_maps()
         {
             return;
         }
-        let Ok(query) = state.optimise_query() else { return };
-        if query.plan().name != arcs.query.plan().name || !query.asks_otherwise(&arcs.query) {
-            return;
-        }
         let step = state.optimise.drag().map(|drag| drag.step).or_else(|| state.history.gesture());
-        let plan = (state.plan, Arc::clone(query.plan()));
+        let Some(plan) = state.plan().cloned() else { return };
+        // These goals are asked for once.
+        state.take_as_answered();
+        let plan = (state.plan, plan);
         self.drop_leaves();
-        let leaves = &mut self.state.leaves;
-        leaves.follow = Some(Follow { plan, step, since: Instant::now() });
-        if let Some(arcs) = &mut leaves.arcs {
-            arcs.query = query;
-        }
+        self.state.leaves.follow = Some(Follow { plan, step, since: Instant::now() });
     }
 
     /// Cuts the maps of a plan; the leaves join a step of the history, where one is given.
     pub(crate) fn begin_cut(&mut self, plan: usize, step: Option<u64>) {
         let state = &mut *self.state;
-        let Some(of) = state.history.case().plans.get(plan).cloned() else { return };
+        // An approved plan takes no leaves.
+        let of = state.history.case().plans.get(plan).filter(|of| !of.is_approved()).cloned();
+        let Some(of) = of else { return };
+        let goals = state.optimise_query_of(plan).ok().map(|query| query.digest());
         let arcs = if has_arcs(&of) { Some(state.optimise_query_of(plan)) } else { None };
         let arcs = match arcs.transpose() {
             Ok(arcs) => arcs,
@@ -83,9 +83,9 @@ impl Requests<'_> {
                 return;
             }
         };
-        if let Some(query) = &arcs {
+        if arcs.is_some() {
             let took = state.leaves.arcs.as_ref().and_then(|before| before.took);
-            state.leaves.arcs = Some(Arcs { query: query.clone(), begun: Instant::now(), took });
+            state.leaves.arcs = Some(Arcs { begun: Instant::now(), took });
         }
         state.leaves.cuts += 1;
         let number = state.leaves.cuts;
@@ -98,7 +98,7 @@ impl Requests<'_> {
         let graph = Arc::clone(state.results.nodes.graph());
         let place = Arc::clone(&state.optimise.place);
         let name = format!("Leaves of plan {}", of.name);
-        state.leaves.cut = Some(Cut { number, plan: (plan, of), step });
+        state.leaves.cut = Some(Cut { number, plan: (plan, of), step, goals });
         let work = move |control: &JobControl| {
             let leaves = match &arcs {
                 Some(query) => leaves_of_arcs(query, job.technique, &graph, control)?,

@@ -17,6 +17,8 @@ pub enum OptimiseAction {
     /// Ends the cut: the plan keeps its maps.
     KeepMaps,
     SetTechnique(Technique),
+    /// Lets the maps follow newer goals by themselves, or leaves them as they are.
+    FollowGoals(bool),
     /// Shows the doses on the way to leaves in place of the goals' rows.
     ShowStages(bool),
 }

@@ -14,7 +14,7 @@ use std::time::Instant;
 impl Requests<'_> {
     pub fn optimise(&mut self, action: OptimiseAction) {
         match action {
-            OptimiseAction::Start => match self.state.optimise_query() {
+            OptimiseAction::Start => match self.state.can_optimise() {
                 Ok(_) if self.state.optimise.is_running() => {}
                 Ok(_) => self.begin_run(None, false),
                 Err(why) => self.state.notices.add(NoticeKind::Error, format!("Not optimised: {why}.")),
@@ -24,6 +24,7 @@ impl Requests<'_> {
             OptimiseAction::CompareBefore => self.state.compare_with_before(),
             OptimiseAction::MakeDeliverable => self.make_deliverable(),
             OptimiseAction::KeepMaps => _ = self.stop_cut(),
+            OptimiseAction::FollowGoals(follows) => self.state.set_follows_goals(follows),
             OptimiseAction::ShowStages(shows) => self.state.leaves.shows_stages = shows,
             OptimiseAction::SetTechnique(technique) => self.state.leaves.technique = technique,
         }
@@ -65,6 +66,44 @@ impl Requests<'_> {
         true
     }
 
+    /// Ends the run for an undo. The maps found so far become a step, which is undone: redo brings them. Whether there was a run.
+    pub fn undo_run(&mut self) -> bool {
+        if self.state.optimise.drag().is_some() {
+            return self.take_back_run();
+        }
+        let Some(run) = &self.state.optimise.run else { return false };
+        let (plan, step) = (run.plan.clone(), run.step);
+        let before = self.state.case().plans.get(plan.0).cloned();
+        self.halt_run();
+        self.drop_leaves();
+        let has_maps = self.state.case().plans.get(plan.0) != before.as_ref();
+        let has_begun_it = step.is_some() && self.state.history.gesture() == step;
+        if has_maps || has_begun_it {
+            self.state.undo();
+        }
+        let rest = if has_maps { "Redo brings the fluences found so far." } else { "It had found none yet." };
+        let text = format!("Undone: optimising {}. {rest}", plan.1);
+        self.state.notices.add(NoticeKind::Info, text);
+        self.state.forget_run();
+        true
+    }
+
+    /// Ends the run without its maps: the plan was reviewed meanwhile, as it is.
+    pub(crate) fn end_run_for_record(&mut self) {
+        let Some(run) = &self.state.optimise.run else { return };
+        let words = self.state.plan().map(|plan| plan.approval_words()).unwrap_or_default();
+        let text = format!(
+            "Ended: optimising {}, which is {words}. The plan stays as it was looked at.",
+            run.plan.1
+        );
+        self.state.notices.add(NoticeKind::Info, text);
+        self.worker.cancel(Slot::Optimise);
+        self.drop_leaves();
+        self.end_run(false);
+        self.state.forget_run();
+        self.state.derive_standing();
+    }
+
     /// Ends the run, where it came to its maps or is to end.
     pub(crate) fn end_run(&mut self, uses_maps: bool) {
         let Some(run) = self.state.optimise.run.take() else { return };
@@ -78,9 +117,14 @@ impl Requests<'_> {
                 |at: &usize| self.state.optimise_query_of(*at).is_ok_and(|query| query == latest.query);
             match all.into_iter().find(answers) {
                 Some(plan) => {
-                    self.state.set_fluences(plan, &latest.beams, run.step);
+                    let are_set = self.state.set_fluences(plan, &latest.beams, run.step);
+                    if !are_set {
+                        // What was refused is not found again.
+                        self.state.forget_run();
+                    }
                     self.state.notices.add_remarks(&run.plan.1, &*latest.remarks);
-                    let of = self.state.case().plans.get(plan).filter(|of| run.leaves_follow && !of.is_cut());
+                    let of = self.state.case().plans.get(plan);
+                    let of = of.filter(|of| are_set && run.leaves_follow && !of.is_cut());
                     self.state.leaves.follow = of.map(|of| Follow {
                         plan: (plan, Arc::clone(of)),
                         step: run.step,
@@ -103,27 +147,35 @@ impl Requests<'_> {
 }
 
 impl State {
-    /// Gives a plan its maps as one step of the history.
-    fn set_fluences(&mut self, plan: usize, beams: &[Beam], step: Option<u64>) {
-        let Some(now) = self.case().plans.get(plan) else { return };
+    /// Gives a plan its maps as one step of the history; `false` where they are refused.
+    fn set_fluences(&mut self, plan: usize, beams: &[Beam], step: Option<u64>) -> bool {
+        let Some(now) = self.case().plans.get(plan) else { return false };
+        let answered_goals = self.optimise.latest_goals.clone();
         let with = with_maps(now, beams);
-        if with != **now {
+        if with != **now || now.answered_goals != answered_goals {
             let beams = with.beams.into_iter().filter(|beam| beam.fluence.is_some()).collect();
-            if let Err(why) = self.history.apply(Edit::SetFluences { plan, beams }, step) {
+            if let Err(why) = self.history.apply(Edit::SetFluences { plan, beams, answered_goals }, step) {
                 self.notices.add(NoticeKind::Error, format!("The fluences are not used: {why}."));
-                return;
+                return false;
             }
         }
         self.optimise.applied = self.case().plans.get(plan).cloned();
-        self.optimise.answered = self.optimise_query_of(plan).ok();
+        true
+    }
+
+    /// Lets the maps of the displayed plan follow newer goals, or leaves them as they are.
+    fn set_follows_goals(&mut self, follows_goals: bool) {
+        let Some(plan) = self.plan().map(|plan| Plan { follows_goals, ..Plan::clone(plan) }) else { return };
+        self.edit(Edit::SetPlan { plan: self.plan, value: plan }, None);
+        // What was dismissed before is asked for now.
+        self.optimise.dismissed = None;
     }
 
     /// Opens Compare with the plan before its maps as A and the plan on show as B. The plan before becomes a plan of the case, once.
     fn compare_with_before(&mut self) {
         let Some(before) = self.plan_before_maps() else { return };
-        let unnamed = |plan: &Plan| Plan { name: String::new(), uid: None, ..plan.clone() };
-        let wanted = unnamed(before);
-        let there = self.case().plans.iter().position(|plan| unnamed(plan) == wanted);
+        let wanted = Plan { name: String::new(), uid: None, ..before.clone() };
+        let there = self.case().plans.iter().position(|plan| plan.delivered() == before.delivered());
         let place = there.unwrap_or_else(|| {
             let shown = self.plan().map_or("", |plan| &plan.name);
             let name = self.free_plan_name(&format!("{shown} before optimisation"));
@@ -142,6 +194,7 @@ impl State {
     fn forget_run(&mut self) {
         let optimise = &mut self.optimise;
         (optimise.latest, optimise.columns, optimise.published) = (None, None, None);
+        optimise.latest_goals = None;
         optimise.ghost.clear();
         self.take_as_answered();
     }
@@ -149,13 +202,7 @@ impl State {
     /// The maps of the case are what it is to have, whatever its goals ask for: a step of the history that is undone or redone brings
     /// its own.
     pub fn take_as_answered(&mut self) {
-        let query = self.optimise_query().ok();
-        if let (Some(arcs), Some(query)) = (&mut self.leaves.arcs, &query) {
-            arcs.query = query.clone();
-        }
-        if self.optimise.answered.is_some() {
-            self.optimise.answered = query;
-        }
+        self.optimise.dismissed = self.goals_digest();
     }
 
     /// Drags the handle of a goal, or one that is born with the drag.

@@ -20,20 +20,16 @@ const PUBLISH_EVERY: Duration = Duration::from_millis(120);
 impl Requests<'_> {
     /// Begins, goes on with and ends the optimisation as the case asks for. Cheap where nothing changed.
     pub(crate) fn follow_optimise(&mut self) {
-        let optimise = &self.state.optimise;
-        if optimise.run.is_none() && optimise.answered.is_none() {
+        if self.state.optimise.run.is_none() && !self.state.follows_goals() {
             return;
         }
-        let drags_goal = optimise.drag().is_some();
+        let drags_goal = self.state.optimise.drag().is_some();
         // A turned beam is answered once it rests, and a brush's stroke once it ends.
         let is_held = self.ctx.dragged_id().is_some() || self.ctx.input(|i| i.pointer.any_down());
         let rests = drags_goal || !is_held;
         let query = self.state.optimise_query();
-        if optimise.run.is_none() {
-            let answered = optimise.answered.as_ref().zip(query.as_ref().ok());
-            let asks = answered.is_some_and(|(before, now)| {
-                before.plan().name == now.plan().name && now.asks_otherwise(before)
-            });
+        if self.state.optimise.run.is_none() {
+            let asks = self.state.asks_for_newer_maps();
             if rests && asks && self.state.is_optimised() {
                 let step = self.state.optimise.drag().map(|drag| drag.step);
                 self.begin_run(step.or_else(|| self.state.history.gesture()), false);
@@ -43,9 +39,16 @@ impl Requests<'_> {
         if drags_goal {
             run.step = self.state.optimise.drag.as_ref().map(|drag| drag.step);
         }
-        let shown = self.state.history.case().plans.get(self.state.plan).map(|plan| &*plan.name);
-        if run.plan.0 != self.state.plan || shown != Some(&*run.plan.1) {
+        let shown = self.state.history.case().plans.get(self.state.plan);
+        let Some(shown) = shown.filter(|shown| run.plan.0 == self.state.plan && run.is_of(shown)) else {
             self.stop_run();
+            return;
+        };
+        if !Arc::ptr_eq(shown, &run.last) {
+            (run.last, run.plan.1) = (Arc::clone(shown), shown.name.clone());
+        }
+        if shown.approval.is_some() && shown.approval != run.record {
+            self.end_run_for_record();
             return;
         }
         let query = match query {
@@ -78,13 +81,15 @@ impl Requests<'_> {
         let leaves_follow =
             self.drop_leaves() || to_leaves || self.state.plan().is_some_and(|plan| plan.is_cut());
         let state = &mut *self.state;
-        let Some(name) = state.plan().map(|plan| plan.name.clone()) else { return };
+        // An approved plan takes no maps: a run of it would never end.
+        let Some(plan) = state.plan().filter(|plan| !plan.is_approved()).cloned() else { return };
         if state.optimise.drag.is_none() {
             state.optimise.ghost = state.curves_to_keep();
         }
         state.optimise.runs += 1;
+        state.optimise.seen = Some(state.plan);
         state.optimise.columns = None;
-        state.optimise.run = Some(Run::new(state.optimise.runs, (state.plan, name), step, leaves_follow));
+        state.optimise.run = Some(Run::new(state.optimise.runs, (state.plan, plan), step, leaves_follow));
     }
 
     fn submit_step(&mut self, query: OptimiseQuery) {
@@ -123,6 +128,7 @@ impl Requests<'_> {
             Step::Columns { done, of } => optimise.columns = Some([done, of]),
             Step::Optimum(optimum) => {
                 optimise.columns = None;
+                optimise.latest_goals = Some(optimum.query.digest());
                 optimise.latest = Some((of_run, Arc::from(optimum)));
             }
         }

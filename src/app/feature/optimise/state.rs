@@ -3,7 +3,7 @@
 use crate::state::State;
 use crate::state::results::DISPLAYED;
 use analysis::{Dvh, GoalRow, Unanswered, is_computed, scorecard};
-use case::{Beam, Case, DoseStatus, Plan, Structure, StructureKind};
+use case::{Approval, Beam, Case, DoseStatus, Goal, Plan, Structure, StructureKind};
 use results::{BEAMLET_MM, DvhOf, LiveOptimiser, OptimiseQuery, Optimum, OtherShares};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,8 +44,16 @@ pub struct Optimise {
     pub(crate) standing: Option<AnswerStanding>,
     /// The plan that has the maps of the last answer.
     pub(crate) applied: Option<Arc<Plan>>,
-    /// Inputs that the fluences of the case answer, or are taken to: a plan that was optimised follows other goals and turned beams.
-    pub(crate) answered: Option<OptimiseQuery>,
+    /// Digest of the goals of the last answer.
+    pub(crate) latest_goals: Option<String>,
+    /// Digest of the goals and beams that no run begins for by itself: what led to them was undone, refused, stopped or only looked at.
+    pub(crate) dismissed: Option<String>,
+    /// The plan that was on show last, by index.
+    pub(crate) seen: Option<usize>,
+    /// The digest of the displayed plan and its goals, which frames ask for.
+    digest: Option<DigestOf>,
+    /// Whether the displayed plan's maps answer other goals than those of now.
+    pub(crate) goals_are_newer: bool,
     /// The optimiser's dose, where the DVHs show it.
     pub(crate) on_view: Option<Arc<Optimum>>,
     /// The plan on show with the last published maps, while they are in no step of the history: kept against a crash.
@@ -67,7 +75,11 @@ impl Default for Optimise {
             latest: None,
             standing: None,
             applied: None,
-            answered: None,
+            latest_goals: None,
+            dismissed: None,
+            seen: None,
+            digest: None,
+            goals_are_newer: false,
             on_view: None,
             published: None,
             ghost: Vec::new(),
@@ -94,6 +106,14 @@ impl AnswerStanding {
     }
 }
 
+/// The digest of goals and beams, and what it was made of.
+#[derive(Debug)]
+struct DigestOf {
+    plan: Arc<Plan>,
+    goals: Vec<Goal>,
+    digest: String,
+}
+
 /// An optimisation that runs.
 #[derive(Debug)]
 pub struct Run {
@@ -108,6 +128,10 @@ pub struct Run {
     pub step: Option<u64>,
     /// The plan had leaves, or they were to follow: new ones follow the maps.
     pub leaves_follow: bool,
+    /// The record of review that the plan had when it began: one that is made meanwhile ends it.
+    pub record: Option<Approval>,
+    /// The plan as the last frame had it: one of another name is it as long as it delivers the same.
+    pub last: Arc<Plan>,
 }
 
 /// A goal whose handle is dragged.
@@ -147,6 +171,11 @@ impl Optimise {
         was_running
     }
 
+    /// Whether the displayed plan's maps answer other goals than those of now.
+    pub fn goals_are_newer(&self) -> bool {
+        self.goals_are_newer
+    }
+
     /// Curves of before the last drag.
     pub fn ghost(&self) -> &[(u32, Arc<Dvh>)] {
         &self.ghost
@@ -169,6 +198,67 @@ impl State {
     pub(crate) fn optimise_query_of(&self, plan: usize) -> Result<OptimiseQuery, String> {
         let sizes = (self.optimise.rows_mm, self.optimise.beamlet_mm);
         OptimiseQuery::new(self.case(), plan, self.goals(), &self.results.settings, sizes)
+    }
+
+    /// As [`Self::optimise_query`], of a plan that may be changed.
+    ///
+    /// # Errors
+    /// As that; an approved plan.
+    pub fn can_optimise(&self) -> Result<OptimiseQuery, String> {
+        match self.plan().filter(|plan| plan.is_approved()) {
+            Some(plan) => Err(format!(
+                "the plan '{}' is {}. It is read-only: copy it, or take the approval back",
+                plan.name,
+                plan.approval_words()
+            )),
+            None => self.optimise_query(),
+        }
+    }
+
+    /// Digest of the goals and beams that maps of the displayed plan are to answer; `None` where it cannot be optimised.
+    pub(crate) fn goals_digest(&mut self) -> Option<String> {
+        let query = self.optimise_query().ok()?;
+        let is_of = |of: &&DigestOf| Arc::ptr_eq(&of.plan, query.plan()) && of.goals == query.goals();
+        if let Some(known) = self.optimise.digest.as_ref().filter(is_of) {
+            return Some(known.digest.clone());
+        }
+        let digest = query.digest();
+        let (plan, goals) = (Arc::clone(query.plan()), query.goals().to_vec());
+        self.optimise.digest = Some(DigestOf { plan, goals, digest: digest.clone() });
+        Some(digest)
+    }
+
+    /// Digest of the goals and beams of a plan, by index, once it has these beams.
+    pub(crate) fn goals_digest_with(&self, plan: usize, beams: &[Beam]) -> Option<String> {
+        let mut case = self.case().clone();
+        for beam in &mut Arc::make_mut(case.plans.get_mut(plan)?).beams {
+            if let Some(own) = beams.iter().find(|own| own.number == beam.number) {
+                beam.clone_from(own);
+            }
+        }
+        let sizes = (self.optimise.rows_mm, self.optimise.beamlet_mm);
+        let query = OptimiseQuery::new(&case, plan, self.goals(), &self.results.settings, sizes);
+        query.ok().map(|query| query.digest())
+    }
+
+    /// Whether newer goals begin a run of the displayed plan, or a cut of its arcs, by themselves. One with a record of review stays as it
+    /// was looked at.
+    pub(crate) fn follows_goals(&self) -> bool {
+        self.plan().is_some_and(|plan| plan.follows_goals && plan.approval.is_none())
+    }
+
+    /// Whether something is asked of a plan that follows its goals which its maps do not answer, and which was not dismissed.
+    pub(crate) fn asks_for_newer_maps(&mut self) -> bool {
+        let now = self.goals_digest();
+        if self.optimise.seen.replace(self.plan) != Some(self.plan) {
+            // Nobody has asked yet for anything but to see it.
+            self.optimise.dismissed.clone_from(&now);
+        }
+        if self.optimise.dismissed != now {
+            self.optimise.dismissed = None;
+        }
+        let answered = self.plan().and_then(|plan| plan.answered_goals.clone());
+        now.is_some() && self.optimise.dismissed.is_none() && answered != now
     }
 
     /// How far the run is, or where the last one that the plan has the maps of came to rest, in words.
@@ -250,6 +340,11 @@ impl State {
 
     /// Derives what of the last answer is shown and kept: both follow from comparing inputs.
     pub(crate) fn note_optimise(&mut self) {
+        let answered = self.plan().and_then(|plan| plan.answered_goals.clone());
+        self.optimise.goals_are_newer = answered.is_some() && {
+            let now = self.goals_digest();
+            now.is_some() && now != answered
+        };
         let Some((of_run, latest)) = self.optimise.latest.clone() else {
             (self.optimise.on_view, self.optimise.published, self.optimise.standing) = (None, None, None);
             return;
@@ -272,7 +367,9 @@ impl State {
         let published = self.optimise.published.take().filter(|_| is_kept);
         self.optimise.published = match (is_kept, self.plan()) {
             (true, Some(plan)) => {
-                let with = Arc::new(with_maps(plan, &latest.beams));
+                let mut with = with_maps(plan, &latest.beams);
+                with.set_answered_goals(self.optimise.latest_goals.clone());
+                let with = Arc::new(with);
                 // An equal plan keeps its identity: it is written once.
                 let same = published.filter(|(at, old)| *at == self.plan && *old == with);
                 Some(same.unwrap_or((self.plan, with)))
@@ -419,11 +516,22 @@ fn has_maps_of(plan: &Plan, optimum: &Optimum) -> bool {
 }
 
 impl Run {
-    pub(crate) fn new(number: u64, plan: (usize, String), step: Option<u64>, leaves_follow: bool) -> Self {
+    pub(crate) fn new(
+        number: u64,
+        (index, last): (usize, Arc<Plan>),
+        step: Option<u64>,
+        leaves_follow: bool,
+    ) -> Self {
         // Leaves join the step of their maps, which needs a name.
         let own = || OWN_STEP ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let step = step.or_else(|| leaves_follow.then(own));
-        Self { number, plan, asked: None, has_changed: Arc::default(), step, leaves_follow }
+        let (record, plan) = (last.approval.clone(), (index, last.name.clone()));
+        Self { number, plan, asked: None, has_changed: Arc::default(), step, leaves_follow, record, last }
+    }
+
+    /// Whether a plan is the one that is optimised, by whatever name.
+    pub(crate) fn is_of(&self, plan: &Arc<Plan>) -> bool {
+        Arc::ptr_eq(plan, &self.last) || plan.name == self.plan.1 || plan.delivered() == self.last.delivered()
     }
 
     /// Tells the step under way that other goals wait.

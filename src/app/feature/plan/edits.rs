@@ -16,6 +16,8 @@ impl State {
                 let reason = reason.trim().to_owned();
                 let approval = stage.map(|stage| Approval { stage, by, at, reason });
                 self.edit(Edit::SetApproval { plan, approval }, None);
+                // An approval that is taken back asks for no optimisation.
+                self.take_as_answered();
             }
             PlanAction::Compare(plan) => {
                 self.compare.sides = [Some(Source::Plan(self.plan)), Some(Source::Plan(plan))];

@@ -7,7 +7,6 @@ use crate::state::State;
 use crate::state::slot::Slot;
 use analysis::is_computed;
 use case::{Beam, Plan};
-use results::OptimiseQuery;
 use sequence::{Technique, arc_of, check_machine};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,6 +39,8 @@ pub struct Cut {
     pub plan: (usize, Arc<Plan>),
     /// The step of the history that the leaves join, with newer maps.
     pub step: Option<u64>,
+    /// Digest of the goals and beams that they are made for.
+    pub goals: Option<String>,
 }
 
 /// Newer maps of a plan that had leaves.
@@ -52,10 +53,9 @@ pub struct Follow {
     pub since: Instant,
 }
 
-/// Arcs whose leaves answer a query.
+/// The last leaves of arcs.
 #[derive(Debug)]
 pub struct Arcs {
-    pub query: OptimiseQuery,
     pub begun: Instant,
     /// Time that it took to make them; `None` where none were made yet.
     pub took: Option<Duration>,
@@ -141,6 +141,9 @@ impl State {
             return Err("the optimisation runs: stop it first".to_owned());
         }
         let plan = self.plan().ok_or("the case has no plan")?;
+        if plan.is_approved() {
+            self.can_optimise()?;
+        }
         let from_goals = !plan.has_maps() || has_arcs(plan);
         if from_goals {
             self.optimise_query()?;

@@ -16,7 +16,7 @@ use crate::kit::{number, theme};
 use crate::state::State;
 use analysis::GoalRow;
 use case::Goal;
-use egui::{Button, Label, Rect, RichText, Ui, pos2, vec2};
+use egui::{Button, Checkbox, Label, Rect, RichText, Slider, Ui, pos2, vec2};
 
 /// The buttons of the optimisation beside the DVHs, where the choice of axes needs the room: delivery of maps only, by the technique chosen.
 pub fn in_little_room(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -32,7 +32,7 @@ fn buttons(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
     if !state.optimise.is_running() {
         let arcs = state.plan().is_some_and(|plan| has_arcs(plan));
         let by_arcs = || Err("arcs have no maps of their own: Make deliverable optimises them".to_owned());
-        let query = if arcs { by_arcs() } else { state.optimise_query().map(drop) };
+        let query = if arcs { by_arcs() } else { state.can_optimise().map(drop) };
         let start = ui.add_enabled(query.is_ok(), Button::new(RichText::new("Optimise").small().strong()));
         tour::mark(ui, Stop::Optimise, start.rect);
         let start = start.on_hover_text("Finds fluence maps of the beams whose dose meets the goals best");
@@ -54,6 +54,9 @@ fn buttons(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
                 commands.push(Command::Optimise(OptimiseAction::CompareBefore));
             }
         }
+        if with_technique {
+            follow_goals(ui, state, commands);
+        }
         return;
     }
     let mut push = |action| commands.push(Command::Optimise(action));
@@ -64,6 +67,25 @@ fn buttons(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
     let back = ui.add(Button::new(RichText::new("Take back").small()));
     if back.on_hover_text("Ends the optimisation and leaves the plan as it was (Esc)").clicked() {
         push(OptimiseAction::TakeBack);
+    }
+}
+
+/// The switch that lets maps follow newer goals; and that they answer other goals.
+fn follow_goals(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let Some(plan) = state.plan().filter(|plan| plan.has_maps() || plan.answered_goals.is_some()) else {
+        return;
+    };
+    let mut follows = plan.follows_goals;
+    let switch = Checkbox::new(&mut follows, RichText::new("Follow goals").small());
+    let switch = ui.add_enabled(!plan.is_approved(), switch);
+    let hint = "Newer goals, objectives and turned beams are optimised by themselves; a plan with a review stays as it was";
+    if switch.on_hover_text(hint).changed() {
+        commands.push(Command::Optimise(OptimiseAction::FollowGoals(follows)));
+    }
+    if state.optimise.goals_are_newer() {
+        let text = RichText::new("goals are newer than maps").small().color(theme::palette(ui).warning);
+        ui.label(text)
+            .on_hover_text("The maps of the plan answer other goals or beams: 'Optimise' finds new ones");
     }
 }
 
