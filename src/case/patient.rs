@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Name and number, as the files have them (may be empty).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PatientInfo {
     pub name: String,
     pub id: String,

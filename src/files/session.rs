@@ -1,20 +1,25 @@
 //! A session file (`.json`): the work on a case and the view state. Images are not copied: the file names
 //! their CASE.
 
+mod made_for;
+mod restored;
+
+pub use made_for::digest_of_ct;
+
 use super::kept_doses::{BeamPlace, DoseToKeep, remove_beside, write_beside};
 use super::{replace_file, together};
 use case::{
-    Case, Goal, Plan, PlanFault, Remark, Structure, StructureFault, StructureSet, derived_uid,
-    structures_fault,
+    Case, Goal, Plan, PlanFault, Structure, StructureFault, StructureSet, derived_uid, structures_fault,
 };
 use input::{SESSION_BYTES, VIEW_BYTES, read_text};
+use made_for::MadeFor;
+use restored::drop_record;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use thiserror::Error;
 
 /// The only version there has been.
@@ -55,6 +60,9 @@ pub struct Session {
     /// The chosen structure set and plan, and whose objects were taken together.
     #[serde(default, skip_serializing_if = "ChosenObjects::is_automatic")]
     pub chosen: ChosenObjects,
+    /// What the plans were made for; sessions of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made_for: Option<MadeFor>,
     /// All plans, with all beams.
     pub plans: Vec<Plan>,
     /// Digests of the plans with a record of review, by their places: a plan that was changed in the file has no record.
@@ -129,6 +137,7 @@ impl Session {
             series_uid: case.ct.as_ref().map(|ct| ct.series_uid.clone()),
             series_description: case.ct.as_ref().map(|ct| ct.description.clone()),
             chosen: ChosenObjects::default(),
+            made_for: Some(MadeFor::new(case, loaded)),
             plans: case.plans.iter().map(|p| (**p).clone()).collect(),
             records: records_of(case.plans.iter().map(|plan| &**plan)),
             plans_before_maps: BTreeMap::new(),
@@ -138,35 +147,12 @@ impl Session {
             doses: Vec::new(),
             view,
         };
-        if new.restored(loaded) != *now {
+        if new.restored(loaded).structures != *now {
             // With another order, or a reused number, all structures are stored.
             new.structures.clone_from(now);
             new.removed_structures = loaded.structures.iter().map(|s| s.number).collect();
         }
         new
-    }
-
-    /// The structures of the files with the session's changes.
-    fn restored(&self, loaded: &StructureSet) -> Vec<Structure> {
-        let removed = |s: &Structure| self.removed_structures.contains(&s.number);
-        let mut set: Vec<Structure> = loaded.structures.iter().filter(|s| !removed(s)).cloned().collect();
-        for saved in &self.structures {
-            match set.iter_mut().find(|s| s.number == saved.number && !removed(saved)) {
-                Some(there) => *there = saved.clone(),
-                None => set.push(saved.clone()),
-            }
-        }
-        set
-    }
-
-    /// Restores the session's state in a freshly opened case.
-    pub fn restore(&self, case: &mut Case) {
-        case.plans = self.plans.iter().cloned().map(Arc::new).collect();
-        let structures = self.restored(&case.structures);
-        Arc::make_mut(&mut case.structures).structures = structures;
-        case.goals = self.goals.clone().map(Into::into);
-        // A structure set that has changed since may have a new structure of the same name.
-        Arc::make_mut(&mut case.structures).tell_apart();
     }
 }
 
@@ -184,13 +170,7 @@ fn drop_false_records(session: &mut Session) {
         if session.records.get(&n) == Some(&digest) {
             continue;
         }
-        let plan = &mut session.plans[n];
-        let said = plan.approval_words();
-        plan.approval = None;
-        plan.remarks.push(Remark::warning(
-            format!("the plan '{}' was changed in its file after it was {said}: it is unapproved", plan.name),
-            Vec::new(),
-        ));
+        drop_record(&mut session.plans[n], "the file was changed after that");
     }
 }
 
@@ -269,6 +249,7 @@ mod tests {
         Approval, DensityOverride, Medium, Normalisation, NormalisedAt, NormalisedDose, Rgb, Stage,
         StructureKind,
     };
+    use std::sync::Arc;
 
     #[test]
     fn a_session_brings_back_what_was_made() {
@@ -354,7 +335,10 @@ mod tests {
             let plan = plan_of(&changed);
             assert_eq!(plan.approval, None, "{was}");
             let said = &plan.remarks.last().unwrap().message;
-            assert!(said.contains("changed in its file after it was approved by"), "{said}");
+            assert!(
+                said.contains("was approved by") && said.contains("file was changed after that"),
+                "{said}"
+            );
         }
         std::fs::remove_file(&path).unwrap();
     }

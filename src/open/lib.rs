@@ -128,6 +128,11 @@ pub enum OpenError {
     Session(#[from] SessionError),
     #[error("the session '{path}' belongs to a case that does not open: {source}")]
     SessionCase { path: PathBuf, source: Box<OpenError> },
+    #[error(
+        "the session '{path}' {why}: no plan of one patient is shown on another. Put back the files that it was saved with; or open the \
+         files that are there now by themselves"
+    )]
+    SessionOfOther { path: PathBuf, why: String },
     #[error("the session '{0}' names another session as its case; open that one")]
     SessionInSession(PathBuf),
     #[error(transparent)]
@@ -267,6 +272,9 @@ pub fn open_session(
         }
         _ => (open(&inner, options, progress).map_err(wrap)?, None),
     };
+    if let Some(why) = session.other_patient(&case) {
+        return Err(OpenError::SessionOfOther { path: path.to_owned(), why });
+    }
     let structures = Arc::clone(&case.structures);
     session.restore(&mut case);
     case.source = path.display().to_string();

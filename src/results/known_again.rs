@@ -3,13 +3,12 @@
 
 use super::beam::{BeamResult, DoseOfBeam};
 use case::{Ct, Dose, Structure};
+use files::session::digest_of_ct;
 use files::{BeamPlace, DoseToKeep, InputDigests, KeptDoses, NamedDose};
-use geometry::VolumeId;
 use input::{content_digest, content_digest_of};
 use physics::{Machine, MachineContents};
 use std::fmt::Write as _;
-use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// The beams of a case as it was opened, and the doses that were kept of them. Beams that have changed since are not looked for: a
 /// drag would be held up.
@@ -96,7 +95,7 @@ impl DoseOfBeam {
         self.densities().counted_structures().for_each(|structure| add_structure(&mut patient, structure));
         Some(InputDigests {
             program: program()?.to_owned(),
-            images: digest(of_ct(self.densities().ct())?)?,
+            images: images_digest(self.densities().ct())?,
             patient: digest(patient)?,
             machine: digest(format!("{:?} {contents:?}", inputs.machine))?,
             settings: digest(format!("{:?}", inputs.settings.computation()))?,
@@ -120,16 +119,6 @@ fn program() -> Option<&'static str> {
     PROGRAM.get_or_init(digest).as_deref()
 }
 
-fn of_ct(ct: &Ct) -> Option<String> {
-    /// The one of the case on show.
-    static LAST: Mutex<Option<(VolumeId, String)>> = Mutex::new(None);
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, digest)) = last.as_ref().filter(|(id, _)| *id == ct.hu.id()) {
-        return Some(digest.clone());
-    }
-    let values =
-        content_digest_of(&mut io::Cursor::new(bytemuck::cast_slice::<f32, u8>(ct.hu.data()))).ok()?;
-    let digest = format!("{values} {:?} {:?} {}", ct.hu.grid(), ct.position, ct.frame_of_reference_uid);
-    *last = Some((ct.hu.id(), digest.clone()));
-    Some(digest)
+fn images_digest(ct: &Ct) -> Option<String> {
+    Some(format!("{} {}", digest_of_ct(ct)?, ct.frame_of_reference_uid))
 }
