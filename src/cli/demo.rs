@@ -2,14 +2,16 @@
 
 use super::outputs::{OutputArgs, Outputs};
 use super::{Failure, VerbOutput};
+use analysis::Engine;
 use anyhow::{Context as _, bail};
 use case::{Plan, Pose};
 use engine::{Compute, JobControl};
 use files::{Temporary, demo, picture, plan_toml, replace_file};
 use glam::DVec3;
-use open::write_demo;
+use open::{CaseWord, OpenOptions, open, write_demo};
 use registration::Random;
 use registration::simulate::{self, Exposure};
+use results::{Settings, compute_written_plan};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -59,12 +61,13 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     let mut written = serde_json::Map::from_iter([("demo".to_owned(), json!(name))]);
     let mut lines = Vec::new();
     if let Some(folder) = &args.out {
-        let files = write(name, &plan, folder)?;
+        let (files, said) = write(name, &plan, folder)?;
         written.insert("folder".to_owned(), json!(folder));
         written.insert("files".to_owned(), json!(files));
         written.insert("plan".to_owned(), json!(folder.join("plan.toml")));
         let folder = folder.display();
         lines.push(format!("demo:{name}: {files} DICOM files and plan.toml written to {folder}"));
+        lines.extend(said.map(|said| format!("note: {said}")));
         lines.push(format!("open them with: beamsight {folder}"));
     }
     if let Some(files) = xray_files {
@@ -145,8 +148,25 @@ fn list() -> VerbOutput {
     VerbOutput { json: json!({ "demos": demos }), text }
 }
 
+/// The plan with the monitor units that deliver its normalisation, which DICOM does not hold, and a sentence on them.
+fn as_delivered(name: &str, plan: &Plan) -> anyhow::Result<(Plan, Option<String>)> {
+    if plan.normalisation.is_none() {
+        return Ok((plan.clone(), None));
+    }
+    let case = open(&CaseWord::Demo(name.to_owned()), OpenOptions::default(), &|_| true)?;
+    let settings = Settings::default();
+    let how = (Engine::default(), &settings);
+    let (result, _) = compute_written_plan(&case, plan, how, &JobControl::new(), &super::tell)?;
+    let said = format!(
+        "RP.dcm has the monitor units that deliver the plan's normalisation, {:.4} times those of plan.toml, which has the \
+         normalisation",
+        result.factor
+    );
+    Ok((result.plan, Some(said)))
+}
+
 /// Writes all files or none.
-fn write(name: &str, plan: &Plan, folder: &Path) -> anyhow::Result<usize> {
+fn write(name: &str, plan: &Plan, folder: &Path) -> anyhow::Result<(usize, Option<String>)> {
     let missing = !folder.exists();
     std::fs::create_dir_all(folder).with_context(|| {
         format!("cannot make the folder {}; choose one you may write to with --out", folder.display())
@@ -163,10 +183,11 @@ fn write(name: &str, plan: &Plan, folder: &Path) -> anyhow::Result<usize> {
         let staged = Temporary::folder_in(folder).with_context(|| {
             format!("cannot write to {}; choose a folder you may write to with --out", folder.display())
         })?;
-        let files = write_demo(name, staged.path(), &|_| true)?;
+        let (delivered, said) = as_delivered(name, plan)?;
+        let files = write_demo(name, staged.path(), &delivered, &|_| true)?;
         plan_toml::write(&staged.path().join("plan.toml"), plan)?;
         staged.move_contents(folder).with_context(|| format!("cannot write to {}", folder.display()))?;
-        Ok(files)
+        Ok((files, said))
     };
     let written = written();
     if written.is_err() && missing {

@@ -169,6 +169,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
 
 /// A dose that does not leave, with the words for an export without it.
 fn without_dose(failure: ExportFailure, options: &ExportOptions, engine: analysis::Engine) -> anyhow::Error {
+    if !options.has(ExportPart::Dose) {
+        return failure.into();
+    }
     let (why, beams) = match failure {
         ExportFailure::Refused(why) if engine == analysis::Engine::Cccs => (why, "--dose beams, or "),
         ExportFailure::Refused(why) | ExportFailure::NoDoseLeaves(why) => (why, ""),

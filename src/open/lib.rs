@@ -371,7 +371,7 @@ fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
     // Read before it is published: a program that finds the cached demo incomplete may replace it at any
     // time.
     let folder = own.path();
-    let case = write_demo(name, folder, &|done| progress(0.5 * done)).and_then(|_| read(folder, 0.5));
+    let case = write_demo(name, folder, &plan, &|done| progress(0.5 * done)).and_then(|_| read(folder, 0.5));
     if let (Ok(_), Some(kept)) = (&case, kept) {
         // A demo that cannot be cached, for example because another program just did, is built anew next
         // time.
@@ -405,11 +405,12 @@ fn replace_folder(old: &Path, new: Temporary) -> io::Result<()> {
     new.rename(old)
 }
 
-/// Writes a demo's CT, structures and plan as DICOM into an existing folder; returns the number of files.
+/// Writes a demo's CT and structures, and a plan of it, as DICOM into an existing folder; returns the number of files. DICOM has no
+/// normalisation: the plan's monitor units are those that are delivered.
 ///
 /// # Errors
 /// [`OpenError::Demo`], [`OpenError::DemoWrite`].
-pub fn write_demo(name: &str, folder: &Path, progress: Progress) -> Result<usize, OpenError> {
+pub fn write_demo(name: &str, folder: &Path, plan: &Plan, progress: Progress) -> Result<usize, OpenError> {
     let case = demo::build(name)?;
     let belonging = Belonging::new(&case);
     let mut files = 0;
@@ -417,11 +418,8 @@ pub fn write_demo(name: &str, folder: &Path, progress: Progress) -> Result<usize
         files += dicom::write_ct(folder, ct, &belonging, progress)?.len();
     }
     dicom::write_structures(&folder.join("RS.dcm"), &case.structures, case.ct.as_deref(), &belonging)?;
-    for plan in &case.plans {
-        dicom::write_plan(&folder.join("RP.dcm"), plan, &[], &belonging)?;
-        files += 1;
-    }
-    Ok(files + 1)
+    dicom::write_plan(&folder.join("RP.dcm"), plan, &[], &belonging)?;
+    Ok(files + 2)
 }
 
 #[cfg(test)]

@@ -93,12 +93,110 @@ pub fn export_case(
     check_export(case, options)?;
     if options.has(ExportPart::Dose) {
         check_doses(case, &how)?;
+    } else if options.has(ExportPart::Plan) {
+        check_normalised(case, &how)?;
     }
-    let compute = |case: &Case| -> Result<Vec<PlanDoses>, ExportFailure> {
-        let plans = case.plans.iter().enumerate();
-        plans.map(|(n, plan)| doses_of(case, plan, &how, how.engine(n), (control, tell))).collect()
+    let mut remarks = Vec::new();
+    let compute = |case: &Case| -> Result<Vec<Option<PlanDoses>>, ExportFailure> {
+        let plan_doses = |(n, plan): (usize, &Arc<Plan>)| {
+            let asked = (control, tell);
+            if options.has(ExportPart::Dose) {
+                return doses_of(case, plan, &how, how.engine(n), asked).map(Some);
+            }
+            if plan.normalisation.is_none() {
+                return Ok(None);
+            }
+            let (delivered, remark) = as_delivered(case, plan, &how, how.engine(n), asked)?;
+            remarks.push(remark);
+            Ok(Some(delivered))
+        };
+        case.plans.iter().enumerate().map(plan_doses).collect()
     };
-    export(folder, case, options, compute, &|_| control.check().is_ok())
+    let mut exported = export(folder, case, options, compute, &|_| control.check().is_ok())?;
+    exported.remarks.extend(remarks);
+    Ok(exported)
+}
+
+/// Refuses a normalised plan whose monitor units would follow from no dose, or from a coarse one: those that were typed deliver
+/// another dose.
+fn check_normalised(case: &Case, how: &ExportHow) -> Result<(), ExportFailure> {
+    let Some(plan) = case.plans.iter().find(|plan| plan.normalisation.is_some()) else { return Ok(()) };
+    if case.ct.is_none() {
+        return Err(not_delivered(plan, "the case has no CT to compute it on"));
+    }
+    if is_coarse(how.settings) {
+        let why = format!(
+            "it would be {}; compute it on a grid of {DEFAULT_GRID_MM} mm or less, with all directions of the kernels",
+            DoseStatus::Coarse
+        );
+        return Err(not_delivered(plan, why));
+    }
+    let mut normalised = case.plans.iter().filter(|plan| plan.normalisation.is_some());
+    let left_out = normalised.find(|plan| beams_left_out(plan).is_some());
+    left_out.map_or(Ok(()), |plan| Err(not_delivered(plan, why_left_out(plan).join("; "))))
+}
+
+fn not_delivered(plan: &Plan, why: impl std::fmt::Display) -> ExportFailure {
+    ExportFailure::Refused(format!(
+        "the plan '{}' does not leave: it is normalised ({}), so its monitor units follow from its dose, and {why}. Without its \
+         normalisation it leaves with the monitor units that it has",
+        plan.name,
+        plan.normalisation.as_ref().map(ToString::to_string).unwrap_or_default()
+    ))
+}
+
+/// Whether doses on the grid and by the kernel directions of the settings are not final.
+fn is_coarse(settings: &Settings) -> bool {
+    settings.grid_mm > DEFAULT_GRID_MM || settings.quality != Quality::default()
+}
+
+/// A plan that leaves without its dose, with the monitor units that deliver its normalisation; and a remark on them.
+fn as_delivered(
+    case: &Case,
+    plan: &Arc<Plan>,
+    how: &ExportHow,
+    engine: Engine,
+    (control, tell): (&JobControl, &(dyn Fn(&str) + Sync)),
+) -> Result<(PlanDoses, String), ExportFailure> {
+    let (result, _) = match compute_written_plan(case, plan, (engine, how.settings), control, tell) {
+        Err(Failure::Here(why) | Failure::Below(why)) => return Err(not_delivered(plan, why)),
+        computed => computed?,
+    };
+    check_certainty(plan, result.certainty.as_ref())?;
+    let mut remark = format!(
+        "plan '{}': it leaves with the monitor units that deliver its normalisation ({}): {:.2} of all beams, {:.4} times those that \
+         were typed",
+        plan.name,
+        plan.normalisation.as_ref().map(ToString::to_string).unwrap_or_default(),
+        result.plan.mu(),
+        result.factor
+    );
+    if let Some(why) = why_no_plan_dose(result.dose.status, &result.dose.caveats) {
+        let _ = write!(remark, ". The dose that they follow from would not leave: {why}");
+    }
+    let delivered = PlanDoses {
+        note: note(case, plan, how.settings, result.certainty.as_ref()),
+        uncertainty_percent: None,
+        plan: result.plan,
+        dose: None,
+        beams: Vec::new(),
+        beam_doses: Vec::new(),
+    };
+    Ok((delivered, remark))
+}
+
+/// Refuses a Monte Carlo dose of too few histories, also where a run was to end at more, and did.
+fn check_certainty(plan: &Plan, certainty: Option<&Certainty>) -> Result<(), ExportFailure> {
+    let percent = certainty.map(|certainty| certainty.uncertainty_percent);
+    match percent.filter(|percent| percent.is_none_or(|p| p > FINAL_PERCENT)) {
+        None => Ok(()),
+        Some(percent) => Err(ExportFailure::Refused(format!(
+            "the dose of the plan '{}' does not leave: its standard deviation is {}, and a Monte Carlo dose leaves with at \
+             most {FINAL_PERCENT} %: give it more histories",
+            plan.name,
+            percent.map_or("not known".to_owned(), |p| format!("{p:.1} %"))
+        ))),
+    }
 }
 
 /// Refuses a dose that would not be final.
@@ -113,7 +211,7 @@ fn check_doses(case: &Case, how: &ExportHow) -> Result<(), ExportFailure> {
             )));
         }
     }
-    if settings.grid_mm > DEFAULT_GRID_MM || settings.quality != Quality::default() {
+    if is_coarse(settings) {
         return Err(ExportFailure::NoDoseLeaves(format!(
             "the doses would be {}, and only final ones leave: compute them on a grid of {DEFAULT_GRID_MM} mm or less, with all \
              directions of the kernels",
@@ -169,14 +267,7 @@ fn doses_of(
     let (result, beams) = compute_written_plan(case, plan, (engine, settings), control, tell)?;
     let name = &plan.name;
     let uncertainty_percent = result.certainty.as_ref().map(|certainty| certainty.uncertainty_percent);
-    // Also where a run was to end at more, and did.
-    if let Some(percent) = uncertainty_percent.filter(|percent| percent.is_none_or(|p| p > FINAL_PERCENT)) {
-        return Err(ExportFailure::Refused(format!(
-            "the dose of the plan '{name}' does not leave: its standard deviation is {}, and a Monte Carlo dose leaves with at \
-             most {FINAL_PERCENT} %: give it more histories",
-            percent.map_or("not known".to_owned(), |p| format!("{p:.1} %"))
-        )));
-    }
+    check_certainty(plan, result.certainty.as_ref())?;
     let by_beam = if which == DosesToExport::Plan { Vec::new() } else { beams };
     // Peaks of single beams are judged by the sum of all.
     if let Some(low) = low_peaks(&result.dose).filter(|_| !by_beam.is_empty()) {

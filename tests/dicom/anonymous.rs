@@ -44,7 +44,7 @@ const VERSION: &str = "20040115";
 
 const PARTS: [ExportPart; 3] = [ExportPart::Ct, ExportPart::Structures, ExportPart::Plan];
 
-fn no_doses(_: &Case) -> Result<Vec<PlanDoses>, WriteError> {
+fn no_doses(_: &Case) -> Result<Vec<Option<PlanDoses>>, WriteError> {
     panic!("no dose is asked for")
 }
 
@@ -293,7 +293,9 @@ fn an_anonymous_case_opens_as_it_was() {
 /// Objects of our own conform.
 #[test]
 fn a_demo_leaves_anonymous_and_conforms() {
-    let case = beamsight::files::demo::build("tg119").unwrap();
+    let mut case = beamsight::files::demo::build("tg119").unwrap();
+    // A normalised plan leaves with the monitor units of its dose, which is not computed here.
+    std::sync::Arc::make_mut(&mut case.plans[0]).normalisation = None;
     let out = exported(&case, Anonymise::default());
     for name in ["CT0001.dcm", "RS.dcm", "RP.dcm"] {
         assert_conforms(&out.0.join(name));

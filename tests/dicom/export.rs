@@ -33,7 +33,7 @@ fn fresh(name: &str) -> PathBuf {
     path
 }
 
-fn no_doses(_: &Case) -> Result<Vec<PlanDoses>, WriteError> {
+fn no_doses(_: &Case) -> Result<Vec<Option<PlanDoses>>, WriteError> {
     panic!("no dose is asked for")
 }
 

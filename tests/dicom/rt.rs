@@ -344,7 +344,8 @@ fn names_in_sets_with_code_extensions_leave_as_they_are() {
         let out = Folder::new("charset-out");
         let parts = vec![ExportPart::Ct, ExportPart::Structures, ExportPart::Plan];
         let options = ExportOptions { parts, ..ExportOptions::default() };
-        let no_doses = |_: &Case| -> Result<Vec<PlanDoses>, WriteError> { panic!("no dose is asked for") };
+        let no_doses =
+            |_: &Case| -> Result<Vec<Option<PlanDoses>>, WriteError> { panic!("no dose is asked for") };
         export(&out.0, &case, &options, no_doses, &|_| true).unwrap();
         for file in ["RS.dcm", "RP.dcm"] {
             // Another reader, which knows UTF-8.

@@ -27,6 +27,9 @@ impl App {
         }
         let has_doses = options.has(ExportPart::Dose);
         let has_drrs = options.has(ExportPart::Drr);
+        // Their monitor units follow from doses.
+        let has_normalised =
+            options.has(ExportPart::Plan) && case.plans.iter().any(|plan| plan.normalisation.is_some());
         let of_plan = |n| state.results.engines.get(&n).map(EngineChoice::engine).unwrap_or_default();
         let engines: Vec<Engine> = state.export.plans_of(state.case()).map(of_plan).collect();
         let doses = (state.export.doses().unwrap_or_default(), state.results.settings.clone());
@@ -48,7 +51,7 @@ impl App {
             let path = folder.finish().map_err(|e| e.to_string())?;
             Ok::<_, String>(JobAnswer::then(move |window| window.state.tell_exported(&path, exported)))
         });
-        let lane = if has_doses || has_drrs { Lane::Device } else { Lane::Host };
+        let lane = if has_doses || has_drrs || has_normalised { Lane::Device } else { Lane::Host };
         self.submit_save(task.on(lane));
     }
 }

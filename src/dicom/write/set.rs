@@ -88,11 +88,12 @@ impl ExportOptions {
     }
 }
 
-/// The doses of a plan, computed for the plan as it is written.
+/// A plan as it is delivered, and the doses of it that leave.
 #[derive(Clone, Debug)]
 pub struct PlanDoses {
+    /// The plan with the monitor units that deliver its normalisation.
     pub plan: Plan,
-    /// Dose of the whole plan; `None` where only doses of beams leave.
+    /// Dose of the whole plan; `None` where only doses of beams leave, or none.
     pub dose: Option<Dose>,
     /// Doses of single beams, by their number.
     pub beams: Vec<(u32, Dose)>,
@@ -177,8 +178,9 @@ fn source_of(case: &Case, plan: &Plan) -> Result<Option<PlanSource>, WriteError>
     case.sources.of_plan(plan).map(PlanSource::of_plan).transpose()
 }
 
-/// Writes a case into an empty folder, as one study. `compute` gets the case as the files hold it, and answers with the
-/// doses of its plans in their order; it is asked only where doses leave.
+/// Writes a case into an empty folder, as one study. `compute` gets the case as the files hold it, and answers with its plans as
+/// they are delivered, in their order, and their doses; `None` for a plan that leaves without a dose and is delivered as it is. It is
+/// asked where doses leave, or a normalised plan.
 ///
 /// # Errors
 /// [`WriteError`], and those of `compute`; what was written by then remains, so the folder is a temporary one.
@@ -186,15 +188,18 @@ pub fn export<E: From<WriteError>>(
     folder: &Path,
     case: &Case,
     options: &ExportOptions,
-    compute: impl FnOnce(&Case) -> Result<Vec<PlanDoses>, E>,
+    compute: impl FnOnce(&Case) -> Result<Vec<Option<PlanDoses>>, E>,
     progress: Progress,
 ) -> Result<Exported, E> {
     check_export(case, options)?;
     let mut set = Set::new(folder, case, options, progress)?;
     set.write_ct()?;
     set.write_structures()?;
-    let doses = if options.has(ExportPart::Dose) { compute(&set.case)? } else { Vec::new() };
-    if options.has(ExportPart::Plan) {
+    let is_normalised = |plan: &Arc<Plan>| plan.normalisation.is_some();
+    let has_plans = options.has(ExportPart::Plan);
+    let asks = options.has(ExportPart::Dose) || (has_plans && case.plans.iter().any(is_normalised));
+    let doses = if asks { compute(&set.case)? } else { Vec::new() };
+    if has_plans {
         set.write_plans(&doses)?;
     }
     set.write_imaging()?;
@@ -373,10 +378,10 @@ impl<'a> Set<'a> {
         Ok(())
     }
 
-    fn write_plans(&mut self, doses: &[PlanDoses]) -> Result<(), WriteError> {
+    fn write_plans(&mut self, doses: &[Option<PlanDoses>]) -> Result<(), WriteError> {
         let several = self.case.plans.len() > 1;
         for (n, plan) in self.case.plans.clone().iter().enumerate() {
-            let of = doses.get(n);
+            let of = doses.get(n).and_then(Option::as_ref);
             let tail = if several { format!("-{}", n + 1) } else { String::new() };
             let plan = of.map_or(&**plan, |of| &of.plan);
             self.belonging.plan_label = self.labels.get(n).cloned();

@@ -14,12 +14,12 @@ use std::path::Path;
 
 /// # Errors
 /// [`WriteError::Refused`], which names the object and its difference.
-pub(super) fn check(set: &mut Set<'_>, doses: &[PlanDoses]) -> Result<(), WriteError> {
+pub(super) fn check(set: &mut Set<'_>, doses: &[Option<PlanDoses>]) -> Result<(), WriteError> {
     let position = set.case.ct.as_ref().map(|ct| ct.position);
     let mut remarks = Vec::new();
     let mut plans = set.plans.iter();
     let mut all_doses =
-        doses.iter().flat_map(|of| of.dose.iter().chain(of.beams.iter().map(|(_, dose)| dose)));
+        doses.iter().flatten().flat_map(|of| of.dose.iter().chain(of.beams.iter().map(|(_, dose)| dose)));
     let mut drrs = set.options.imaging.iter().flat_map(|imaging| &imaging.drrs);
     let names = set.options.anonymise.is_none();
     let mut patient = names.then(|| set.belonging.patient.clone());
