@@ -1,6 +1,6 @@
 //! Beside an optimisation: the plan before it, objectives that no goal stands for, bounds of the fluence, maps in the report.
 
-use crate::harness::{fill_in, folder, said, until, window};
+use crate::harness::{click, fill_in, folder, said, until, window};
 use crate::optimise::{
     at_rest, edit, mean, no_button, optimised, plan, planned, show_goals, status, steps, take,
 };
@@ -10,7 +10,7 @@ use beamsight::app::feature::compare::state::Source;
 use beamsight::app::feature::optimise::command::OptimiseAction;
 use beamsight::app::state::{Selection, ViewKind, Workspace};
 use beamsight::app::{App, Options};
-use beamsight::case::{DoseStatus, Edit, Plan, Structure};
+use beamsight::case::{DoseStatus, Edit, Normalisation, Plan, Structure};
 use beamsight::report::plan::PlanReport;
 use beamsight::sequence::Technique;
 use eframe::egui::vec2;
@@ -237,4 +237,24 @@ fn the_report_has_the_map_of_each_beam_and_says_what_it_is_worth() {
     assert_eq!(pages(&bare), 5, "outlines stand in the apertures all the same");
     bare.outlines.clear();
     assert_eq!([pages(&bare), pages(&report)], [3, 5], "three planes, and two maps");
+}
+
+/// The greatest dose outside the target stands below the objectives, and a click goes there; what is done unasked is told.
+#[test]
+fn the_hottest_place_outside_the_targets_is_one_click_away() {
+    let mut w = planned("fluence_hottest");
+    let mut normalised = plan(w.state());
+    normalised.normalisation = Some(Normalisation::of_target("PTV", None));
+    edit(&mut w, Edit::SetPlan { plan: 0, value: normalised });
+    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    at_rest(&mut w);
+    assert!(plan(w.state()).normalisation.is_none());
+    assert!(said(&w).contains("the normalisation of the plan is taken out"), "{}", said(&w));
+    show_goals(&mut w);
+    w.run_steps(3);
+    let spot = w.state().state.optimise.latest().expect("an answer").hottest_outside.expect("a look at it");
+    let label = format!("Outside the targets up to {:.2} Gy ({:.0} %)", spot.gy, 50.0 * spot.gy);
+    click(&mut w, &label);
+    w.run_steps(3);
+    assert_eq!(w.state().state.crosshair_mm, spot.at_mm);
 }

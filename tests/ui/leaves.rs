@@ -365,3 +365,25 @@ fn a_machine_without_limits_of_delivery_is_refused_in_words() {
     assert!(said(&w).contains("does not say how fast its leaves move"), "{}", said(&w));
     assert!(!plan(w.state()).is_cut());
 }
+
+/// The open dose of an arc, which its leaves replace, does not have the device before them.
+#[test]
+fn leaves_of_an_arc_do_not_wait_for_its_open_dose() {
+    let mut w = planned("leaves_arc_first");
+    let mut arc = plan(w.state());
+    let way = GantryArc { start_deg: 300.0, stop_deg: 60.0, clockwise: true };
+    arc.beams[0] = arc.beams[0].clone().along_arc(way);
+    let before = w.state().state.jobs.finished.len();
+    edit(&mut w, Edit::SetPlan { plan: 0, value: arc });
+    w.state_mut().command(Command::Optimise(OptimiseAction::MakeDeliverable));
+    w.run_steps(2);
+    assert!(w.state().state.leaves.is_cutting());
+    let (words, _) = w.state().state.cut_words().expect("a cut");
+    assert!(words.starts_with("leaves of Test"), "{words}");
+    cut(&mut w);
+    let jobs = &w.state().state.jobs.finished;
+    let first = &jobs[jobs.len() - before - 1];
+    assert_eq!(&*first.name, "Leaves of plan Test", "what ended first since the plan has an arc");
+    until(&mut w, "dose of the leaves", |app| app.is_settled() && status(app).is_some());
+    assert!(w.state().state.cut_words().is_none());
+}
