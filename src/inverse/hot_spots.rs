@@ -25,9 +25,6 @@ const NO_HOT_SPOT: f64 = 1.07;
 /// A maximum that is asked for is missed by more than this, part of the reference dose, before its voxels become rows.
 const MISSED: f64 = 0.01;
 
-/// Weight of the hot spots: that of a goal of priority 1 on a maximum.
-const WEIGHT: f64 = 4.0;
-
 /// Voxels that become rows at once, the hottest first.
 const MOST_VOXELS: usize = 2000;
 
@@ -42,13 +39,18 @@ fn hottest_of(structure: &str) -> String {
     format!("{structure}: hottest voxels")
 }
 
-/// Objectives of the hot spots that are rows: outside the targets the reference dose, in a structure what was asked of its maximum.
-pub(super) fn objectives(asked: &[Objective], rows: &Rows, reference_gy: f64) -> Vec<Objective> {
+/// Objectives of the hot spots that are rows: outside the targets the reference dose, with the weight of the fall-off and as a part of
+/// it, since deep targets of few beams cannot do without; in a structure what was asked of its maximum.
+pub(super) fn objectives(
+    asked: &[Objective],
+    rows: &Rows,
+    (reference_gy, fall_off_weight): (f64, f64),
+) -> Vec<Objective> {
     let outside = Objective {
         structure: OUTSIDE.to_owned(),
         aim: Aim::Over,
         gy: reference_gy,
-        weight: WEIGHT,
+        weight: fall_off_weight,
         asked: None,
     };
     let of_maximum = asked.iter().filter(|o| o.aim == Aim::Over);
@@ -205,11 +207,11 @@ mod tests {
         let mut rows = Rows { grid: Arc::new(grid), voxels: vec![0], sets: vec![set("Body")] };
         let of = |aim, gy| Objective { structure: "Body".to_owned(), aim, gy, weight: 2.0, asked: None };
         let asked = [of(Aim::MeanOver, 10.0), of(Aim::Over, 55.0)];
-        assert_eq!(objectives(&asked, &rows, 50.0), []);
+        assert_eq!(objectives(&asked, &rows, (50.0, 0.1)), []);
         rows.sets.extend([set(&hottest_of("Body")), set(OUTSIDE)]);
-        let held = objectives(&asked, &rows, 50.0);
+        let held = objectives(&asked, &rows, (50.0, 0.1));
         let what: Vec<_> = held.iter().map(|o| (&*o.structure, o.gy, o.weight)).collect();
-        assert_eq!(what, [(OUTSIDE, 50.0, WEIGHT), ("Body: hottest voxels", 55.0, 2.0)]);
+        assert_eq!(what, [(OUTSIDE, 50.0, 0.1), ("Body: hottest voxels", 55.0, 2.0)]);
         assert!(is_part_of(&held[1], &asked[1]) && !is_part_of(&held[1], &asked[0]));
     }
 }

@@ -442,7 +442,6 @@ impl Optimiser {
         let (values, smoothness) = (problem.values(&doses_gy), problem.smoothness_value(x));
         let whole = (values.iter().sum::<f64>() + smoothness).max(f64::MIN_POSITIVE);
         let of_all = || self.objectives.iter().zip(&values);
-        let is_outside = |of: &Objective| is_of_fall_off(of) || of.structure == hot_spots::OUTSIDE;
         let share = |own: &Objective, value: f64| {
             let hot = of_all().skip(self.asked).filter(|(hot, _)| hot_spots::is_part_of(hot, own));
             (value + hot.map(|(_, value)| value).sum::<f64>()) / whole
@@ -453,7 +452,10 @@ impl Optimiser {
             doses_gy,
             greatest: Arc::clone(&self.greatest),
             shares: of_all().take(self.asked).map(|(own, value)| share(own, *value)).collect(),
-            fall_off_share: of_all().filter(|(of, _)| is_outside(of)).map(|(_, value)| value / whole).sum(),
+            fall_off_share: of_all()
+                .filter(|(of, _)| is_of_fall_off(of))
+                .map(|(_, value)| value / whole)
+                .sum(),
             smoothness_share: smoothness / whole,
             objective,
             evaluations,

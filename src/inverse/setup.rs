@@ -376,7 +376,7 @@ pub(super) fn completed(mut objectives: Vec<Objective>, setup: &Setup, reference
             objectives.push(of(&name, Aim::Over, gy, fall_off.weight));
         }
     }
-    objectives.extend(hot_spots::objectives(&asked, &setup.rows, reference_gy));
+    objectives.extend(hot_spots::objectives(&asked, &setup.rows, (reference_gy, fall_off.weight)));
     objectives
 }
 
@@ -392,7 +392,8 @@ pub(super) fn weigh_fall_off(objectives: &mut [Objective], plan: &Plan, is_conte
 
 /// Whether an objective is part of the fall-off.
 pub(super) fn is_of_fall_off(objective: &Objective) -> bool {
-    SHELLS_MM.windows(2).any(|shell| objective.structure == shell_name(shell))
+    objective.structure == hot_spots::OUTSIDE
+        || SHELLS_MM.windows(2).any(|shell| objective.structure == shell_name(shell))
 }
 
 pub(super) fn shell_name(shell: &[f64]) -> String {
