@@ -13,7 +13,7 @@ use case::{
 };
 use input::{SESSION_BYTES, VIEW_BYTES, read_text};
 use made_for::MadeFor;
-use restored::drop_record;
+use restored::{drop_record, without_remarks_of_opening};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -131,6 +131,7 @@ impl Session {
         let now = &case.structures.structures;
         let unchanged = |s: &Structure| loaded.structures.contains(s);
         let gone = |s: &Structure| now.iter().all(|n| n.number != s.number);
+        let plans: Vec<Plan> = case.plans.iter().map(|plan| without_remarks_of_opening(plan)).collect();
         let mut new = Self {
             version: VERSION,
             case: word.to_owned(),
@@ -138,8 +139,8 @@ impl Session {
             series_description: case.ct.as_ref().map(|ct| ct.description.clone()),
             chosen: ChosenObjects::default(),
             made_for: Some(MadeFor::new(case, loaded)),
-            plans: case.plans.iter().map(|p| (**p).clone()).collect(),
-            records: records_of(case.plans.iter().map(|plan| &**plan)),
+            records: records_of(plans.iter()),
+            plans,
             plans_before_maps: BTreeMap::new(),
             structures: now.iter().filter(|s| !unchanged(s)).cloned().collect(),
             removed_structures: loaded.structures.iter().filter(|s| gone(s)).map(|s| s.number).collect(),

@@ -138,7 +138,7 @@ impl Session {
                 let words = plan.approval_words();
                 plan.remarks.push(Remark::warning(
                     format!(
-                        "the plan '{}' is {words}, and its session, of an earlier version, does not say for which patient, images and \
+                        "{OF_OPENING}the plan '{}' is {words}, and its session, of an earlier version, does not say for which patient, images and \
                          structures: compare them, then save the session anew",
                         plan.name
                     ),
@@ -171,13 +171,25 @@ impl Session {
     }
 }
 
+/// Begins remarks of an opening, which are made anew at the next one: no session keeps them.
+const OF_OPENING: &str = "on opening: ";
+
+/// Takes remarks of an earlier opening from a plan that is saved.
+pub(super) fn without_remarks_of_opening(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    plan.remarks.retain(|remark| !remark.message.starts_with(OF_OPENING));
+    plan
+}
+
 /// Says of a plan what its dose is made of and was not when it was saved; takes its record of review.
 pub(super) fn drop_record(plan: &mut Plan, why: &str) {
     let words = plan.approval.as_ref().map(|_| plan.approval_words());
     plan.approval = None;
     let message = match words {
-        Some(words) => format!("the plan '{}' was {words}, and {why}: it is unapproved", plan.name),
-        None => format!("the plan '{}' was saved with something else: {why}", plan.name),
+        Some(words) => {
+            format!("{OF_OPENING}the plan '{}' was {words}, and {why}: it is unapproved", plan.name)
+        }
+        None => format!("{OF_OPENING}the plan '{}' was saved with something else: {why}", plan.name),
     };
     plan.remarks.push(Remark::warning(message, Vec::new()));
 }
@@ -208,7 +220,7 @@ fn with_names_of(plan: &Plan, set: &StructureSet) -> Plan {
 /// The goal, of the structure that it names.
 fn named_goal(goal: &Goal, set: &StructureSet) -> Goal {
     let number = number_of_name(goal.number, &goal.structure, set);
-    Goal { number, ..goal.clone() }
+    goal.clone().of_structure(&goal.structure, number)
 }
 
 #[cfg(test)]

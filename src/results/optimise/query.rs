@@ -147,7 +147,13 @@ fn ways(plan: &Plan) -> impl Iterator<Item = Option<([i64; 2], bool)>> {
 
 /// A plan without what maps replace and what the optimisation does not read: collimators, monitor units, normalisation.
 fn plan_without_maps(plan: &Plan) -> Plan {
-    let mut plan = Plan { normalisation: None, prescription_gy: None, ..plan.delivered() };
+    let mut plan = Plan {
+        normalisation: None,
+        prescription_gy: None,
+        remarks: Vec::new(),
+        absent_beams: Vec::new(),
+        ..plan.delivered()
+    };
     for beam in plan.beams.iter_mut().filter(|beam| is_computed(beam)) {
         beam.control_points.truncate(1);
         for point in &mut beam.control_points {

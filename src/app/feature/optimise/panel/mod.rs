@@ -16,7 +16,7 @@ use crate::kit::{number, theme};
 use crate::state::State;
 use analysis::GoalRow;
 use case::Goal;
-use egui::{Button, Checkbox, Label, Rect, RichText, Slider, Ui, pos2, vec2};
+use egui::{Button, Checkbox, Label, Rect, RichText, Ui, pos2, vec2};
 
 /// The buttons of the optimisation beside the DVHs, where the choice of axes needs the room: delivery of maps only, by the technique chosen.
 pub fn in_little_room(ui: &mut Ui, state: &State, commands: &mut Commands) {
