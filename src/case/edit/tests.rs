@@ -152,7 +152,7 @@ fn leaves_join_the_step_of_their_maps_below_a_later_one() {
     let mut h = History::default();
     let plan = Plan { beams: vec![beam(0.0)], ..Plan::new("P", "generic-6mv") };
     h.apply(Edit::AddPlan(plan.clone()), None).unwrap();
-    h.apply(Edit::AddStructure(structure("Ring", 1)), None).unwrap();
+    h.apply(Edit::AddStructure(Structure::new("Ring", 1, StructureKind::Other)), None).unwrap();
     let maps = Beam { fluence: Some(one_beamlet(0.5)), ..beam(0.0) };
     let set = |beams: &[Beam]| Edit::SetFluences { plan: 0, beams: beams.to_vec(), answered_goals: None };
     h.apply(set(&[maps.clone()]), Some(7)).unwrap();
