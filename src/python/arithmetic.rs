@@ -3,7 +3,7 @@
 use super::dose::PyDose;
 use super::errors::argument;
 use super::threads::compute;
-use case::{Dose, DoseStatus, DoseValueError};
+use case::{Dose, DoseStatus, DoseValueError, Reservations};
 use geometry::{Grid, Volume};
 use glam::DVec3;
 use pyo3::exceptions::PyTypeError;
@@ -47,7 +47,21 @@ fn made(values: Vec<f32>, grid: &Arc<Grid>, label: String, of: &[&Dose]) -> PyRe
         }
     }
     let status = of.iter().fold(DoseStatus::Imported, |status, dose| status.worst(dose.status));
-    Ok(Dose { gy, status, label, frame_of_reference_uid: String::new(), receipt: None, caveats })
+    let known = Reservations {
+        caveats: Vec::new(),
+        remarks: of.iter().flat_map(|dose| dose.remarks.clone()).collect(),
+    };
+    let dose = Dose {
+        gy,
+        status,
+        label,
+        frame_of_reference_uid: String::new(),
+        receipt: None,
+        caveats,
+        remarks: Vec::new(),
+        part: of.iter().find_map(|dose| dose.part),
+    };
+    Ok(dose.with_reservations(&known))
 }
 
 /// The sum of two doses.

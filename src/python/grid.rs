@@ -77,7 +77,7 @@ impl PyGrid {
 
     /// Spacing along x, y, z, mm; of uneven planes their mean.
     #[getter]
-    fn spacing_mm(&self) -> (f64, f64, f64) {
+    pub fn spacing_mm(&self) -> (f64, f64, f64) {
         let [dx, dy] = self.0.spacing_xy_mm();
         let planes = self.0.planes_mm();
         let mean = || planes[planes.len() - 1] / (planes.len() - 1) as f64;

@@ -222,7 +222,7 @@ fn the_report_has_the_map_of_each_beam_and_says_what_it_is_worth() {
     let mut w = optimised("optimise_report");
     until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
     let report = beamsight::app::gather::plan(&w.state().state).expect("a report");
-    let maps = report.beams.iter().map(|beam| beam.fluence.clone());
+    let maps = report.beams.iter().map(|beam| beam.map.as_ref().map(|map| map.fluence.clone()));
     assert!(maps.eq(plan(w.state()).beams.iter().map(|beam| beam.fluence.clone())));
     assert!(report.reservation.as_ref().is_some_and(|why| why.contains("fluence, not deliverable")));
     let pages = |report: &PlanReport| {
@@ -233,7 +233,7 @@ fn the_report_has_the_map_of_each_beam_and_says_what_it_is_worth() {
         pdf.windows(image.len()).filter(|part| part == image).count()
     };
     let mut bare = report.clone();
-    bare.beams.iter_mut().for_each(|beam| beam.fluence = None);
+    bare.beams.iter_mut().for_each(|beam| beam.map = None);
     assert_eq!(pages(&bare), 5, "outlines stand in the apertures all the same");
     bare.outlines.clear();
     assert_eq!([pages(&bare), pages(&report)], [3, 5], "three planes, and two maps");
