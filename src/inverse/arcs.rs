@@ -291,4 +291,27 @@ mod tests {
         numbers.dedup();
         assert_eq!(numbers.len(), sectors.fields.beams.len());
     }
+
+    /// Targets 200 mm wide, where leaves sweep some 130 mm from one place of their carriage: each of two arcs has as much, about the axis
+    /// and from its own side on, and nothing is left out by both. Narrow targets need no windows.
+    #[test]
+    fn wide_arcs_keep_to_what_their_carriage_holds() {
+        let jaws = Jaws { x: [-50.0, 50.0], y: [-50.0, 50.0] };
+        let mut plan = Plan::new("P", "generic-6mv");
+        plan.beams = vec![Beam::fixed("G0", 1, 0.0, DVec3::ZERO, jaws, 100.0)];
+        let arcs = with_arcs(&plan, 2);
+        let windows = |half_mm: f64| {
+            let target = [-half_mm, half_mm].map(|x_mm| DVec3::new(x_mm, 0.0, 0.0));
+            Sectors::new(&arcs, &target, 5.0).unwrap().expect("arcs").windows
+        };
+        assert!(windows(40.0).is_empty());
+        let wide = windows(100.0);
+        let held_mm = widest_map_mm(&Machine::resolve("generic-6mv").unwrap()).unwrap();
+        assert!(held_mm > 130.0 && wide.len() == 2, "{held_mm} mm, {wide:?}");
+        let [low, high] = [0, 1].map(|n| wide[n].columns_mm);
+        for [from_mm, to_mm] in [low, high] {
+            assert!(to_mm - from_mm <= held_mm && from_mm <= -SHARED_MM && to_mm >= SHARED_MM, "{wide:?}");
+        }
+        assert!(low[0] <= -105.0 && high[1] >= 105.0 && high[0] < low[1], "{wide:?}");
+    }
 }
