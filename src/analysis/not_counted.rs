@@ -3,7 +3,7 @@
 
 use super::beam_job::Ready;
 use super::caveat::{BEYOND_CT_CAVEAT, OUTSIDE_CAVEAT, way_out};
-use super::ct_edge::{EdgeOfBeam, SCATTER_MM};
+use super::ct_edge::EdgeOfBeam;
 use super::opening::{Opening, openings};
 use super::outside::outside_remark;
 use case::Beam;
@@ -47,7 +47,7 @@ impl NotCounted {
         for (side, mm) in &edge.beside {
             self.remarks.push(format!(
                 "the CT ends {mm:.0} mm beside the field, on the {side} side, where the patient goes on: scatter from beyond is missing, \
-                 and the dose there is low; take a CT that reaches {SCATTER_MM:.0} mm past the field"
+                 and the dose there is low; take a CT that reaches 50 mm past the field"
             ));
         }
     }
