@@ -9,8 +9,8 @@ use super::view::View;
 use case::{Pose, Radiograph};
 use std::sync::Arc;
 
-/// A picture that is turned over matches where its metric is greater by this factor. Of right pictures of the chest the mirror image
-/// has at most 0.7 of the metric. Chosen.
+/// A picture that is turned over matches where its metric is greater by this factor. Chosen; what right pictures of the chest have
+/// stands in `assets/PHYSICS.md`.
 const MUCH_MORE: f64 = 1.1;
 
 /// How a picture is turned over.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 from program import run
-from volume import read
+from volume import read_mha
 
 
 def png(path, values):
@@ -24,7 +24,7 @@ def drr(folder, gantry, isocentre, pose, case="demo:thorax", size=400, pixel=0.8
     status, said = run("drr", case, "--gantry", gantry, "--isocentre", isocentre, "--pose", pose, "--size", f"{size}x{size}", "--pixel",
                        pixel, "--out", out, "--overwrite", "--device", "cpu")
     assert status == 0, said
-    return read(out)[0][0]
+    return read_mha(out, (1, size, size))[0]
 
 
 def xray(path, values, gantry, isocentre, pixel=0.8, **more):
