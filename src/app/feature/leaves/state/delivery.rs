@@ -32,6 +32,8 @@ pub struct Stages {
     pub targets: Vec<String>,
     /// Doses of the optimiser, of the fluence, of the leaves.
     pub stages: [Stage; 3],
+    /// Leaves and their delivery are those that the plan had before the run that goes on.
+    pub are_before_run: bool,
 }
 
 /// A dose on the way: its status, its caveat, and the DVH of a structure.
@@ -40,6 +42,8 @@ struct Source<'a> {
     status: Option<DoseStatus>,
     caveat: Option<String>,
     dvh: &'a dyn Fn(&Structure) -> Option<&'a Dvh>,
+    /// It is the dose on show, whose goals the scorecard judges.
+    is_judged_by_scorecard: bool,
 }
 
 impl Source<'_> {
@@ -49,6 +53,7 @@ impl Source<'_> {
             Some(status) => Self {
                 status: Some(status.worst(DoseStatus::Stale)),
                 caveat: Some("of the maps before this run".to_owned()),
+                is_judged_by_scorecard: false,
                 ..self
             },
             None => self,
@@ -85,6 +90,7 @@ impl State {
                 None => "the optimiser's dose of these maps is not kept: optimise again".to_owned(),
             }),
             dvh: &of_optimum,
+            is_judged_by_scorecard: false,
         };
         let is_whole = self.results.shown == Shown::Plan;
         let shown = |name| {
@@ -98,6 +104,7 @@ impl State {
                     false => Some("the dose of the plan is not on show".to_owned()),
                 },
                 dvh: if is_whole { &displayed } else { &nothing },
+                is_judged_by_scorecard: is_whole,
             }
         };
         let [fluence, leaves] = if plan.is_cut() {
@@ -105,10 +112,14 @@ impl State {
             let caveats = view.dose.as_ref().map(|dose| dose.caveats.join(", "));
             let caveat = view.failure.clone().or(caveats);
             let status = self.results.maps_status();
-            [Source { name: "fluence", status, caveat, dvh: &maps }, shown("leaves")]
+            let fluence =
+                Source { name: "fluence", status, caveat, dvh: &maps, is_judged_by_scorecard: false };
+            [fluence, shown("leaves")]
         } else {
             let caveat = Some("no leaves are cut yet".to_owned());
-            [shown("fluence"), Source { name: "leaves", status: None, caveat, dvh: &nothing }]
+            let leaves =
+                Source { name: "leaves", status: None, caveat, dvh: &nothing, is_judged_by_scorecard: false };
+            [shown("fluence"), leaves]
         };
         let target = target_of(plan, &self.case().structures).map(|s| s.number);
         let structures = self.case().structures.structures.iter();
@@ -127,11 +138,12 @@ impl State {
             .collect();
         let [fluence, leaves] = [fluence, leaves].map(|source| source.before_run(are_before_run));
         let stages = [optimiser, fluence, leaves].map(|source| self.stage(&targets, source));
-        Some(Stages { targets: targets.iter().map(|s| s.name.clone()).collect(), stages })
+        let targets = targets.iter().map(|s| s.name.clone()).collect();
+        Some(Stages { targets, stages, are_before_run })
     }
 
     fn stage(&self, targets: &[&Structure], source: Source<'_>) -> Stage {
-        let Source { name, status, caveat, dvh } = source;
+        let Source { name, status, caveat, dvh, is_judged_by_scorecard } = source;
         let d95 = |target: &&Structure| dvh(target)?.metric(Metric::D95, None).ok();
         let hundred_gy = self.goal_hundred().map(|(gy, _)| gy);
         let unsettled = match status {
@@ -139,9 +151,12 @@ impl State {
             Some(status) => unsettled(status),
             None => Some("there is no dose"),
         };
-        let goals = scorecard(&self.goals(), &self.case().structures, hundred_gy, unsettled, |structure| {
-            dvh(structure).ok_or(Unanswered::Waiting)
-        });
+        let goals = match is_judged_by_scorecard {
+            true => self.scorecard(),
+            false => scorecard(&self.goals(), &self.case().structures, hundred_gy, unsettled, |structure| {
+                dvh(structure).ok_or(Unanswered::Waiting)
+            }),
+        };
         Stage { name, status, caveat, targets_gy: targets.iter().map(d95).collect(), goals }
     }
 

@@ -45,8 +45,9 @@ pub fn rows(ui: &mut Ui, state: &State, stages: &Stages) {
         ui.add_space(3.0);
         let f = &delivery.of.figures;
         let per_gy = delivery.of.mu_per_gy.map_or_else(String::new, |mu| format!(" ({mu:.0} MU/Gy)"));
+        let before = if stages.are_before_run { "before this run: " } else { "" };
         let text = format!(
-            "{:.1} MU{per_gy}, beam on {:.0} s, complexity {:.2}, mean gap {:.1} mm",
+            "{before}{:.1} MU{per_gy}, beam on {:.0} s, complexity {:.2}, mean gap {:.1} mm",
             f.mu, f.beam_on_s, f.complexity, f.mean_gap_mm
         );
         let line = ui.add(Label::new(RichText::new(text).small()).truncate());
