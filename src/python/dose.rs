@@ -5,13 +5,13 @@ use super::arrays::{shown, volume_of};
 use super::dlpack::{DataType, DlDevice, Shown, wanted};
 use super::errors::{Kind, argument, guarded, warn};
 use super::grid::PyGrid;
-use super::handed;
+use super::handed::{self, Standing};
 use super::html::{page, row};
 use super::json::dictionary;
 use super::pickle;
 use super::threads::compute;
 use super::words::check_new;
-use case::{Case, Dose, DoseStatus, DoseValueError, PatientInfo, Receipt, Remark};
+use case::{Case, Dose, DoseValueError, PatientInfo, Receipt, Remark};
 use engine::cccs::CardDose;
 use files::mha::{Facts, Quantity};
 use files::{dose_of_facts, facts_of_dose, write_dose_volume};
@@ -241,11 +241,10 @@ pub fn dose_of_image(
         return Err(argument(format!("the image holds the {found}, as it says, not the {}", Quantity::Dose)));
     }
     let gy = guarded(|| checked_dose(py, gy, grid))?;
-    let (status, caveats) = handed::standing_of(&gy);
-    let mut dose = dose_of_facts(gy, &facts, label.to_owned());
-    dose.status = dose.status.worst(status);
-    dose.caveats
-        .extend(caveats.into_iter().filter(|caveat| !dose.caveats.contains(caveat)).collect::<Vec<_>>());
+    let Standing { status, known, part } = handed::standing_of(&gy);
+    let stated = dose_of_facts(gy, &facts, label.to_owned());
+    let dose = Dose { status: stated.status.worst(status), part: stated.part.or(part), ..stated };
+    let dose = dose.with_reservations(&known);
     if facts == Facts::default() {
         return Ok(PyDose::from_dose(&Arc::new(dose)));
     }
@@ -276,19 +275,17 @@ impl PyDose {
         made_of: Option<&Self>,
     ) -> PyResult<Self> {
         let gy = guarded(|| checked_dose(py, gy, grid))?;
-        let (status, caveats) = match made_of {
-            Some(dose) => (DoseStatus::Imported.worst(dose.dose.status), dose.dose.caveats.clone()),
-            None => handed::standing_of(&gy),
-        };
+        let Standing { status, known, part } =
+            made_of.map_or_else(|| handed::standing_of(&gy), |dose| Standing::of(&dose.dose));
         Ok(Self::from_dose(&Arc::new(Dose {
             gy,
             status,
             label: label.to_owned(),
             frame_of_reference_uid: frame_of_reference_uid.to_owned(),
             receipt: None,
-            caveats,
-            remarks: Vec::new(),
-            part: None,
+            caveats: known.caveats,
+            remarks: known.remarks,
+            part,
         })))
     }
 

@@ -1,15 +1,37 @@
 //! Doses that are not to be relied on and whose values were handed out: an array has no status, so that a dose made of the same
 //! values has to get it back from here.
 
-use case::{Dose, DoseStatus};
+use case::{Dose, DosePart, DoseStatus, Reservations};
 use geometry::Volume;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The status of values that were handed out, as long as anybody holds them.
+/// All that a dose is worth beside its values.
+#[derive(Clone)]
+pub struct Standing {
+    pub status: DoseStatus,
+    pub known: Reservations,
+    pub part: Option<DosePart>,
+}
+
+impl Standing {
+    /// Of values from outside of which nothing else is known.
+    const IMPORTED: Self = Self {
+        status: DoseStatus::Imported,
+        known: Reservations { caveats: Vec::new(), remarks: Vec::new() },
+        part: None,
+    };
+
+    /// Of values that are those of a dose, or were made of them: no better than imported.
+    pub fn of(dose: &Dose) -> Self {
+        let known = Reservations { caveats: dose.caveats.clone(), remarks: dose.remarks.clone() };
+        Self { status: DoseStatus::Imported.worst(dose.status), known, part: dose.part }
+    }
+}
+
+/// The standing of values that were handed out, as long as anybody holds them.
 struct Handed {
     gy: Weak<Volume<f32>>,
-    status: DoseStatus,
-    caveats: Vec<String>,
+    standing: Standing,
 }
 
 static HANDED: Mutex<Vec<Handed>> = Mutex::new(Vec::new());
@@ -23,16 +45,14 @@ pub fn note(dose: &Dose) {
     all.retain(|handed| handed.gy.strong_count() > 0);
     let gy = Arc::downgrade(&dose.gy);
     if all.iter().all(|handed| !handed.gy.ptr_eq(&gy)) {
-        all.push(Handed { gy, status: dose.status, caveats: dose.caveats.clone() });
+        all.push(Handed { gy, standing: Standing::of(dose) });
     }
 }
 
-/// The status and the caveats of a dose of values that come from outside: imported, or what is noted of these values.
-pub fn standing_of(gy: &Volume<f32>) -> (DoseStatus, Vec<String>) {
+/// The standing of a dose of values that come from outside: imported, or what is noted of these values.
+pub fn standing_of(gy: &Volume<f32>) -> Standing {
     let all = HANDED.lock().unwrap_or_else(PoisonError::into_inner);
     let is_same = |known: &Volume<f32>| known.grid().size() == gy.grid().size() && known.data() == gy.data();
     let known = all.iter().find(|handed| handed.gy.upgrade().is_some_and(|known| is_same(&known)));
-    known.map_or((DoseStatus::Imported, Vec::new()), |handed| {
-        (DoseStatus::Imported.worst(handed.status), handed.caveats.clone())
-    })
+    known.map_or(Standing::IMPORTED, |handed| handed.standing.clone())
 }

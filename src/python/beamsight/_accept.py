@@ -13,7 +13,7 @@ from .errors import ArgumentError
 
 
 # What an image states of itself, as the header of a .mha file of beamsight does; SimpleITK reads and writes both alike.
-_FACTS = ("Comment", "DoseStatus", "Quantity", "Unit", "PatientID", "PatientName", "FrameOfReferenceUID")
+_FACTS = ("Comment", "DoseStatus", "Remarks", "Quantity", "Unit", "PatientID", "PatientName", "FrameOfReferenceUID")
 
 
 def is_path(value: Any) -> bool:
