@@ -210,7 +210,7 @@ pub fn dose_of_beam(
     receipt.warnings.extend(remarks);
     let of_patient = ready.reservations.caveats.iter().cloned();
     let caveats: Vec<String> = caveats.into_iter().chain(of_patient).chain(not_counted.caveats).collect();
-    Ok(Dose {
+    let mut dose = Dose {
         gy: answer.gy,
         status: answer.status.worst(on_this_grid).worst(status_with(&caveats)),
         label: beam.name.clone(),
@@ -219,7 +219,9 @@ pub fn dose_of_beam(
         caveats,
         remarks: ready.reservations.remarks.clone(),
         part: None,
-    })
+    };
+    dose.remark(not_counted.beside);
+    Ok(dose)
 }
 
 /// The source-axis distance of nearly all machines, mm: accurate enough for a test of whether a beam meets

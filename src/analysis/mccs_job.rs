@@ -191,7 +191,7 @@ pub fn mccs_of_plan(
         receipt.phases_ms.iter().find(|(phase, _)| phase == "histories").map_or(0.0, |p| p.1 * 1e-3);
     let is_coarse = computation.grid_mm > DEFAULT_GRID_MM;
     let on_this_grid = if is_coarse { DoseStatus::Coarse } else { DoseStatus::Final };
-    let dose = Dose {
+    let mut dose = Dose {
         gy: answer.gy,
         status: answer.status.worst(on_this_grid).worst(status_with(&caveats)),
         label: plan.name.clone(),
@@ -201,6 +201,7 @@ pub fn mccs_of_plan(
         remarks: ready.reservations().remarks.clone(),
         part: None,
     };
+    dose.remark(not_counted.iter().flat_map(|found| found.beside.iter().copied()));
     let certainty = Certainty {
         sigma_gy: answer.sigma_gy,
         uncertainty_percent: answer.uncertainty_percent,

@@ -14,7 +14,12 @@ use case::Beam;
 pub(super) struct NotCounted {
     pub caveats: Vec<String>,
     pub remarks: Vec<String>,
+    /// What may move the dose and stands beside it, a few words each.
+    pub beside: Vec<&'static str>,
 }
+
+/// Stands beside a dose whose fields lie near the end of the CT.
+const NEAR_EDGE: &str = "the CT ends near a field where the patient goes on: scatter from beyond is missing";
 
 impl NotCounted {
     /// Some milliseconds a beam: too much for previews, negligible beside a full dose.
@@ -43,6 +48,9 @@ impl NotCounted {
                 way_out(BEYOND_CT_CAVEAT)
             );
             self.add(BEYOND_CT_CAVEAT, remark);
+        }
+        if !edge.beside.is_empty() {
+            self.beside.push(NEAR_EDGE);
         }
         for (side, mm) in &edge.beside {
             self.remarks.push(format!(
