@@ -10,7 +10,11 @@ pub const BEYOND_CT_CAVEAT: &str = "the patient beyond the end of the CT not cou
 pub(super) const FLUENCE_CAVEAT: &str = "fluence, not deliverable";
 
 /// Words that a caveat holds, and its way out.
-const WAYS_OUT: [(&str, &str); 12] = [
+const WAYS_OUT: [(&str, &str); 13] = [
+    (
+        "NOT fitted",
+        "fit the machine to data that determine its numbers (machine fit), or choose another (--machine)",
+    ),
     (
         OUTSIDE_CAVEAT,
         "count it (--body none, 'Everything' in the window), or contour it as a support with the CT's densities ('Couch from CT')",
