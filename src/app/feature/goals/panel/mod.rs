@@ -62,7 +62,7 @@ fn shows_objectives(state: &State, instead: bool) -> bool {
 
 /// Width of the objectives beside the goals, and of the curves that both leave.
 const OBJECTIVES: f32 = 312.0;
-const CURVES: f32 = 286.0;
+const CURVES: f32 = 276.0;
 
 /// The button that shows the scorecard where there is no room for it beside the table of metrics.
 pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -205,8 +205,8 @@ fn columns(width: f32, is_optimised: bool) -> [[f32; 2]; 7] {
     }
     if is_optimised {
         // Weight, lock and share have their room first, then the word of the verdict; names have what is left.
-        let (priority, metric, limit, value) = (14.0, 52.0, 58.0, 56.0);
-        let verdict = if width < WITH_WORDS { 18.0 } else { 66.0 };
+        let (priority, metric, limit, value) = (14.0, 48.0, 56.0, 52.0);
+        let verdict = if width < WITH_WORDS { 18.0 } else { 64.0 };
         let structure = (width - priority - metric - limit - value - verdict - WEIGHT).max(40.0);
         return placed([priority, structure, metric, limit, value, verdict, WEIGHT]);
     }
@@ -231,7 +231,7 @@ fn placed(widths: [f32; 7]) -> [[f32; 2]; 7] {
 }
 
 /// Width of the rows from which on verdicts have words beside weights.
-const WITH_WORDS: f32 = 412.0;
+const WITH_WORDS: f32 = 380.0;
 
 /// Width of the distance from which on the status of the dose stands beside it.
 const WITH_STATUS: f32 = 110.0;
