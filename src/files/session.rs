@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use crate::demo;
     use case::{
-        Approval, DensityOverride, Medium, Normalisation, NormalisedAt, NormalisedDose, Rgb, Stage,
+        Approval, DensityOverride, Medium, Normalisation, NormalisedAt, NormalisedDose, Remark, Rgb, Stage,
         StructureKind,
     };
     use std::sync::Arc;

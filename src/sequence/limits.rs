@@ -141,7 +141,7 @@ mod tests {
             (beam_on_stretches(&beam.control_points), broken_limit(&beam, &limits))
         };
         let (stretches, what) = broken(&[(0.0, -60.0), (1.0, 60.0)]);
-        assert_eq!(stretches, [0..2]);
+        assert_eq!((stretches.len(), &stretches[0]), (1, &(0..2)));
         assert!(what.is_some_and(|what| what.contains("points 1 to 2") && what.contains("120.0 mm apart")));
         // In small steps, too: no control point alone is beyond it.
         let (_, what) = broken(&[(0.0, -60.0), (0.3, -20.0), (0.6, 20.0), (1.0, 60.0)]);

@@ -155,7 +155,7 @@ fn leaves_join_the_step_of_their_maps_below_a_later_one() {
     h.apply(Edit::AddStructure(Structure::new("Ring", 1, StructureKind::Other)), None).unwrap();
     let maps = Beam { fluence: Some(one_beamlet(0.5)), ..beam(0.0) };
     let set = |beams: &[Beam]| Edit::SetFluences { plan: 0, beams: beams.to_vec(), answered_goals: None };
-    h.apply(set(&[maps.clone()]), Some(7)).unwrap();
+    h.apply(set(std::slice::from_ref(&maps)), Some(7)).unwrap();
     h.apply(Edit::RemoveStructure { index: 0 }, None).unwrap();
     let from = crate::CutFrom { map: one_beamlet(0.5), mu: maps.mu, limits: Vec::new() };
     let leaves = Beam { fluence: None, cut_from: Some(Box::new(from)), ..maps.clone() };
