@@ -536,7 +536,8 @@ fn a_plan_follows_its_goals_by_whatever_name() {
     assert!(w.state().state.optimise.is_running(), "after a rename");
     at_rest(&mut w);
     assert!(!w.state().state.optimise.goals_are_newer());
-    edit(&mut w, Edit::AddPlan(Plan { name: "Other".to_owned(), ..planned_beams(&w) }));
+    let other = Plan { name: "Other".to_owned(), ..planned_beams(&w) };
+    edit(&mut w, Edit::AddPlan(other));
     edit(&mut w, Edit::RemovePlan { plan: 0 });
     w.run_steps(3);
     w.state_mut().command(Command::Undo);
