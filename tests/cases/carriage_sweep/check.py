@@ -28,13 +28,18 @@ study.ct(ids, case, slab, slices=24, size=(54, 36), spacing=(6.0, 6.0, 6.0))
 planes = [z for z, _ in ids["images"]]
 study.structures(ids, case, [("BODY", "EXTERNAL", [rectangle(150, 90, z) for z in planes]),
                              ("PTV", "PTV", [rectangle(100, 20, z) for z in planes if abs(z) < 22])])
-goals, plan, maps = (f"{folder}/{name}.toml" for name in ("goals", "plan", "maps"))
+goals, plan, arc, maps = (f"{folder}/{name}.toml" for name in ("goals", "plan", "arc", "maps"))
 with open(goals, "w") as f:
     f.write('name = "g"\nsource = "own"\n' + "".join(f'[[goal]]\nstructure = "PTV"\ngoal = "{g}"\n' for g in ("D95% >= 47.5 Gy", "Dmax <= 55 Gy")))
+HEAD = 'name = "t"\nmachine = "generic-6mv"\nisocentre_mm = [0, 0, 0]\nprescription_gy = 50\nfractions = 25\n'
 with open(plan, "w") as f:
-    f.write('name = "t"\nmachine = "generic-6mv"\nisocentre_mm = [0, 0, 0]\nprescription_gy = 50\nfractions = 25\n')
+    f.write(HEAD)
     for name, gantry in (("AP", 0), ("PA", 180)):
         f.write(f'[[beam]]\nname = "{name}"\ngantry_deg = {gantry}\nmu = 100\njaws_mm = {{ x = [-30, 30], y = [-30, 30] }}\n')
+with open(arc, "w") as f:
+    f.write(f'{HEAD}[[beam]]\nname = "ARC"\ngantry_deg = 340\nmu = 100\njaws_mm = {{ x = [-30, 30], y = [-30, 30] }}\ngantry_direction = "cw"\n')
+    for n in range(5):
+        f.write(f"[[beam.control_point]]\nmeterset_weight = {n / 4}\ngantry_deg = {(340 + 10 * n) % 360}\n")
 
 
 def exported(leaves):
@@ -80,9 +85,9 @@ for technique in ("imrt", "step"):
     status, said = run("sequence", case, "--plan", maps, "--technique", technique, *HOW, "--out", leaves)
     check(f"{technique} as cut", status == 0, said[-400:] if status else "")
     judge(f"{technique} as cut", exported(leaves))
-for technique, least in (("imrt", 2), ("vmat", 1)):
+for technique, of, least in (("imrt", plan, 2), ("vmat", arc, 1)):
     leaves = f"{folder}/refined-{technique}.toml"
-    status, said = run("optimise", case, "--plan", plan, "--goals", goals, "--technique", technique, *HOW, "--out", leaves)
+    status, said = run("optimise", case, "--plan", of, "--goals", goals, "--technique", technique, *HOW, "--out", leaves)
     check(f"{technique} refined", status == 0, said[-400:] if status else "")
     judge(f"{technique} refined", exported(leaves), least)
 check.end()
