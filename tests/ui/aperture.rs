@@ -351,7 +351,7 @@ fn an_aperture_that_no_longer_fits_says_so_is_refitted_and_follows() {
     let shift = |w: &mut Window, mm: f64| {
         let value = Beam { isocentre_mm: glam::DVec3::new(mm, 0.0, 0.0), ..beam(w).clone() };
         w.state_mut()
-            .command(Command::Edit { edit: Edit::SetBeam { plan: 0, beam: 0, value }, gesture: None });
+            .command(Command::Edit { edit: Edit::SetBeam { plan: 0, beam: 0, value }.into(), gesture: None });
         settled(w);
     };
     shift(&mut w, 8.0);

@@ -397,7 +397,7 @@ fn the_report_says_what_the_window_shows() {
     let mut w = compare("compare_report");
     with_doses(&mut w, dose("even", 4.0, |_| 10.0), dose("more", 4.0, |_| 10.5));
     let goals = vec!["BODY: Dmean <= 10.2 Gy".parse().expect("a goal")];
-    w.state_mut().command(Command::Edit { edit: Edit::SetGoals(goals), gesture: None });
+    w.state_mut().command(Command::Edit { edit: Edit::SetGoals(goals).into(), gesture: None });
     let folder = folder("compare_report");
     for ending in ["pdf", "csv", "json"] {
         let file = folder.join(format!("report.{ending}"));

@@ -28,7 +28,7 @@ fn with_gtv(name: &str) -> Window {
     app.command(Command::Reshape { structure: number, shape, gesture: None });
     let (index, value) = app.state.selected_structure().expect("selected");
     let value = Structure { name: "GTV".to_owned(), kind: StructureKind::Gtv, ..value.clone() };
-    app.command(Command::Edit { edit: Edit::SetStructure { index, value }, gesture: None });
+    app.command(Command::Edit { edit: Edit::SetStructure { index, value }.into(), gesture: None });
     until(&mut w, "volume", |app| app.is_settled());
     w
 }
@@ -114,7 +114,7 @@ fn a_result_of_an_older_structure_is_not_used() {
     let fewer = gtv.contours.iter().skip(1).cloned().collect();
     let value = Structure { contours: fewer, ..gtv };
     app.command(Command::Edit {
-        edit: Edit::SetStructure { index: index.expect("there"), value },
+        edit: Edit::SetStructure { index: index.expect("there"), value }.into(),
         gesture: None,
     });
     until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("changed meanwhile")));
@@ -223,7 +223,7 @@ fn key_slices_say_that_gaps_are_filled_and_interpolation_is_a_success() {
         gtv.contours.iter().filter(|c| [*low, *high].contains(&((c.points_mm[0].z * 10.0).round() as i64)));
     let (left_out, index) = (planes.len() - 2, w.state().state.selected_structure().expect("selected").0);
     let value = Structure { contours: ends.cloned().collect(), ..gtv };
-    w.state_mut().command(Command::Edit { edit: Edit::SetStructure { index, value }, gesture: None });
+    w.state_mut().command(Command::Edit { edit: Edit::SetStructure { index, value }.into(), gesture: None });
     until(&mut w, "volume", |app| app.is_settled());
     open(&mut w, "Slices");
     let words = format!("2 slices drawn; the {left_out} between them take the nearest contours");
@@ -245,7 +245,7 @@ fn goals_of_the_lungs_make_their_structure() {
         let mut lung = w.state().state.case().structures.structures[0].clone();
         let number = w.state().state.case().free_number();
         (lung.name, lung.number, lung.kind) = (name.to_owned(), number, StructureKind::Organ);
-        w.state_mut().command(Command::Edit { edit: Edit::AddStructure(lung), gesture: None });
+        w.state_mut().command(Command::Edit { edit: Edit::AddStructure(lung).into(), gesture: None });
     }
     w.state_mut().command(Command::Goals(GoalAction::Template("rtog-0617-lung")));
     w.state_mut().command(Command::Goals(GoalAction::InPlaceOfMetrics(true)));
@@ -292,7 +292,7 @@ fn rings_lungs_and_the_structures_of_a_site_are_one_click() {
     let mut lung = w.state().state.case().structures.structures[0].clone();
     (lung.name, lung.number, lung.kind) =
         ("Lungs".to_owned(), w.state().state.case().free_number(), StructureKind::Organ);
-    w.state_mut().command(Command::Edit { edit: Edit::AddStructure(lung), gesture: None });
+    w.state_mut().command(Command::Edit { edit: Edit::AddStructure(lung).into(), gesture: None });
     until(&mut w, "volume", |app| app.is_settled());
     new(&mut w, "Lungs minus GTV");
     until(&mut w, "lungs", |app| {

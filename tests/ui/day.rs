@@ -108,8 +108,10 @@ fn begun(state: &Path) -> Window {
     w.run_steps(2);
     w.state_mut().command(Command::Plans(PlanAction::Remove(0)));
     let ptv = w.state().state.case().structures.structures.iter().position(|s| s.name == "PTV");
-    w.state_mut()
-        .command(Command::Edit { edit: Edit::RemoveStructure { index: ptv.expect("a PTV") }, gesture: None });
+    w.state_mut().command(Command::Edit {
+        edit: Edit::RemoveStructure { index: ptv.expect("a PTV") }.into(),
+        gesture: None,
+    });
     until(&mut w, "rest", App::is_settled);
     w
 }

@@ -24,7 +24,8 @@ fn planned_on(case: Options) -> Window {
     let mut plan = (**w.state().state.plan().expect("a plan")).clone();
     plan.machine = "generic-6mv".to_owned();
     plan.beams[0].mu = 1000.0;
-    w.state_mut().command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }, gesture: None });
+    w.state_mut()
+        .command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }.into(), gesture: None });
     settled(&mut w);
     w
 }
@@ -36,7 +37,7 @@ fn settled(w: &mut Window) {
 
 fn set(w: &mut Window, goals: &[&str]) {
     let goals: Vec<Goal> = goals.iter().map(|words| words.parse().expect("a goal")).collect();
-    w.state_mut().command(Command::Edit { edit: Edit::SetGoals(goals), gesture: None });
+    w.state_mut().command(Command::Edit { edit: Edit::SetGoals(goals).into(), gesture: None });
     w.state_mut().command(Command::Goals(GoalAction::InPlaceOfMetrics(true)));
     settled(w);
 }
@@ -177,7 +178,8 @@ fn goals_follow_the_gantry_and_say_while_the_dose_is_not_final() {
     // A plan that cannot be computed meets nothing.
     let mut plan = (**w.state().state.plan().expect("a plan")).clone();
     plan.machine = "no-such-machine".to_owned();
-    w.state_mut().command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }, gesture: None });
+    w.state_mut()
+        .command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }.into(), gesture: None });
     until(&mut w, "failure", |app| app.is_settled() && told(&app.state.scorecard()) == ["no dose"]);
 }
 
@@ -211,11 +213,12 @@ fn goals_follow_a_renamed_structure_and_never_pass_without_one() {
     set(&mut w, &[&goal]);
     let mut value = w.state().state.case().structures.structures[0].clone();
     value.name = "Outline".to_owned();
-    w.state_mut().command(Command::Edit { edit: Edit::SetStructure { index: 0, value }, gesture: None });
+    w.state_mut()
+        .command(Command::Edit { edit: Edit::SetStructure { index: 0, value }.into(), gesture: None });
     settled(&mut w);
     assert_eq!(texts(w.state()), ["Outline: Dmax >= 0 Gy"]);
     assert_eq!(told(&w.state().state.scorecard()), ["pass"]);
-    w.state_mut().command(Command::Edit { edit: Edit::RemoveStructure { index: 0 }, gesture: None });
+    w.state_mut().command(Command::Edit { edit: Edit::RemoveStructure { index: 0 }.into(), gesture: None });
     w.run_steps(3);
     assert_eq!(told(&w.state().state.scorecard()), ["no structure"]);
     assert!(w.query_all_by_label("0 of 1 met, 1 undecided").count() >= 1);
@@ -264,7 +267,7 @@ fn compare_has_the_goals_of_the_plan_for_a_and_b() {
     let mut plan = (**w.state().state.plan().expect("a plan")).clone();
     plan.name = "Twice".to_owned();
     plan.beams[0].mu *= 2.0;
-    w.state_mut().command(Command::Edit { edit: Edit::AddPlan(plan), gesture: None });
+    w.state_mut().command(Command::Edit { edit: Edit::AddPlan(plan).into(), gesture: None });
     let mut compare = w.state().state.compare.clone();
     compare.sides = [Some(Source::Plan(0)), Some(Source::Plan(1))];
     w.state_mut().command(Command::Compare(compare));
@@ -313,7 +316,8 @@ fn the_report_of_the_plan_has_its_pictures_and_says_on_every_page_what_is_not_fi
     assert!(why.contains("STALE") || why.contains("PREVIEW"), "{why}");
     let mut plan = (**w.state().state.plan().expect("a plan")).clone();
     plan.machine = "no-such-machine".to_owned();
-    w.state_mut().command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }, gesture: None });
+    w.state_mut()
+        .command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }.into(), gesture: None });
     until(&mut w, "failure", |app| app.is_settled() && app.state.results.shown_failure().is_some());
     let report = beamsight::app::gather::plan(&w.state().state).expect("a report");
     assert!(
@@ -366,10 +370,12 @@ fn the_first_template_leaves_the_usual_goals_of_the_target() {
     let mut w = planned("goals_first_template");
     let target = w.state().state.case().structures.structures[0].clone();
     let value = beamsight::case::Structure { kind: beamsight::case::StructureKind::Ptv, ..target };
-    w.state_mut().command(Command::Edit { edit: Edit::SetStructure { index: 0, value }, gesture: None });
+    w.state_mut()
+        .command(Command::Edit { edit: Edit::SetStructure { index: 0, value }.into(), gesture: None });
     let mut plan = (**w.state().state.plan().expect("a plan")).clone();
     plan.prescription_gy = Some(2.0);
-    w.state_mut().command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }, gesture: None });
+    w.state_mut()
+        .command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }.into(), gesture: None });
     w.run_steps(3);
     let usual = texts(w.state());
     assert!(!usual.is_empty() && w.state().state.goals_are_usual());
@@ -385,7 +391,8 @@ fn typed_goals_are_matched_completed_and_refused_at_the_field() {
     let mut w = planned("goals_typed");
     let mut value = w.state().state.case().structures.structures[0].clone();
     (value.name, value.kind) = ("PTV-1".to_owned(), beamsight::case::StructureKind::Ptv);
-    w.state_mut().command(Command::Edit { edit: Edit::SetStructure { index: 0, value }, gesture: None });
+    w.state_mut()
+        .command(Command::Edit { edit: Edit::SetStructure { index: 0, value }.into(), gesture: None });
     w.state_mut().command(Command::Goals(GoalAction::InPlaceOfMetrics(true)));
     settled(&mut w);
     let enter = |w: &mut Window, text: &str| {
@@ -432,7 +439,8 @@ fn a_template_adds_to_the_goals_of_the_target() {
     let mut w = planned("goals_template_target");
     let mut value = w.state().state.case().structures.structures[0].clone();
     (value.name, value.kind) = ("PTV".to_owned(), beamsight::case::StructureKind::Ptv);
-    w.state_mut().command(Command::Edit { edit: Edit::SetStructure { index: 0, value }, gesture: None });
+    w.state_mut()
+        .command(Command::Edit { edit: Edit::SetStructure { index: 0, value }.into(), gesture: None });
     assert!(w.state().state.goals_are_usual() && w.state().state.goals().is_empty(), "no prescription");
     w.state_mut().command(Command::Goals(GoalAction::Template("quantec-thorax")));
     w.run_steps(2);

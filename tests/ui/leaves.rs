@@ -326,7 +326,7 @@ fn an_arc_is_made_deliverable_by_one_click() {
     // Another goal: leaves follow by themselves, as a part of its step.
     let mut goals = w.state().state.goals();
     goals.push("Cord: Dmax <= 0.3 Gy (weight 20)".parse().expect("a goal"));
-    w.state_mut().command(Command::Edit { edit: Edit::SetGoals(goals), gesture: Some(7) });
+    w.state_mut().command(Command::Edit { edit: Edit::SetGoals(goals).into(), gesture: Some(7) });
     until(&mut w, "leaves that follow", |app| app.state.leaves.are_to_follow());
     cut(&mut w);
     let followed = plan(w.state());

@@ -229,7 +229,7 @@ fn a_dose_of_a_machine_file_follows_the_file() {
     let plan = state.plan().expect("a plan").clone();
     let value = Plan { machine: path.to_str().expect("UTF-8").to_owned(), ..Plan::clone(&plan) };
     let edit = Edit::SetPlan { plan: state.plan, value };
-    w.state_mut().command(Command::Edit { edit, gesture: None });
+    w.state_mut().command(Command::Edit { edit: edit.into(), gesture: None });
     w.run_steps(3);
     until(&mut w, "dose of the file", is_final);
     let max_gy = |w: &Window| w.state().state.results.shown_dose().expect("a dose").max_gy();

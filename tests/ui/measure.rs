@@ -85,7 +85,8 @@ fn a_dose_point_follows_the_dose_on_show() {
     // Twice the monitor units, twice the dose.
     let mut value = w.state().state.plan().expect("a plan").beams[0].clone();
     value.mu *= 2.0;
-    w.state_mut().command(Command::Edit { edit: Edit::SetBeam { plan: 0, beam: 0, value }, gesture: None });
+    w.state_mut()
+        .command(Command::Edit { edit: Edit::SetBeam { plan: 0, beam: 0, value }.into(), gesture: None });
     until(&mut w, "dose again", App::is_settled);
     let (after, shown) = said(&w);
     assert!((after / before - 2.0).abs() < 1e-3 && shown, "{before} {after}");

@@ -52,7 +52,7 @@ fn sphere(w: &mut Window, name: &str, kind: StructureKind, centre_mm: DVec3, rad
 }
 
 pub fn edit(w: &mut Window, edit: Edit) {
-    w.state_mut().command(Command::Edit { edit, gesture: None });
+    w.state_mut().command(Command::Edit { edit: edit.into(), gesture: None });
 }
 
 pub fn plan(app: &App) -> Plan {

@@ -45,7 +45,8 @@ fn begun() -> Window {
     let mut plan = (**w.state().state.plan().expect("a plan")).clone();
     plan.name = "C-shape".to_owned();
     plan.beams = plan.beams.into_iter().step_by(2).collect();
-    w.state_mut().command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }, gesture: None });
+    w.state_mut()
+        .command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }.into(), gesture: None });
     until(&mut w, "dose", App::is_settled);
     w
 }

@@ -39,7 +39,7 @@ fn plan(w: &Window) -> Plan {
 fn set_beam(w: &mut Window, beam: usize, change: impl FnOnce(&mut Beam)) {
     let (index, mut value) = (w.state().state.plan, plan(w).beams[beam].clone());
     change(&mut value);
-    command(w, Command::Edit { edit: Edit::SetBeam { plan: index, beam, value }, gesture: None });
+    command(w, Command::Edit { edit: Edit::SetBeam { plan: index, beam, value }.into(), gesture: None });
 }
 
 fn click(w: &mut Window, label: &str) {
@@ -238,7 +238,7 @@ fn an_approved_plan_is_read_only_until_it_is_copied_or_the_approval_taken_back()
 fn approving_a_plan_that_is_not_final_or_misses_goals_asks() {
     let mut w = opened("approved_all_the_same");
     let missed = "BODY: Dmin >= 50 Gy".parse().expect("a goal");
-    command(&mut w, Command::Edit { edit: Edit::SetGoals(vec![missed]), gesture: None });
+    command(&mut w, Command::Edit { edit: Edit::SetGoals(vec![missed]).into(), gesture: None });
     until(&mut w, "dose", is_final);
     command(&mut w, Command::Select(Selection::Plan));
     let said = w.state().state.reservations_of_approval();

@@ -82,7 +82,7 @@ fn shown(w: &Window, text: &str) -> usize {
 fn change_beam(app: &mut App, how: impl FnOnce(&mut beamsight::case::Beam)) {
     let mut value = app.state.plan().expect("a plan").beams[0].clone();
     how(&mut value);
-    app.command(Command::Edit { edit: Edit::SetBeam { plan: 0, beam: 0, value }, gesture: None });
+    app.command(Command::Edit { edit: Edit::SetBeam { plan: 0, beam: 0, value }.into(), gesture: None });
 }
 
 #[test]

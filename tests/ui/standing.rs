@@ -60,7 +60,7 @@ fn command(w: &mut Window, command: Command) {
 }
 
 fn edit(w: &mut Window, edit: Edit) {
-    command(w, Command::Edit { edit, gesture: None });
+    command(w, Command::Edit { edit: edit.into(), gesture: None });
 }
 
 fn plan(w: &Window) -> Plan {

@@ -269,7 +269,7 @@ fn work_hard(w: &mut Window) -> Case {
         Edit::SetStructure { index: 1, value: sphere },
         Edit::RemoveStructure { index: 0 },
     ] {
-        app.command(Command::Edit { edit, gesture: None });
+        app.command(Command::Edit { edit: edit.into(), gesture: None });
     }
     turn(w, 200.0 / 7.0);
     w.state().state.case().clone()

@@ -82,7 +82,7 @@ pub enum Command {
     StepTo(usize),
     /// Changes the case. Edits of one `gesture` (a drag) undo together.
     Edit {
-        edit: Edit,
+        edit: Box<Edit>,
         gesture: Option<u64>,
     },
     AddPlan,
@@ -217,12 +217,12 @@ impl Commands {
 
     /// Pushes an edit that is one undoable step.
     pub fn edit(&mut self, edit: Edit) {
-        self.push(Command::Edit { edit, gesture: None });
+        self.push(Command::Edit { edit: edit.into(), gesture: None });
     }
 
     /// Pushes a widget's edit: all edits of one drag undo together.
     pub fn edit_with(&mut self, response: &egui::Response, edit: Edit) {
-        self.push(Command::Edit { edit, gesture: gesture(response) });
+        self.push(Command::Edit { edit: edit.into(), gesture: gesture(response) });
     }
 
     pub fn take(&mut self) -> Vec<Command> {

@@ -151,7 +151,10 @@ impl User {
         for _ in 0..PLACES {
             let (plan, mut value) = self.first_beam()?;
             value.control_points.iter_mut().for_each(|point| point.jaws.x[1] += 1.0);
-            self.act(Command::Edit { edit: Edit::SetBeam { plan, beam: 0, value }, gesture: Some(OPEN) })?;
+            self.act(Command::Edit {
+                edit: Edit::SetBeam { plan, beam: 0, value }.into(),
+                gesture: Some(OPEN),
+            })?;
         }
         settle(&mut self.window)?;
         self.act(Command::Plans(PlanAction::CopyBeam(0)))?;
@@ -159,7 +162,7 @@ impl User {
         let state = &self.window.app.state;
         let beam = state.plan().map_or(0, |plan| plan.beams.len()).saturating_sub(1);
         let edit = Edit::RemoveBeam { plan: state.plan, beam };
-        self.act(Command::Edit { edit, gesture: None })?;
+        self.act(Command::Edit { edit: edit.into(), gesture: None })?;
         self.act(Command::AddShape(NewShape::Sphere))?;
         self.act(Command::Draw(DrawAction::Tool(Some(Tool::Brush))))?;
         let centre_mm = self.window.app.state.crosshair_mm;

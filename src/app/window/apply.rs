@@ -51,7 +51,7 @@ impl App {
         let state = &mut self.state;
         match command {
             Command::Undo | Command::Redo | Command::StepTo(_) => self.go_through_history(&command),
-            Command::Edit { edit, gesture } => state.edit(edit, gesture),
+            Command::Edit { edit, gesture } => state.edit(*edit, gesture),
             Command::AddPlan => state.add_plan(),
             Command::Plans(action) => state.change_plans(action),
             Command::AddShape(shape) => state.add_shape(shape),

@@ -122,7 +122,7 @@ impl Requests<'_> {
                         // What was refused is not found again.
                         self.state.forget_run();
                     }
-                    self.state.notices.add_remarks(&run.plan.1, &*latest.remarks);
+                    self.state.notices.add_remarks(&run.plan.1, &latest.remarks);
                     let of = self.state.case().plans.get(plan);
                     let of = of.filter(|of| are_set && run.leaves_follow && !of.is_cut());
                     self.state.leaves.follow = of.map(|of| Follow {

@@ -34,7 +34,7 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     super::hottest::show(ui, state, commands);
     if let Some((objectives, gesture)) = change {
         let value = Plan { objectives, ..(**plan).clone() };
-        commands.push(Command::Edit { edit: Edit::SetPlan { plan: state.plan, value }, gesture });
+        commands.push(Command::Edit { edit: Edit::SetPlan { plan: state.plan, value }.into(), gesture });
     }
 }
 

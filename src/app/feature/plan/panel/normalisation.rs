@@ -48,7 +48,8 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
     }
     if next != plan.normalisation {
         let value = Plan { normalisation: next, ..plan.clone() };
-        commands.push(Command::Edit { edit: Edit::SetPlan { plan: state.plan, value }, gesture: dragged });
+        commands
+            .push(Command::Edit { edit: Edit::SetPlan { plan: state.plan, value }.into(), gesture: dragged });
     }
 }
 

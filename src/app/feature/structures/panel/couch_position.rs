@@ -36,7 +36,7 @@ pub fn show(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Co
                     let by_mm = ct.position.patient_from_table() * by;
                     let moved = |n: &usize| (*n, set.structures[*n].moved(by_mm));
                     let edit = Edit::SetStructures("Move couch", parts.iter().map(moved).collect());
-                    commands.push(Command::Edit { edit, gesture: gesture(&r) });
+                    commands.push(Command::Edit { edit: edit.into(), gesture: gesture(&r) });
                 }
             });
         }

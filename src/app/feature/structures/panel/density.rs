@@ -53,7 +53,7 @@ pub fn show(ui: &mut Ui, state: &State, (index, structure): (usize, &Structure),
     warnings(ui, structure);
     if next != structure.density {
         let value = Structure { density: next, ..structure.clone() };
-        commands.push(Command::Edit { edit: Edit::SetStructure { index, value }, gesture: dragged });
+        commands.push(Command::Edit { edit: Edit::SetStructure { index, value }.into(), gesture: dragged });
     }
 }
 

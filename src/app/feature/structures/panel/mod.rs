@@ -107,7 +107,7 @@ fn identity(ui: &mut Ui, index: usize, structure: &Structure, commands: &mut Com
                 let value = Structure { colour: Rgb(rgb), ..structure.clone() };
                 // The picker is a pop-up with its own id: all its changes are one gesture.
                 let gesture = Some(response.id.value());
-                commands.push(Command::Edit { edit: Edit::SetStructure { index, value }, gesture });
+                commands.push(Command::Edit { edit: Edit::SetStructure { index, value }.into(), gesture });
             }
         });
     });
