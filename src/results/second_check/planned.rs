@@ -71,7 +71,7 @@ impl Planned {
         let greatest_gy = |index: usize| job.files.case.doses[index].max_gy();
         let read = self.beams.iter_mut().zip(&self.numbers).filter(|(item, _)| item.not_judged.is_empty());
         for (item, number) in read.filter(|(item, _)| item.mu <= 0.0) {
-            match self.of_beams.remove(number).map(greatest_gy).filter(|gy| *gy > 0.0) {
+            match self.of_beams.get(number).copied().map(greatest_gy).filter(|gy| *gy > 0.0) {
                 Some(gy) => item.wrong.push(format!(
                     "{} delivers nothing, it has 0 MU: its planned dose goes up to {gy:.3} Gy.",
                     capital(&item.name)
@@ -94,10 +94,9 @@ impl Planned {
     pub fn beam_sum(&mut self, job: &CheckJob<'_>) -> Option<BeamSum> {
         let doses = &job.files.case.doses;
         let planned = &*doses[self.dose?].gy;
-        let delivering = || self.beams.iter().zip(&self.numbers).filter(|(item, _)| item.mu > 0.0);
-        let of_beams: Vec<_> =
-            delivering().filter_map(|(_, n)| self.of_beams.get(n)).map(|index| &*doses[*index].gy).collect();
-        let missing = delivering().filter(|(_, n)| !self.of_beams.contains_key(n));
+        let of_beams: Vec<_> = self.of_beams.values().map(|index| &*doses[*index].gy).collect();
+        let delivering = self.beams.iter().zip(&self.numbers).filter(|(item, _)| item.mu > 0.0);
+        let missing = delivering.filter(|(_, number)| !self.of_beams.contains_key(number));
         let missing = missing.map(|(item, _)| item.name.clone()).collect();
         if of_beams.is_empty() {
             return None;
