@@ -37,7 +37,7 @@ impl XRayFileError {
     }
 }
 
-/// What the file of an X-ray, or the one beside a picture, says of its place.
+/// Placement by the file of an X-ray, or the one beside a picture.
 ///
 /// # Errors
 /// [`XRayFileError`] of its reader.

@@ -45,7 +45,7 @@ pub struct BeamSum {
     pub beyond: usize,
     /// The greatest difference, where there is one.
     pub worst: Option<SumDifference>,
-    /// What a dose may differ by on equal voxels, Gy.
+    /// Greatest difference of doses on equal voxels that is rounding, Gy.
     pub allowed_gy: f64,
 }
 
@@ -225,7 +225,7 @@ impl BeamSum {
         ))
     }
 
-    /// What was found where nothing contradicts, a sentence.
+    /// The finding where nothing contradicts, a sentence.
     pub fn words(&self) -> String {
         let mut text = match self.missing.len() {
             0 => format!("the plan's dose is the sum of its {}", counted(self.beams, "beam dose")),

@@ -127,7 +127,7 @@ impl Judgement {
     }
 }
 
-/// What a plan is judged by.
+/// Figures that a plan is judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures<'a> {
     pub whole: &'a Item,
@@ -135,7 +135,7 @@ pub struct Figures<'a> {
     pub beam_sum: Option<&'a BeamSum>,
     pub fractions: u32,
     pub limits: &'a Tolerances,
-    /// What the recomputed dose counts otherwise than the plan's files have it.
+    /// Inputs that the recomputed dose counts otherwise than the plan's files have them.
     pub changed_here: &'a [String],
 }
 
@@ -404,7 +404,7 @@ mod tests {
         assert_eq!(verdict(&good, &[none]).0, Verdict::NotJudged);
     }
 
-    /// What contradicts itself is known to be wrong, also beside what could not be judged.
+    /// A contradiction is known to be wrong, also beside what could not be judged.
     #[test]
     fn a_contradiction_fails_whatever_is_open() {
         let nothing =

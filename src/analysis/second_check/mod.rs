@@ -78,12 +78,12 @@ pub struct Item {
     pub targets: Vec<TargetDoses>,
     /// Why it cannot be judged, a sentence each.
     pub not_judged: Vec<String>,
-    /// What is wrong with it whatever is recomputed, a sentence each.
+    /// Faults whatever is recomputed, a sentence each.
     pub wrong: Vec<String>,
 }
 
 impl Item {
-    /// What stands in place of its figures where it has none.
+    /// Words in place of its figures where it has none.
     pub fn words_without_figures(&self) -> &'static str {
         match (self.not_judged.is_empty(), self.wrong.is_empty()) {
             (false, _) => "not judged",

@@ -89,7 +89,7 @@ struct Crossings {
 }
 
 impl Crossings {
-    /// Those behind a place along the ray.
+    /// Crossings behind a place along the ray.
     fn after(at: f64, from: f64, way: f64) -> Self {
         let here = from + at * way;
         let whole = if way > 0.0 { here.floor() } else { here.ceil() };
