@@ -25,10 +25,11 @@ for x in (46.25, 45.0):
     side = re.search(r"jaws_mm = \{ x = \[[-0-9.]+, ([-0-9.]+)\]", open(f"{folder}/optimised.toml").read())
     check(f"gantry 0 reaches the sphere at {x} mm", float(side[1]) >= 46, side[1])
     check(f"nothing is said of beamlets at {x} mm", "beamlets: no beam" not in said, said if "beamlets: no beam" in said else "")
-# Isocentres 400 mm away: the leaves of no beam open over the sphere.
-far = plan(f"{folder}/p.toml", gantries=(0, 180)).replace("", "")
-text = open(far).read().replace("isocentre_mm = [0, 0, 0]", "isocentre_mm = [-180, 0, 0]")
+# Leaves lie up to 200 mm from the isocentre along z: 185 mm below the targets they cover PTV_A, and end before PTV_B.
+far = plan(f"{folder}/p.toml", gantries=(0, 180))
+text = open(far).read().replace("isocentre_mm = [0, 0, 0]", "isocentre_mm = [0, 0, -185]")
 open(far, "w").write(text)
-code, said = optimise(case("far", ("PTV_B", lambda planes: [circle(5, z, 90) for z in planes if abs(z) < 6])), far, asked, "--grid", "5")
-check("a target that no beam sees is named", "PTV_B has no beamlets" in said or "% of PTV_B has no beamlets" in said, said[-600:])
+code, said = optimise(case("far", ("PTV_B", lambda planes: [circle(5, z, 60) for z in planes if z > 21])), far, asked, "--grid", "5")
+named = "PTV_B has no beamlets" in said
+check("a target that no beam sees is named", named, "" if named else said[-600:])
 check.end()
