@@ -474,7 +474,7 @@ mod tests {
         let case = open(&word, OpenOptions::default(), &go_on).unwrap();
         let read = case.ct.unwrap();
         assert_eq!((read.position, read.hu.data()), (PatientPosition::Hfs, ct.hu.data()));
-        assert!(read.remarks.is_empty());
+        assert_eq!(read.remarks.len(), 1, "its file does not say what its values are: {:?}", read.remarks);
         let options = OpenOptions { position: Some(PatientPosition::Ffp), ..OpenOptions::default() };
         assert_eq!(open(&word, options, &go_on).unwrap().ct.unwrap().position, PatientPosition::Ffp);
         let bright = ct.hu.data().iter().map(|hu| hu * 50.0).collect();

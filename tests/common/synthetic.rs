@@ -271,7 +271,7 @@ pub fn plan(beams: Vec<InMemDicomObject>) -> InMemDicomObject {
     let target = |gy| {
         item(&[(tags::DOSE_REFERENCE_TYPE, VR::CS, "TARGET"), (tags::TARGET_PRESCRIPTION_DOSE, VR::DS, gy)])
     };
-    set_items(&mut o, tags::DOSE_REFERENCE_SEQUENCE, vec![target("45"), target("50"), item(&[])]);
+    set_items(&mut o, tags::DOSE_REFERENCE_SEQUENCE, vec![target("50"), target("50"), item(&[])]);
     set_items(&mut o, tags::PATIENT_SETUP_SEQUENCE, vec![item(&[(tags::PATIENT_POSITION, VR::CS, "HFS")])]);
     set_items(&mut o, tags::BEAM_SEQUENCE, beams);
     o

@@ -244,7 +244,8 @@ fn four_d(name: &str, tell: impl Fn(&mut InMemDicomObject, u32)) -> Folder {
     for plane in 0..4 {
         for phase in 0..3 {
             // Numbered plane by plane, in files without order.
-            let mut o = slice(3 * plane + phase + 1, 2.0 * f64::from(plane), (100 * phase + plane) as u16);
+            let mut o =
+                slice(3 * plane + phase + 1, 2.0 * f64::from(plane), (100 * phase + 30 * plane) as u16);
             set(&mut o, tags::SERIES_DESCRIPTION, VR::LO, "Thorax 4D");
             tell(&mut o, phase);
             folder.put(&format!("{}-{plane}", (phase * 7 + plane * 5) % 12), &o);
@@ -282,7 +283,7 @@ fn phases_of_a_four_d_ct_are_told_apart() {
             let choice = Choice { series: Some(index), ..Choice::default() };
             let ct = load(&catalogue, choice, &|_| true).unwrap().ct.unwrap();
             let base = 100.0 * index as f32;
-            assert_eq!(bases(&ct), [base, base + 1.0, base + 2.0, base + 3.0], "{words}");
+            assert_eq!(bases(&ct), [base, base + 30.0, base + 60.0, base + 90.0], "{words}");
             assert!(ct.remarks.is_empty(), "{:?}", ct.remarks);
             assert_eq!((&ct.description, ct.series_uid.as_str()), (words, SERIES));
         }

@@ -456,8 +456,9 @@ fn what_a_file_has_too_much_is_refused_wherever_it_stands() {
         assert!(said.contains("s.json"), "{said}");
     });
     assert_eq!(
-        tried.0, 14,
-        "session, choice, plan, normalisation, three of objectives, beam, MLC, control point, jaws, structure, contour, density"
+        tried.0, 17,
+        "session, choice, its patient and what plan and structures were made for, plan, normalisation, three of objectives, beam, MLC, \
+         control point, jaws, structure, contour, density"
     );
     assert!(tried.1 > 10, "{tried:?}");
 

@@ -445,7 +445,9 @@ proptest! {
             let density = s.counted_density().filter(|_| s.kind != StructureKind::Bolus);
             Structure { density, ..s.clone() }
         });
-        prop_assert_eq!(&read.structures, &held_ones.collect::<Vec<_>>());
+        // Corners at random may go round part of their area twice, which the reader remarks on.
+        let read_ones = read.structures.iter().map(|s| Structure { remarks: Vec::new(), ..s.clone() });
+        prop_assert_eq!(read_ones.collect::<Vec<_>>(), held_ones.collect::<Vec<_>>());
         let far = set.structures.iter().zip(&read.structures).flat_map(|(a, b)| {
             let points = |s: &Structure| s.contours.iter().flat_map(|c| c.points_mm.clone()).collect::<Vec<_>>();
             points(a).into_iter().zip(points(b)).collect::<Vec<_>>()

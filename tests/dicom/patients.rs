@@ -221,6 +221,7 @@ fn warnings_are_no_noise() {
             &[
                 "a single plane",
                 "structure 'Scar' was planned with another ROIPhysicalProperty than the CT gives (REL_ELEC_DENSITY",
+                "the plan prescribes 14 Gy to a target and 11.3113869239676 Gy to others",
                 "437 contour(s) lie wholly or partly outside the CT",
                 "437 contour(s) name images that are not of this CT",
                 "the isocentre of",
