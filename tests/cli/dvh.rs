@@ -79,7 +79,11 @@ fn metrics_are_those_of_a_sphere_in_a_gradient_by_the_words_asked_for() {
 
     let csv = fs::read_to_string(&out).unwrap();
     let mut lines = csv.lines();
-    assert_eq!(lines.next().unwrap(), "\"dose (Gy), imported\",PTV (%),PTV (cm3),PTV (% per Gy)");
+    assert_eq!(
+        lines.next().unwrap(),
+        "\"dose (Gy), imported; the file says nothing of its quantity, patient, frame of reference: it is taken as the dose in Gy that \
+         belongs to the case\",PTV (%),PTV (cm3),PTV (% per Gy)"
+    );
     let row = lines.find(|line| line.starts_with("110.0,")).unwrap();
     let cells: Vec<f64> = row.split(',').map(|cell| cell.parse().unwrap()).collect();
     assert!((cells[1] - 15.6).abs() < 0.8 && (cells[2] - 5.24).abs() < 0.3, "{row}");
