@@ -47,8 +47,8 @@ pub struct Ready {
     outside: Option<Outside>,
     remarks: Vec<String>,
     hu_remarks: Vec<String>,
-    /// What is known of images, body and densities: bolus and couch that are not counted, HU beyond the table, and what was remarked
-    /// on reading them. It stands with every dose.
+    /// Caveats and remarks on images, body and densities: bolus and couch that are not counted, HU beyond the table, and what was remarked
+    /// on reading them. They stand with every dose.
     reservations: Reservations,
     edge: CtEdge,
     without_density: Vec<WithoutDensity>,
@@ -108,8 +108,8 @@ impl Ready {
         &self.hu_remarks
     }
 
-    /// What stands with every dose: bolus and couch that are not counted, HU beyond the table, and what was remarked on reading images,
-    /// body and densities.
+    /// Caveats and remarks that stand with every dose: bolus and couch that are not counted, HU beyond the table, and what was remarked on
+    /// reading images, body and densities.
     pub fn reservations(&self) -> &Reservations {
         &self.reservations
     }

@@ -90,7 +90,7 @@ pub struct Body {
     /// `None`: everything in the image counts.
     pub mask: Option<Mask>,
     pub remarks: Vec<String>,
-    /// What was remarked on reading its contours.
+    /// Caveats and remarks on its contours.
     pub reservations: Reservations,
 }
 

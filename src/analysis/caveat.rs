@@ -35,7 +35,7 @@ const WAYS_OUT: [(&str, &str); 13] = [
     ("take a finer grid", "--grid"),
 ];
 
-/// What makes a dose without a caveat.
+/// Advice that leads to a dose without a caveat.
 pub fn way_out(caveat: &str) -> &'static str {
     let known = WAYS_OUT.iter().find(|(words, _)| caveat.contains(words));
     known.map_or(

@@ -1,4 +1,4 @@
-//! Where a CT ends and the patient goes on: matter at the outermost voxels, and at the rim of a round field of view.
+//! Edges of a CT beyond which the patient goes on: matter at the outermost voxels, and at the rim of a round field of view.
 
 use super::opening::Opening;
 use case::Ct;
@@ -49,7 +49,7 @@ pub(super) struct CtEdge {
     places: Vec<EdgePlace>,
 }
 
-/// Where a beam meets the edge: the sides in its field, and those within the reach of its scatter, each with its distance, mm.
+/// Sides of the edge that a beam meets: those in its field, and those within the reach of its scatter, each with its distance, mm.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct EdgeOfBeam {
     pub in_field: Vec<&'static str>,
@@ -66,7 +66,7 @@ impl CtEdge {
         Self { places }
     }
 
-    /// What of it a beam meets at its stops.
+    /// Sides of the edge that a beam meets at its stops.
     pub(super) fn met_by(&self, openings: &[Opening]) -> EdgeOfBeam {
         if self.places.is_empty() {
             return EdgeOfBeam::default();

@@ -48,7 +48,7 @@ pub struct Dvh {
     /// Isodoses of the whole dose, in and outside the structure, where they are counted.
     #[serde(with = "isodoses::shared")]
     isodoses: Option<Arc<Isodoses>>,
-    /// What was remarked on reading the contours.
+    /// Remarks on the contours.
     of_contours: Vec<String>,
 }
 

@@ -31,7 +31,7 @@ pub struct DensityOverrides {
     pub(super) caveats: Vec<String>,
     /// Bolus and couch without a density.
     pub(super) without_density: Vec<WithoutDensity>,
-    /// What was remarked on reading the contours of those that count.
+    /// Caveats and remarks on the contours of structures that count.
     pub(super) reservations: Reservations,
 }
 

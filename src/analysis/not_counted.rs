@@ -1,5 +1,5 @@
-//! What a beam meets that its dose does not count: matter outside the body, the patient beyond the end of the CT, couch and bolus
-//! without a density. Collapsed cone and Monte Carlo ask here.
+//! Matter that a beam meets and its dose does not count: whatever lies outside the body, the patient beyond the end of the CT, couch and
+//! bolus without a density. Collapsed cone and Monte Carlo ask here.
 
 use super::beam_job::Ready;
 use super::caveat::{BEYOND_CT_CAVEAT, OUTSIDE_CAVEAT, way_out};
@@ -14,7 +14,7 @@ use case::Beam;
 pub(super) struct NotCounted {
     pub caveats: Vec<String>,
     pub remarks: Vec<String>,
-    /// What may move the dose and stands beside it, a few words each.
+    /// Circumstances that may move the dose and stand beside it, a few words each.
     pub beside: Vec<&'static str>,
 }
 

@@ -1,5 +1,5 @@
-//! What of a beam and of a plan a dose is made of. It is said here alone: results, leaves and the optimisation compare beams and plans
-//! by it. Each member is named, so that a new one must be placed.
+//! Parts of a beam and of a plan that a dose is made of. They are told here alone: results, leaves and the optimisation compare beams and
+//! plans by them. Each member is named, so that a new one must be placed.
 
 use super::{Beam, FluenceObjectives, Plan};
 

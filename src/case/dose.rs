@@ -76,9 +76,9 @@ pub struct Dose {
     /// Parts of plan or patient that this dose does not count, a few words each: `2 of 3 beams`, `wedge not
     /// modelled`.
     pub caveats: Vec<String>,
-    /// What may move it, or why it is partial, a sentence each: what was remarked on reading what it is made of.
+    /// Remarks on what may move it, or why it is partial, a sentence each: they were made on reading what it is made of.
     pub remarks: Vec<String>,
-    /// What of a plan it is, where it is not the whole.
+    /// The part of a plan that it is, where it is not the whole.
     pub part: Option<DosePart>,
 }
 
@@ -89,9 +89,9 @@ pub enum DosePart {
     Beam,
     ControlPoint,
     Fraction,
-    /// Of sources in the patient, whatever else the plan delivers.
+    /// Dose of sources in the patient, whatever else the plan delivers.
     Brachytherapy,
-    /// Of what was recorded in single treatments.
+    /// Dose of what was recorded in single treatments.
     Record,
 }
 

@@ -111,7 +111,7 @@ pub struct History {
 struct Step {
     case: Case,
     name: String,
-    /// What it answers: an answer that comes later joins it.
+    /// Gesture or run that it answers: an answer that comes later joins it.
     gesture: Option<u64>,
 }
 

@@ -104,7 +104,7 @@ impl Case {
         self.structures.free_number().max(self.spent_number.saturating_add(1))
     }
 
-    /// What was remarked on images, structures and folder that bears on every result made of them.
+    /// Caveats and remarks on images, structures and folder that bear on every result made of them.
     pub fn reservations(&self) -> Reservations {
         let of_ct = self.ct.iter().flat_map(|ct| &ct.remarks);
         Reservations::of_remarks(of_ct.chain(&self.structures.remarks).chain(&self.remarks))

@@ -69,7 +69,7 @@ impl Plan {
         }
     }
 
-    /// What was remarked on the plan that bears on its dose.
+    /// Caveats and remarks on the plan that bear on its dose.
     pub fn reservations(&self) -> Reservations {
         Reservations::of_remarks(&self.remarks)
     }

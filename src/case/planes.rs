@@ -100,8 +100,8 @@ fn gone_round_once(points_mm: &[DVec3]) -> Option<Vec<DVec3>> {
     is_same_ring(&once, &twice).then(|| points_mm[..again].to_vec())
 }
 
-/// What a ring holds by the even-odd rule is less than its signed area by twice the parts that it goes round twice; as a share of it,
-/// and in mm2: more than rounding and slivers have.
+/// The area that a ring holds by the even-odd rule is less than its signed area by twice the parts that it goes round twice; as a share of
+/// it, and in mm2: more than rounding and slivers have.
 const LEAST_WOUND_TWICE: f64 = 0.002;
 const LEAST_WOUND_TWICE_MM2: f64 = 2.0;
 

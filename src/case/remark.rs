@@ -1,4 +1,4 @@
-//! What was remarked on reading an object, and what of it stands with every result that is made of it.
+//! Remarks on reading an object, and those of them that stand with every result that is made of it.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub struct Remark {
     pub message: String,
     /// The files concerned, by name.
     pub files: Vec<String>,
-    /// What it means for what is made of the object.
+    /// Consequence of the deviation for what is made of the object.
     #[serde(default)]
     pub bearing: Bearing,
 }
@@ -25,16 +25,16 @@ pub enum Severity {
     Warning,
 }
 
-/// What a remark on an object means for results that are made of it.
+/// Consequence of a remark on an object for results that are made of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bearing {
     /// Nothing.
     #[default]
     None,
-    /// They may be other than they would be without it: it stands beside them.
+    /// Results may be other than they would be without the deviation: the remark stands beside them.
     MayMove,
-    /// They are not those of the whole patient or plan as it is: a dose is partial, a goal undecided. The caveat, a few words.
+    /// Results are not those of the whole patient or plan as it is: a dose is partial, a goal undecided. The caveat, a few words.
     Forbids(String),
 }
 
@@ -85,17 +85,17 @@ impl Remark {
     }
 }
 
-/// What is known about the inputs of a result and stands with it.
+/// Caveats and remarks about the inputs of a result, which stand with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reservations {
-    /// What keeps it from being whole, a few words each: a dose with one is partial.
+    /// Reasons why a result is not whole, a few words each: a dose with one is partial.
     pub caveats: Vec<String>,
-    /// What may move it, and why it is not whole, a sentence each.
+    /// Deviations that may move a result or keep it from being whole, a sentence each.
     pub remarks: Vec<String>,
 }
 
 impl Reservations {
-    /// What of the remarks bears on results.
+    /// The remarks that bear on results, and their caveats.
     pub fn of_remarks<'a>(remarks: impl IntoIterator<Item = &'a Remark>) -> Self {
         let mut reservations = Self::default();
         for remark in remarks.into_iter().filter(|remark| remark.bearing != Bearing::None) {

@@ -121,7 +121,7 @@ impl Structure {
         }
     }
 
-    /// What was remarked on its contours that bears on results made of them.
+    /// Caveats and remarks on its contours that bear on results made of them.
     pub fn reservations(&self) -> Reservations {
         Reservations::of_remarks(&self.remarks)
     }

@@ -4,7 +4,7 @@ use anyhow::bail;
 use case::{Case, Remark};
 use open::{DoseFile, NotOfCase};
 
-/// What stands with a dose of a file: what its file is remarked on, and what is known of the case beside it.
+/// Remarks that stand with a dose of a file: those on its file, and what is known of the case beside it.
 pub fn remarks_of(file: &DoseFile) -> Vec<String> {
     let of_file = |message: &String| file.remarks.iter().any(|remark| remark.message == *message);
     let of_case = file.dose.remarks.iter().filter(|message| !of_file(message)).cloned();

@@ -65,7 +65,7 @@ struct Facts {
     highest_hu: f32,
     /// GantryDetectorTilt, where it is not 0.
     tilt_deg: Option<f64>,
-    /// What the values are made of, where ImageType names a decomposition by energies.
+    /// Material that the values are of, where ImageType names a decomposition by energies.
     decomposed: Option<String>,
     tube_kv: Option<f64>,
     contrast_agent: bool,

@@ -74,7 +74,7 @@ fn is_effective(object: &Object) -> bool {
 /// Beyond any dose of radiotherapy, Gy: the DoseGridScaling is in other units.
 const MOST_GY: f32 = 1000.0;
 
-/// What of a plan a dose is, by its DoseSummationType; `None`: that of a plan or of several, or it does not say.
+/// Part of a plan that a dose is of, by its DoseSummationType; `None`: a whole plan or several, or it does not say.
 fn part_of(object: &Object) -> Option<DosePart> {
     Some(match object.text(tags::DOSE_SUMMATION_TYPE)?.as_str() {
         "BEAM" | "BEAM_SESSION" => DosePart::Beam,

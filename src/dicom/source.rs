@@ -169,7 +169,7 @@ pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
     Ok(source)
 }
 
-/// Where meta group or data set begin by the first 132 bytes of a file, and whether it is the meta group.
+/// Offset at which meta group or data set begins by the first 132 bytes of a file, and whether it is the meta group.
 fn beginning(head: &[u8]) -> Option<(usize, bool)> {
     let group = |g: u8| head.len() >= 8 && head[0] == g && head[1] == 0 && head[3] == 0;
     if head.len() == 132 && &head[128..] == b"DICM" {

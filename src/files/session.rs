@@ -60,7 +60,7 @@ pub struct Session {
     /// The chosen structure set and plan, and whose objects were taken together.
     #[serde(default, skip_serializing_if = "ChosenObjects::is_automatic")]
     pub chosen: ChosenObjects,
-    /// What the plans were made for; sessions of earlier versions do not say.
+    /// Patient, images, structures and machines that the plans were made for; sessions of earlier versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made_for: Option<MadeFor>,
     /// All plans, with all beams.

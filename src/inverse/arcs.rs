@@ -41,7 +41,7 @@ pub struct Sectors {
     fields: Plan,
     /// The plan with its arcs.
     plan: Plan,
-    /// What the carriages of wide arcs hold.
+    /// Field windows that the carriages of wide arcs hold.
     pub windows: Vec<FieldWindow>,
 }
 

@@ -122,9 +122,9 @@ fn greatest(voxels: &[usize], gy: &Volume<f32>) -> Option<usize> {
 /// Greatest true doses at the last look.
 #[derive(Clone, Debug, Default)]
 pub struct Greatest {
-    /// Of the body outside the targets.
+    /// Hottest place of the body outside the targets.
     pub outside: Option<HotSpot>,
-    /// Of structures that the rows sample in part, by name, Gy.
+    /// Greatest doses of structures that the rows sample in part, by name, Gy.
     pub by_structure: BTreeMap<String, f64>,
 }
 

@@ -30,7 +30,7 @@ const KINDS: [(&str, StructureKind); 8] = [
     ("other", StructureKind::Other),
 ];
 
-/// What a case of arrays says beside them.
+/// Position, patient, label and plans that a case of arrays states beside them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Stated {

@@ -44,17 +44,17 @@ pub struct PyDose {
     /// The file that it was read from.
     pub file: Option<DoseFile>,
     pub remarks: Vec<String>,
-    /// What its computation says beside it.
+    /// Receipts and figures that its computation gives beside it.
     pub computed: Option<Arc<Computed>>,
     /// The same dose in the memory of a card.
     on_card: Option<Arc<CardDose>>,
 }
 
-/// What a computation says beside its dose.
+/// Patient, receipts, figures and uncertainty that a computation gives beside its dose.
 #[derive(Serialize, Deserialize)]
 pub struct Computed {
     patient: PatientInfo,
-    /// That of its case, as files state it.
+    /// Frame of reference of its case, as files state it.
     frame_of_reference_uid: String,
     receipts: Vec<Receipt>,
     figures: serde_json::Value,
@@ -197,7 +197,7 @@ impl PyDose {
     }
 }
 
-/// What to do where two are of two patients.
+/// Advice where two objects are of two patients.
 const ONE_PATIENT: &str = "they belong to one patient; where both are the same person, pass any_patient=True";
 
 /// The outcome of a check: another patient is taken only on request, and said by the dose then.

@@ -14,14 +14,14 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Of values from outside of which nothing else is known.
+    /// Standing of values from outside of which nothing else is known.
     const IMPORTED: Self = Self {
         status: DoseStatus::Imported,
         known: Reservations { caveats: Vec::new(), remarks: Vec::new() },
         part: None,
     };
 
-    /// Of values that are those of a dose, or were made of them: no better than imported.
+    /// Standing of values that are those of a dose, or were made of them: no better than imported.
     pub fn of(dose: &Dose) -> Self {
         let known = Reservations { caveats: dose.caveats.clone(), remarks: dose.remarks.clone() };
         Self { status: DoseStatus::Imported.worst(dose.status), known, part: dose.part }

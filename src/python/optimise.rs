@@ -220,7 +220,7 @@ impl PyOptimum {
         self.only_judged.iter().map(|(goal, why)| (goal.to_string(), why.clone())).collect()
     }
 
-    /// What was done otherwise than the plan or its goals have it: targets without beamlets, beams of 0 MU and the like.
+    /// Deviations from the plan or its goals: targets without beamlets, beams of 0 MU and the like.
     #[getter]
     fn remarks(&self) -> Vec<String> {
         self.answer.remarks.iter().map(ToString::to_string).collect()

@@ -25,7 +25,7 @@ pub struct DoseFacts {
     pub label: String,
     pub status: DoseStatus,
     pub caveats: Vec<String>,
-    /// What is known of what it is made of and may move it.
+    /// Remarks on what it is made of that may move it.
     pub remarks: Vec<String>,
     /// Mean standard deviation of a Monte Carlo dose above half its maximum, percent.
     pub uncertainty_percent: Option<f64>,

@@ -295,7 +295,7 @@ mod tests {
     use super::*;
     use case::Jaws;
 
-    /// Of thirty control points seven are drawn, the first and the last among them; segments that stay count once.
+    /// Seven of thirty control points are drawn, the first and the last among them; segments that stay count once.
     #[test]
     fn apertures_are_spread_over_the_way_and_a_map_stays_beside_its_leaves() {
         let mut beam = Beam::fixed("B", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 50.0), 200.0);

@@ -18,7 +18,7 @@ pub enum DoseInputs {
         source: Source,
         /// Treatment beams that are not computed.
         left_out: Option<String>,
-        /// What is known of the case and the plan.
+        /// Caveats and remarks on the case and the plan.
         reservations: Reservations,
         normalisation: Option<NormalisedTo>,
     },
@@ -56,8 +56,8 @@ impl NormalisedTo {
     }
 }
 
-/// What is known of a case and stands with the doses of its plan: a structure of which not all was read scales the plan that is normalised
-/// to it.
+/// Caveats and remarks on a case that stand with the doses of its plan: a structure of which not all was read scales the plan that is
+/// normalised to it.
 pub(super) fn reservations_of(case: &Case, plan: &Plan) -> Reservations {
     let mut reservations = case.reservations();
     reservations.add(&Reservations { caveats: Vec::new(), remarks: generic_machines(plan) });

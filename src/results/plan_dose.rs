@@ -42,7 +42,7 @@ struct Beams {
     /// A run's dose that differs from the requested one by its noise only.
     like_it: Option<RunResult>,
     normalisation: Option<(Normalisation, Result<Needs, String>)>,
-    /// What is known of the case.
+    /// Caveats and remarks on the case.
     reservations: Reservations,
 }
 

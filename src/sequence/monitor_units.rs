@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(super::remark(&plan, &plan), None);
     }
 
-    /// Of 2 Gy a fraction 2,256 MU are 1,128 MU/Gy; of 20 Gy a beam of 15,000 MU has 750 MU/Gy, and takes 25 minutes.
+    /// Fractions of 2 Gy with 2,256 MU have 1,128 MU/Gy; a beam of 15,000 MU for 20 Gy has 750 MU/Gy, and takes 25 minutes.
     #[test]
     fn many_monitor_units_are_remarked_on() {
         let beam = |mu: f64| Beam::fixed("b", 1, 0.0, DVec3::ZERO, Jaws::symmetric(40.0, 40.0), mu);

@@ -160,7 +160,7 @@ fn weights_objectives_and_verdicts_are_in_sight() {
     assert!(w.query_by_label("doses in Gy").is_some());
 }
 
-/// What stands beside the optimiser's dose is of it, or says that it is not.
+/// Numbers beside the optimiser's dose are of it, or say that they are not.
 #[test]
 fn numbers_of_another_dose_do_not_stand_beside_the_optimisers() {
     let mut w = optimised("optimise_beside");
@@ -525,7 +525,7 @@ fn undo_during_a_run_loses_nothing_that_it_found() {
     assert_eq!(maps(w.state()), 2, "{}", said(&w));
 }
 
-/// That a plan follows its goals is kept with it: through a rename, a deletion that is undone, and a switch of its own.
+/// The mark that a plan follows its goals is kept with it: through a rename, a deletion that is undone, and a switch of its own.
 #[test]
 fn a_plan_follows_its_goals_by_whatever_name() {
     let mut w = optimised("optimise_follows");

@@ -173,7 +173,7 @@ impl Report {
         curves.chain(factors).chain(calibration).collect()
     }
 
-    /// What no data test, each with the reason: parts of the machine, curves, and what the guideline asks for beside them.
+    /// Parts of the machine, curves and tests of the guideline beside them that no data cover, each with the reason.
     pub fn not_tested(&self) -> Vec<String> {
         self.untested().into_iter().chain(self.guideline.iter().cloned()).collect()
     }

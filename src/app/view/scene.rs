@@ -166,7 +166,7 @@ impl BeamLayer {
         }
     }
 
-    /// What map and jaws are, and their status, where they are not the plan's.
+    /// Words on map and jaws, with their status, where they are not the plan's.
     pub fn map_words(&self) -> Option<String> {
         Some(format!("{OPTIMISERS_MAP}: {}", self.map_status?.word().to_uppercase()))
     }

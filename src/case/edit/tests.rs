@@ -146,7 +146,7 @@ fn the_plan_before_its_maps_is_found_through_other_edits() {
     assert_eq!(h.plan_before_maps(7), None);
 }
 
-/// What was done while leaves were cut stays the last that was done.
+/// A deletion made while leaves were cut stays the last step.
 #[test]
 fn leaves_join_the_step_of_their_maps_below_a_later_one() {
     let mut h = History::default();

@@ -74,7 +74,7 @@ pub enum Scan {
     Profile { axis: ScanAxis, depth_mm: f64 },
 }
 
-/// What bounds a field: jaws, or leaves within jaws that stand wider.
+/// Bounds of a field: jaws, or leaves within jaws that stand wider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FieldEdges {
     #[default]

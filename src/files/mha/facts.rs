@@ -46,7 +46,7 @@ pub struct Facts {
     pub comment: String,
     /// The status of a dose with its caveats: readers of other programs keep this key, and drop the comment.
     pub dose_status: String,
-    /// What is known of a dose and may move it; the first of many.
+    /// Remarks on what may move a dose; the first of many.
     pub remarks: String,
     pub quantity: String,
     pub unit: String,

@@ -1,5 +1,5 @@
-//! What the plans of a session were made for: the patient, the images, the structures and the machines, by their content. Names and
-//! UIDs stay the same where the content of a folder changes, and ROI numbers are given anew with each export.
+//! The patient, the images, the structures and the machines that the plans of a session were made for, by their content. Names and UIDs
+//! stay the same where the content of a folder changes, and ROI numbers are given anew with each export.
 
 use case::{Case, Contours, Ct, PatientInfo, Plan, Structure, StructureSet};
 use geometry::VolumeId;
@@ -62,7 +62,7 @@ impl MadeFor {
         })
     }
 
-    /// Where the patient's data contradict those of the session though the ID is the same.
+    /// Contradiction between the patient's data and those of the session though the ID is the same.
     pub fn patient_differs(&self, case: &Case) -> Option<String> {
         let (then, now) = (&self.patient, &case.patient);
         let members = [
@@ -78,7 +78,7 @@ impl MadeFor {
         Some(format!("the patient's {what} was '{then}' when it was saved and is '{now}' now"))
     }
 
-    /// What of the images is not as it was, in a few words.
+    /// Difference of the images from those that the session was saved with, in a few words.
     pub fn images_differ(&self, case: &Case) -> Option<&'static str> {
         let images = case.ct.as_deref().and_then(digest_of_ct);
         if self.images != images {
@@ -124,7 +124,7 @@ impl MadeFor {
         words
     }
 
-    /// What of all that the dose of a plan is made of is not as it was, in a few words; the case has the structures of the session.
+    /// The first input of a plan's dose that is not as it was, in a few words; the case has the structures of the session.
     pub fn other_in_dose(&self, plan: &Plan, case: &Case) -> Option<String> {
         let set = &case.structures;
         let in_dose = set.structures.iter().filter(|s| plan.is_dose_made_with(s, set));

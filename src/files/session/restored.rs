@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Structures of the files with the changes of a session.
 pub(super) struct Restored {
     pub structures: Vec<Structure>,
-    /// What was made of structures that are known by their numbers alone, a few words each.
+    /// Changes to structures that are known by their numbers alone, a few words each.
     by_number: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ impl Session {
         self.structures.iter().any(|s| s.number == number) || of_files.map(|f| f.number).any(|n| n == number)
     }
 
-    /// What is not as the session was saved with, a sentence each. Takes the record from plans whose dose is made of something else.
+    /// Differences from what the session was saved with, a sentence each. Takes the record from plans whose dose is made of something else.
     fn differences(&self, made_for: &MadeFor, loaded: &StructureSet, case: &mut Case) -> Vec<String> {
         let images = made_for.images_differ(case);
         let all: Vec<Option<String>> = { case.plans.iter() }
@@ -123,7 +123,7 @@ impl Session {
         images.into_iter().chain(patient).chain(structures).collect()
     }
 
-    /// What a session of an earlier version leaves open, a sentence each. Takes the records where its images are gone.
+    /// Questions that a session of an earlier version leaves open, a sentence each. Takes the records where its images are gone.
     fn what_is_not_said(&self, by_number: &[String], case: &mut Case) -> Vec<String> {
         let mut said = Vec::new();
         let is_gone = !self.series_words(case).is_empty();

@@ -103,7 +103,7 @@ pub(super) fn jaws_of(s: &Segment<'_>) -> ([Edge; 2], [Edge; 2]) {
     (edges(|p| p.jaws.x), edges(|p| p.jaws.y))
 }
 
-/// Where the leaves of a segment stand on their way through its span.
+/// Motion of the leaves of a segment on their way through its span.
 pub(super) fn motion_of(s: &Segment<'_>, leaves: &Leaves) -> Motion {
     let tips = |t: f64| -> Vec<Bank> {
         let pairs = s.from.leaves_mm.iter().zip(&s.to.leaves_mm);

@@ -33,7 +33,7 @@ pub struct OptimiseJob<'a> {
 pub struct OptimisedPlan {
     pub answer: Optimised,
     pub only_judged: Vec<(Goal, String)>,
-    /// Where doses of the plan are looked at for hot spots.
+    /// Region outside the targets in which doses of the plan are searched for hot spots.
     pub outside: OutsideTargets,
 }
 

@@ -40,7 +40,7 @@ pub struct Optimise {
     pub(crate) columns: Option<[usize; 2]>,
     /// The last answer, and the run that it is of.
     pub(crate) latest: Option<(u64, Arc<Optimum>)>,
-    /// What the last answer is worth beside the plan on show; `None` where that has neither its maps nor its run.
+    /// Standing of the last answer beside the plan on show; `None` where the plan has neither its maps nor its run.
     pub(crate) standing: Option<AnswerStanding>,
     /// The plan that has the maps of the last answer.
     pub(crate) applied: Option<Arc<Plan>>,
@@ -88,7 +88,7 @@ impl Default for Optimise {
     }
 }
 
-/// What the last answer of the optimiser is worth beside the plan on show: each number made of it derives its standing from this.
+/// Standing of the last answer of the optimiser beside the plan on show: each number made of it derives its own from this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerStanding {
     /// Patient, beams, machine and settings are those that its dose was made for.

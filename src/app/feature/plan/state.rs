@@ -20,7 +20,7 @@ impl State {
         !self.plan_tools.own_isocentres && self.plan().is_some_and(|p| p.shared_isocentre_mm().is_some())
     }
 
-    /// What speaks against an approval of the displayed plan, in sentences: its dose as it stands, and goals that it misses or leaves
+    /// Reservations against an approval of the displayed plan, in sentences: its dose as it stands, and goals that it misses or leaves
     /// undecided. Empty for a final dose that meets them all.
     pub fn reservations_of_approval(&self) -> Vec<String> {
         let Some(plan) = self.plan() else { return Vec::new() };

@@ -137,7 +137,7 @@ impl CaseResults {
         self.plan_reservations(plan).caveats
     }
 
-    /// What is known of the plan and of what its displayed dose is made of.
+    /// Caveats and remarks on the plan and on what its displayed dose is made of.
     pub fn plan_reservations(&self, plan: &Plan) -> Reservations {
         let mut known = Reservations {
             caveats: beams_left_out(plan).into_iter().collect(),

@@ -42,7 +42,7 @@ struct Source<'a> {
     status: Option<DoseStatus>,
     caveat: Option<String>,
     dvh: &'a dyn Fn(&Structure) -> Option<&'a Dvh>,
-    /// It is the dose on show, whose goals the scorecard judges.
+    /// Whether the dose is the one on show, whose goals the scorecard judges.
     is_judged_by_scorecard: bool,
 }
 

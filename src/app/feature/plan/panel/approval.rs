@@ -78,7 +78,7 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
     }
 }
 
-/// What speaks against an approval, and the two ways on; `None` until one is chosen.
+/// Reservations against an approval, and the two ways on; `None` until one is chosen.
 fn question(ui: &mut Ui, reservations: &[String]) -> Option<bool> {
     let palette = theme::palette(ui);
     ui.add_space(4.0);
