@@ -14,6 +14,10 @@ const SOLID_MM: f64 = 3.0;
 /// Distance between the places at the edge that are looked at, mm.
 const STEP_MM: f64 = 4.0;
 
+/// Arc of the rim of a round field of view along which matter that it cuts off reaches it at least, mm: corners of a phantom that touch the
+/// circle do so along less.
+const LEAST_ARC_MM: f64 = 30.0;
+
 /// As far as this beyond the edge a field passes without being cut off, mm: its penumbra, and the last bit of its exit.
 const PAST_MM: f64 = 5.0;
 
@@ -196,19 +200,45 @@ impl Image<'_> {
         let middle = 0.5 * DVec3::new((nx - 1) as f64, (ny - 1) as f64, 0.0);
         // The square of matter fits in before the rim, whose own voxels are cut by the circle.
         let inner_mm = radius_mm - 1.5 * SOLID_MM - 2.0 * spacing_mm[0];
-        let count = (TAU * radius_mm / STEP_MM).round().max(1.0);
+        // The last voxels that the circle leaves whole: matter that ends before them is not cut off by it.
+        let outer_mm = radius_mm - 1.25 * spacing_mm[0];
+        let count = (TAU * radius_mm / STEP_MM).round().max(1.0) as usize;
+        let directions: Vec<(f64, f64)> =
+            (0..count).map(|n| (TAU * n as f64 / count as f64).sin_cos()).collect();
+        let voxel_at = |(sin, cos): (f64, f64), r_mm: f64, k: usize| {
+            let at = middle + r_mm * DVec3::new(cos / spacing_mm[0], sin / spacing_mm[1], 0.0);
+            let [i, j] = [at.x.round().max(0.0) as usize, at.y.round().max(0.0) as usize];
+            (i < nx && j < ny).then_some([i, j, k])
+        };
         let mut places = Vec::new();
-        for (sin, cos) in (0..count as usize).map(|n| (TAU * n as f64 / count).sin_cos()) {
-            let outward = grid.axes()[0] * cos + grid.axes()[1] * sin;
-            let inner = middle + inner_mm * DVec3::new(cos / spacing_mm[0], sin / spacing_mm[1], 0.0);
-            let [i, j] = [inner.x.round().max(0.0) as usize, inner.y.round().max(0.0) as usize];
-            for k in (0..nz).filter(|k| i < nx && j < ny && self.is_solid([i, j, *k])) {
-                let centre_mm = grid.patient_from_voxel(middle + DVec3::new(0.0, 0.0, k as f64));
+        for k in 0..nz {
+            let reaches_rim = |direction: &(f64, f64)| {
+                voxel_at(*direction, inner_mm, k).is_some_and(|at| self.is_solid(at))
+                    && voxel_at(*direction, outer_mm, k).is_some_and(|at| self.is_matter(at))
+            };
+            let reaching: Vec<bool> = directions.iter().map(reaches_rim).collect();
+            let centre_mm = grid.patient_from_voxel(middle + DVec3::new(0.0, 0.0, k as f64));
+            for n in in_long_runs(&reaching, (LEAST_ARC_MM / STEP_MM) as usize) {
+                let (sin, cos) = directions[n];
+                let outward = grid.axes()[0] * cos + grid.axes()[1] * sin;
                 places.push(EdgePlace { place_mm: centre_mm + radius_mm * outward, outward });
             }
         }
         places
     }
+}
+
+/// Places on a circle that hold and stand in a row of at least so many that hold.
+fn in_long_runs(holds: &[bool], least: usize) -> Vec<usize> {
+    let count = holds.len();
+    let run_from = |start: usize| (0..count).take_while(|step| holds[(start + step) % count]).count();
+    let begins = |n: &usize| holds[*n] && !holds[(n + count - 1) % count];
+    if holds.iter().all(|holds| *holds) {
+        return (0..count).collect();
+    }
+    let runs =
+        (0..count).filter(begins).map(|start| (start, run_from(start))).filter(|(_, run)| *run >= least);
+    runs.flat_map(|(start, run)| (0..run).map(move |step| (start + step) % count)).collect()
 }
 
 /// Whether all voxels outside the circle of this radius about the middle of the planes have one value.
@@ -286,6 +316,10 @@ mod tests {
         let round = edge_of(|p| if p.x.hypot(p.y) < 127.0 { shoulders(p) } else { -1024.0 });
         assert_eq!(met(&round, 90.0, [20.0, 20.0]).in_field, ["right", "left"]);
         assert_eq!(met(&round, 0.0, [20.0, 20.0]), EdgeOfBeam::default());
+        // The corners of a box touch the circle, and nothing of it is cut off.
+        let corners =
+            edge_of(|p| if p.x.abs().max(p.y.abs()) < 90.0 && p.z.abs() < 40.0 { 0.0 } else { -1000.0 });
+        assert_eq!(met(&corners, 45.0, [20.0, 20.0]), EdgeOfBeam::default());
         let cylinder = edge_of(|p| if p.x.hypot(p.y) < 100.0 && p.z.abs() < 40.0 { 0.0 } else { -1000.0 });
         assert_eq!(met(&cylinder, 90.0, [20.0, 20.0]), EdgeOfBeam::default());
     }

@@ -103,7 +103,13 @@ fn engine_alone(runs: usize, angles: usize, device: &Compute) -> anyhow::Result<
 fn case(beams: u32) -> anyhow::Result<Case> {
     let extent = DVec3::new(SIZE[0] as f64 - 1.0, SIZE[1] as f64 - 1.0, SIZE[2] as f64 - 1.0);
     let grid = Arc::new(Grid::axis_aligned(-0.5 * SPACING_MM * extent, DVec3::splat(SPACING_MM), SIZE)?);
-    let hu = Volume::new(Arc::clone(&grid), vec![0.0; grid.len()]);
+    // Air all round: a block that fills its CT would be a patient who goes on beyond it, and have no final dose.
+    let is_rim = |n: usize| {
+        let at = [n % SIZE[0], n / SIZE[0] % SIZE[1], n / (SIZE[0] * SIZE[1])];
+        at.iter().zip(SIZE).any(|(at, size)| *at == 0 || at + 1 == size)
+    };
+    let hu = (0..grid.len()).map(|n| if is_rim(n) { -1000.0 } else { 0.0 }).collect();
+    let hu = Volume::new(Arc::clone(&grid), hu);
     let ct = Arc::new(Ct::unnamed(Arc::new(hu), PatientPosition::Hfs));
     let structures: Vec<Structure> = (1..=STRUCTURES).map(|number| ball(&grid, number)).collect();
     let mut plan = Plan::new("live", MACHINE);
