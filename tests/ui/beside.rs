@@ -13,6 +13,10 @@ fn is_final(app: &App) -> bool {
     app.state.results.shown_status() == Some(DoseStatus::Final) && app.is_settled()
 }
 
+fn is_partial(app: &App) -> bool {
+    app.state.results.shown_status() == Some(DoseStatus::Partial) && app.is_settled()
+}
+
 /// The small case with the body that is found in its CT as it opens.
 fn with_body(name: &str) -> Window {
     let mut w = window(small_case(name));
@@ -62,12 +66,12 @@ fn a_bolus_is_made_of_the_body_in_one_step_and_counts() {
     w.state_mut().command(Command::Select(Selection::Plan));
     w.run_steps(4);
     assert!(w.query_by_label_contains("bolus 'Bolus' is included: 1.00 g/cm³ (water)").is_some());
-    // Switched off it is out of the dose, and the density stays.
+    // Switched off it is out of the dose, which lacks it then, and the density stays.
     let number = of_kind(w.state(), StructureKind::Bolus)[0].number;
     w.state_mut().command(Command::Select(Selection::Structure(number)));
     w.run_steps(4);
     click(&mut w, "Density counts in dose");
-    until(&mut w, "dose without", is_final);
+    until(&mut w, "dose without", is_partial);
     assert!((gy(&w) - bare).abs() < 1e-6 * bare, "{} {bare}", gy(&w));
     undo(&mut w);
     until(&mut w, "dose with", is_final);
@@ -167,8 +171,6 @@ fn a_density_is_one_click_and_one_step() {
 #[test]
 fn the_couch_of_a_ct_is_counted_by_one_click() {
     let mut w = window(case_on_a_couch("beside_ct_couch"));
-    let is_partial =
-        |app: &App| app.state.results.shown_status() == Some(DoseStatus::Partial) && app.is_settled();
     until(&mut w, "partial dose", |app| is_partial(app) && !of_kind(app, StructureKind::External).is_empty());
     w.get_by_label_contains("Beams pass matter outside the body");
     // Near the surface that the beam enters: 10 mm of water before it build the dose up.
