@@ -141,7 +141,8 @@ fn doses_of_another_state_are_computed_again_and_that_is_said() {
     let values = old.data().iter().map(|hu| hu + 20.0).collect();
     mha::write(&cube, &Volume::new(Arc::clone(old.grid()), values)).expect("written");
     let again = reopened(&path);
-    let why = "2 of 2 beams are computed again: the doses kept with the session are of other images.";
+    let why = "the session: the images are other ones than it was saved with | 2 of 2 beams are computed again: the doses kept \
+               with the session are of other images.";
     assert_eq!((said(&again), taken(&again, &w)), (why.to_owned(), 0));
     assert!(dose(&again).gy.data() != dose(&w).gy.data());
 }
