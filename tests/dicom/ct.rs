@@ -307,7 +307,7 @@ fn structures_name_their_phase() {
     crate::common::synthetic::refer_to_images(&mut o, vec![image(2), image(5)]);
     folder.put("rs", &o);
     let case = open(&folder).unwrap();
-    assert_eq!(bases(&case.ct.unwrap()), [100.0, 101.0, 102.0, 103.0]);
+    assert_eq!(bases(&case.ct.unwrap()), [100.0, 130.0, 160.0, 190.0]);
     assert_eq!(case.structures.structures.len(), 1);
 }
 
