@@ -60,7 +60,7 @@ def test_a_case_is_the_same_in_another_process(word):
     assert [plan.to_dict() for plan in own.plans] == [plan.to_dict() for plan in case.plans]
     how = dict(grid=20, quality="fast", **CPU)
     there, here = beamsight.dose(own, **how), beamsight.dose(case, **how)
-    assert np.array_equal(there.gy, here.gy) and there.receipts[0]["digest"] == here.receipts[0]["digest"]
+    assert np.array_equal(there.gy, here.gy) and there.status == here.status and there.caveats == here.caveats
 
 
 def test_parts_of_a_case_are_pickled(water):
@@ -212,13 +212,15 @@ def test_a_dose_to_rely_on_leaves_without_a_word():
 
 def test_an_image_of_simpleitk_carries_status_patient_and_frame(water, thorax, coarse, tmp_path):
     sitk = pytest.importorskip("SimpleITK", reason="SimpleITK is not installed")
-    for image in (beamsight.to_sitk(coarse), beamsight.to_sitk(coarse.gy, coarse.grid)):
+    # An array has a status where it was handed out by a dose, and no patient.
+    for image, has_patient in [(beamsight.to_sitk(coarse), True), (beamsight.to_sitk(coarse.gy, coarse.grid), False)]:
         sitk.WriteImage(image, str(tmp_path / "image.mha"))
         for own in (image, sitk.ReadImage(str(tmp_path / "image.mha")), tmp_path / "image.mha"):
             dose = beamsight.gamma(coarse, own, **CPU)
             assert "coarse" in repr(dose) and dose.pass_rate_percent == 100
-            with pytest.raises(ArgumentError, match="patient|frame of reference"):
-                beamsight.dvh(thorax, own)
+            if has_patient:
+                with pytest.raises(ArgumentError, match="patient|frame of reference"):
+                    beamsight.dvh(thorax, own)
             assert beamsight.dvh(water, own, "PTV").status_text == "coarse"
     coarse.save(tmp_path / "saved.mha")
     assert beamsight.dvh(water, sitk.ReadImage(str(tmp_path / "saved.mha")), "PTV").status_text == "coarse"
