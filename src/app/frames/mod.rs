@@ -84,13 +84,16 @@ fn view(window: &mut Window, name: &str) -> Result<Rect, OffscreenError> {
 
 /// Waits until the worker has something to report, or nothing to do.
 fn await_report(window: &mut Window, since: Instant) -> Result<(), OffscreenError> {
-    while window.app.live_jobs() > 0 && !window.ctx.has_requested_repaint() {
+    loop {
+        // Asked in each frame, too: an answer that never comes leaves nothing to wait for.
         if since.elapsed() > PATIENCE {
             return Err(OffscreenError::Unfinished(PATIENCE.as_secs()));
         }
+        if window.app.live_jobs() == 0 || window.ctx.has_requested_repaint() {
+            return Ok(());
+        }
         std::thread::sleep(Duration::from_micros(50));
     }
-    Ok(())
 }
 
 fn press(at: Pos2, pressed: bool) -> Event {
