@@ -1,6 +1,6 @@
-//! Every workspace on small and large displays and with large fonts: golden pictures, and what must never be cut or covered.
+//! Every workspace on small and large displays and with large fonts: what must never be cut or covered, and a golden picture on one.
 //!
-//! Compared is the layout: pictures are shrunk to the width of [`WIDTH`], so that neither text nor images of another
+//! Compared in pictures is the layout: they are shrunk to the width of [`WIDTH`], so that neither text nor images of another
 //! driver's rounding matter. The whole pictures lie in the folder of the tests' files, to be looked at.
 
 use crate::harness::{Window, folder, until, window};
@@ -12,7 +12,7 @@ use beamsight::files::{CasePicture, RecentCase, ThemeChoice};
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Rect, Vec2, ViewportId};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use egui_kittest::{SnapshotOptions, SnapshotResults, try_image_snapshot_options};
+use egui_kittest::{SnapshotOptions, image_snapshot_options};
 
 /// Width and height in pixels, pixels a point, and the theme.
 const DISPLAYS: [([f32; 2], f32, ThemeChoice); 7] = [
@@ -24,6 +24,8 @@ const DISPLAYS: [([f32; 2], f32, ThemeChoice); 7] = [
     ([1600.0, 1000.0], 1.5, ThemeChoice::Dark),
     ([1600.0, 1000.0], 2.0, ThemeChoice::Light),
 ];
+/// The display of the golden pictures: on the others names and rectangles hold the layout.
+const GOLDEN: usize = 3;
 /// Width of a golden picture, pixels.
 const WIDTH: u32 = 320;
 
@@ -32,12 +34,11 @@ type Faults = Vec<String>;
 
 /// Shows a window on each display, once it is ready; `check` gets the window's rectangle in points and finds faults.
 fn look(name: &str, mut w: Window, ready: fn(&App) -> bool, check: fn(&mut Window, Rect) -> Faults) {
-    let mut results = SnapshotResults::new();
     let mut faults = Faults::new();
     // Panels begin as they do in the smallest window.
     w.set_size(Vec2::from(DISPLAYS[0].0));
     until(&mut w, "results", ready);
-    for (pixels, scale, theme) in DISPLAYS {
+    for (display, (pixels, scale, theme)) in DISPLAYS.into_iter().enumerate() {
         let [width, height] = pixels;
         let size = Vec2::from(pixels) / scale;
         w.input_mut().viewports.entry(ViewportId::ROOT).or_default().native_pixels_per_point = Some(scale);
@@ -51,10 +52,13 @@ fn look(name: &str, mut w: Window, ready: fn(&App) -> bool, check: fn(&mut Windo
         picture.save(folder("sizes").join(format!("{name}.png"))).expect("saved");
         let found = check(&mut w, Rect::from_min_size(Default::default(), size));
         faults.extend(found.into_iter().map(|fault| format!("{name}: {fault}")));
-        let low = picture.height() * WIDTH / picture.width();
-        let small = image::imageops::thumbnail(&picture, WIDTH, low);
-        let options = SnapshotOptions::new().threshold(2.0).max_failed_pixels(400_usize);
-        results.add(try_image_snapshot_options(&small, name, &options));
+        // The first page shows what is new, which changes with each version.
+        if display == GOLDEN && w.state().state.is_loaded() {
+            let low = picture.height() * WIDTH / picture.width();
+            let small = image::imageops::thumbnail(&picture, WIDTH, low);
+            let options = SnapshotOptions::new().threshold(2.0).max_failed_pixels(400_usize);
+            image_snapshot_options(&small, name, &options);
+        }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pydicom
+import study
 from program import run
 
 
@@ -20,7 +21,7 @@ def exported(folder, case="demo:water"):
 
 TWO_BEAMS = """name = "two"
 machine = "generic-6mv"
-isocentre_mm = [0.0, -50.0, 0.0]
+isocentre_mm = [0.0, 0.0, 0.0]
 prescription_gy = 10.0
 fractions = 5
 """ + "".join(f"""[[beam]]
@@ -31,12 +32,20 @@ jaws_mm = {{ x = [-30.0, 30.0], y = [-30.0, 30.0] }}
 """ for name, gantry in (("AP", 0), ("LAT", 90)))
 
 
+def cube(x, y, z):
+    """HU of a cube of water, 120 mm a side, in air."""
+    return np.where((abs(x) < 60) & (abs(y) < 60) & (abs(z) < 60), 0, -1000)
+
+
 def with_beam_doses(folder):
-    """Two beams and five fractions on demo:water, with the doses of the plan and of each beam."""
-    path = f"{folder}.toml"
+    """Two beams and five fractions on a cube of water, with the doses of the plan and of each beam."""
+    ids, images, path = study.fresh(), f"{folder}-images", f"{folder}.toml"
+    study.ct(ids, images, cube, slices=40, size=(40, 40), spacing=(4.0, 4.0, 4.0))
+    study.structures(ids, images, [("BODY", "EXTERNAL", [study.box(60, 4.0 * k) for k in range(-14, 15)]),
+                                   ("PTV", "PTV", [study.box(15, 4.0 * k) for k in range(-4, 5)])])
     with open(path, "w") as f:
         f.write(TWO_BEAMS)
-    status, said = run("export", "demo:water", "--plan", path, "--out", folder, "--dose", "both", "--device", "cpu")
+    status, said = run("export", images, "--plan", path, "--out", folder, "--dose", "both", "--device", "cpu")
     assert status == 0, said
     return folder
 

@@ -202,7 +202,9 @@ pub(crate) fn weight_field(ui: &mut Ui, now: f64, name: &str) -> Option<(f64, Op
     let changed = field.changed().then(|| {
         // Two digits are as fine as a hand sets it.
         let scale = 10_f64.powf(weight.log10().floor() - 1.0);
-        ((weight / scale).round() * scale, gesture(&field))
+        // What is typed is a gesture of its own: the maps that answer it join its step.
+        let typed = || field.id.with(ui.ctx().cumulative_frame_nr()).value();
+        ((weight / scale).round() * scale, gesture(&field).or_else(|| Some(typed())))
     });
     field.on_hover_text(format!("Weight {now:.2}: a larger one counts more against the others"));
     changed

@@ -31,8 +31,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let axes = Axes::new(state.dvh_display, state.reference_on_view());
-    // Objectives beside the goals take the place of the table, too.
-    if goals_instead || ui.available_width() < LEAST_CURVES + LEAST_TABLE {
+    // Objectives beside the goals, which a wide window shows, take the place of the table, too.
+    if goals_instead || wide && ui.available_width() < LEAST_CURVES + LEAST_TABLE {
         let plate = egui::CentralPanel::default().frame(egui::Frame::new());
         plate.show(ui, |ui| plot_with_handles(ui, state, &axes, &curves, commands));
         return;
