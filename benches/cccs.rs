@@ -68,6 +68,7 @@ fn request(machine: &str, spacing_mm: f64, side_mm: f64, quality: Quality) -> Do
         mass_density_g_cm3: density,
         material: Arc::new(Volume::new(Arc::clone(&grid), material)),
         position: PatientPosition::Hfs,
+        has_couch: true,
     };
     DoseRequest {
         patient: Arc::new(patient),

@@ -1,6 +1,7 @@
 //! The dose of one beam: all requests to the engine are built here, for the beams that the window changes and
 //! for whole plans.
 
+use super::attenuators::couch_remark;
 use super::body::Body;
 use super::ct_edge::CtEdge;
 use super::given::{DensityOverrides, WithoutDensity};
@@ -34,7 +35,7 @@ pub fn times(plan: &Plan, beam: &Beam) -> f64 {
 pub const DEFAULT_GRID_MM: f64 = 2.5;
 
 /// Thinner matter does not extend the dose grid, g/cm3: air is thinner, lung is not.
-const MATTER_G_CM3: f32 = 0.02;
+pub(super) const MATTER_G_CM3: f32 = 0.02;
 
 /// A patient ready for dose computation.
 #[derive(Clone, Debug)]
@@ -61,7 +62,8 @@ impl Ready {
     /// # Errors
     /// [`BodyMismatch`].
     pub fn new(ct: &Ct, table: &HuTable, body: Body, given: DensityOverrides) -> Result<Self, BodyMismatch> {
-        let patient = Patient::with(ct, table, body.mask.as_ref(), &given.parts())?;
+        let has_couch = body.mask.is_none() || given.has_couch;
+        let patient = Patient { has_couch, ..Patient::with(ct, table, body.mask.as_ref(), &given.parts())? };
         let beyond = BeyondTable::count(ct, table, body.mask.as_ref(), &given.parts());
         let place = if body.mask.is_some() { "of the body" } else { "of the CT" };
         let DensityOverrides { caveats, beside, without_density, reservations: of_given, .. } = given;
@@ -190,6 +192,7 @@ pub fn dose_of_beam(
     let grid = Arc::new(dose_grid(image, ready.corners_mm, how.grid_mm)?);
     let caveats = super::beam_caveats(beam, &machine);
     let mut remarks = super::beam_remarks(beam, &machine);
+    remarks.extend(couch_remark(beam, &machine, &ready.patient));
     remarks.extend(isocentre_remark(image, beam));
     // A preview skips these rays: its status already warns against it.
     let full = how.quality != Quality::Preview;

@@ -10,7 +10,7 @@ pub const BEYOND_CT_CAVEAT: &str = "the patient beyond the end of the CT not cou
 pub(super) const FLUENCE_CAVEAT: &str = "fluence, not deliverable";
 
 /// Words that a caveat holds, and its way out.
-const WAYS_OUT: [(&str, &str); 13] = [
+const WAYS_OUT: [(&str, &str); 14] = [
     (
         "NOT fitted",
         "fit the machine to data that determine its numbers (machine fit), or choose another (--machine)",
@@ -33,6 +33,7 @@ const WAYS_OUT: [(&str, &str); 13] = [
     ("a filter it does not have", "choose a machine without flattening filter (--machine)"),
     (" HU as ", "take an HU table that reaches as far (--hu-table), or give their structure a density"),
     ("take a finer grid", "--grid"),
+    ("accessory '", "give its factor in [trays] of the machine file, and choose that file (--machine)"),
 ];
 
 /// Advice that leads to a dose without a caveat.

@@ -1,6 +1,6 @@
 //! Structures with densities of their own: tissue in place of the CT's, bolus and couch beside the patient.
 
-use super::beam_job::{is_computed, mask_of};
+use super::beam_job::{MATTER_G_CM3, is_computed, mask_of};
 use super::opening::Opening;
 use case::{Ct, DensityOverride, Plan, Reservations, Structure, StructureKind, StructureSet};
 use engine::{Cancelled, JobControl};
@@ -27,6 +27,8 @@ pub struct DensityOverrides {
     /// Bolus and couch: where they meet other structures they count.
     beside_tissues: Vec<Option<Tissue>>,
     pub(super) beside: Vec<Mask>,
+    /// Whether a couch or another support counts that is denser than air.
+    pub(super) has_couch: bool,
     /// Bolus and couch that are not counted, a few words each.
     pub(super) caveats: Vec<String>,
     /// Bolus and couch without a density.
@@ -128,6 +130,7 @@ impl DensityOverrides {
             }
             let tissue = table.of_density(&density);
             if beside {
+                made.has_couch |= structure.kind == StructureKind::Support && is_denser_than_air(tissue);
                 made.beside.push(mask);
                 made.beside_tissues.push(tissue);
             } else {
@@ -149,6 +152,11 @@ impl DensityOverrides {
         let given = |(mask, tissue, is_beside_patient)| Given { mask, tissue, is_beside_patient };
         inside.chain(beside).map(given).collect()
     }
+}
+
+/// Whether a support attenuates: one of the density of air stands for a couch that is left out. As scanned it is taken to.
+fn is_denser_than_air(tissue: Option<Tissue>) -> bool {
+    tissue.is_none_or(|tissue| tissue.mass_density_g_cm3 > MATTER_G_CM3)
 }
 
 /// Whether a structure is a bolus or couch that does not count in dose: it has contours, and no density or one that is switched off.

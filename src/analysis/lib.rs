@@ -1,6 +1,7 @@
 //! Evaluation of doses for structures: DVHs, plan sums and plan figures.
 
 mod aperture;
+mod attenuators;
 mod beam_job;
 mod beam_ray;
 mod body;
@@ -47,6 +48,7 @@ pub use aperture::{
     ApertureError, AperturePart, FitSettings, JawRule, LEAST_OPENING_MM, LeafEdge, REACH_MM, aperture_faults,
     brushed, fitted, move_part, segment_of, shielded, with_leaves,
 };
+pub use attenuators::accessory_caveats;
 pub use beam_job::{
     BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, UNIT_MU, beams_left_out, computed_mu,
     contradiction, dose_of_beam, is_computed, is_modelled, isocentre_remark, mask_after, mask_of, no_beams,

@@ -1,5 +1,6 @@
 //! The Monte Carlo dose of a whole plan: one run for all its beams, among which the histories are shared.
 
+use super::attenuators::couch_remark;
 use super::beam_job::{BeamJobError, Computation, DEFAULT_GRID_MM, Ready, is_computed, no_beams};
 use super::isocentre_remark;
 use super::not_counted::NotCounted;
@@ -177,6 +178,7 @@ pub fn mccs_of_plan(
         .collect();
     let warnings = request.beams.iter().zip(&not_counted).flat_map(|((beam, machine), not_counted)| {
         let remarks = super::beam_remarks(beam, machine).into_iter().chain(isocentre_remark(image, beam));
+        let remarks = remarks.chain(couch_remark(beam, machine, ready.patient()));
         let remarks = remarks.chain(not_counted.remarks.iter().cloned());
         remarks.map(|w| format!("beam '{}': {w}", beam.name))
     });

@@ -1,5 +1,6 @@
 //! Remarks on a beam: where plan and machine differ, and values that cannot be meant.
 
+use super::attenuators::{accessory_caveats, accessory_remarks};
 use super::beam_job::is_computed;
 use super::caveat::FLUENCE_CAVEAT;
 use case::{Beam, DoseStatus, Plan};
@@ -43,6 +44,7 @@ pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
         ));
     }
     remarks.extend(leaf_remark(beam, machine));
+    remarks.extend(accessory_remarks(beam, machine));
     let said = |what: &str, sentences: &[String]| {
         (!sentences.is_empty())
             .then(|| format!("the machine {} {what}: {}", machine.name, sentences.join("; ")))
@@ -111,7 +113,8 @@ pub fn beam_caveats(beam: &Beam, machine: &Machine) -> Vec<String> {
     let filter = lacks_filter(beam, machine).then(|| "a filter it does not have".to_owned());
     let fluence = beam.fluence.is_some().then(|| FLUENCE_CAVEAT.to_owned());
     let unfitted = (!machine.not_fitted.is_empty()).then(|| format!("machine {} NOT fitted", machine.name));
-    beam.not_modelled.iter().cloned().chain(energy).chain(filter).chain(fluence).chain(unfitted).collect()
+    let of_beam = beam.not_modelled.iter().cloned().chain(accessory_caveats(beam, machine));
+    of_beam.chain(energy).chain(filter).chain(fluence).chain(unfitted).collect()
 }
 
 /// The plan's energy where it is not the machine's.

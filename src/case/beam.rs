@@ -67,6 +67,9 @@ pub struct Beam {
     /// Parts of this beam that no engine models, a few words each (`wedge 30 degrees`): caveats of its dose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_modelled: Vec<String>,
+    /// Identifiers of accessories in the beam (trays): the machine file has their factors, and one without a factor is a caveat.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accessories: Vec<String>,
     /// Boluses that are taken off for this beam, by name; all others of the case lie on the patient.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_boluses: Vec<String>,
@@ -207,6 +210,7 @@ impl Beam {
             }],
             read_only: None,
             not_modelled: Vec::new(),
+            accessories: Vec::new(),
             without_boluses: Vec::new(),
             setup: false,
             off: false,
@@ -225,6 +229,12 @@ impl Beam {
         if !on {
             self.without_boluses.push(name.to_owned());
         }
+    }
+
+    /// Parts of the beam that its file alone states and no new file of it would, a few words each.
+    pub fn parts_of_its_file(&self) -> Vec<String> {
+        let accessories = self.accessories.iter().map(|id| format!("accessory '{id}'"));
+        self.not_modelled.iter().cloned().chain(accessories).collect()
     }
 
     /// Whether the beam is meant to be delivered: for treatment, and not switched off.

@@ -28,6 +28,7 @@ impl Beam {
             off,
             read_only,
             not_modelled,
+            accessories,
             without_boluses,
         } = self;
         Self {
@@ -52,6 +53,7 @@ impl Beam {
             off: *off,
             read_only: read_only.clone(),
             not_modelled: not_modelled.clone(),
+            accessories: accessories.clone(),
             without_boluses: without_boluses.clone(),
         }
     }
@@ -158,6 +160,7 @@ mod tests {
         beam.cut_from = Some(Box::new(CutFrom { map: map(0.4), mu: 90.0, limits: Vec::new() }));
         (beam.setup, beam.off, beam.read_only) = (true, true, Some("electrons".to_owned()));
         (beam.not_modelled, beam.without_boluses) = (vec!["wedge".to_owned()], vec!["Gel".to_owned()]);
+        beam.accessories = vec!["T1".to_owned()];
         beam
     }
 
@@ -179,7 +182,7 @@ mod tests {
         }
     }
 
-    const OF_BEAM: [Change<Beam>; 21] = [
+    const OF_BEAM: [Change<Beam>; 22] = [
         ("name", |b| b.name.push('x'), false),
         ("number", |b| b.number += 1, true),
         ("machine", |b| b.machine = Some("generic-10mv".to_owned()), true),
@@ -201,6 +204,7 @@ mod tests {
         ("off", |b| b.off = false, true),
         ("read_only", |b| b.read_only = None, true),
         ("not_modelled", |b| b.not_modelled.clear(), true),
+        ("accessories", |b| b.accessories.push("T2".to_owned()), true),
         ("without_boluses", |b| b.without_boluses.clear(), true),
     ];
 

@@ -63,7 +63,7 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
     let radiation = radiation_of(item, plan.ion, &mut refusal);
     refuse_unit(item, &mut refusal);
     refuse_modifiers(item, &mut refusal);
-    name_accessories(item, &mut not_modelled, &mut refusal);
+    let accessories = name_accessories(item, &mut not_modelled, &mut refusal);
     plan.refuse_position(item, &mut refusal);
     let told_mu = plan.meterset_of(number);
     if setup {
@@ -116,6 +116,7 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
         fluence_limits: Vec::new(),
         cut_from: None,
         not_modelled,
+        accessories,
         without_boluses: Vec::new(),
         setup,
         off: false,
@@ -134,6 +135,10 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
             }
             for what in beam.not_modelled.iter().filter(|what| !plan.not_modelled.contains(what)) {
                 notes.warn_beam(&beam.name, &format!("{what}: not modelled"));
+            }
+            for id in &beam.accessories {
+                let counted = "counted by its factor in the machine file ([trays]), otherwise not modelled";
+                notes.warn_beam(&beam.name, &format!("accessory '{id}': {counted}"));
             }
         }
     }
@@ -212,8 +217,10 @@ fn refuse_modifiers(item: &Item, refusal: &mut Refusal) {
     }
 }
 
-/// Accessories that the dose leaves out, as caveats.
-fn name_accessories(item: &Item, not_modelled: &mut Vec<String>, refusal: &mut Refusal) {
+/// Identifiers of accessories in the beam, for which a machine file may have factors. A bolus, a technique and an accessory without an
+/// identifier are not modelled: caveats of the dose.
+fn name_accessories(item: &Item, not_modelled: &mut Vec<String>, refusal: &mut Refusal) -> Vec<String> {
+    let mut identifiers = Vec::new();
     let declared = refusal.given(item.try_number(tags::NUMBER_OF_BOLI).optional()).flatten().unwrap_or(0.0);
     if declared != 0.0 || !item.items(tags::REFERENCED_BOLUS_SEQUENCE).is_empty() {
         not_modelled.push("bolus".to_owned());
@@ -221,13 +228,18 @@ fn name_accessories(item: &Item, not_modelled: &mut Vec<String>, refusal: &mut R
     for accessory in item.items(tags::GENERAL_ACCESSORY_SEQUENCE) {
         let kind = accessory.text(tags::GENERAL_ACCESSORY_TYPE);
         if !kind.as_ref().is_some_and(|kind| HARMLESS.contains(&kind.as_str())) {
-            let id = kind.or_else(|| accessory.text(tags::GENERAL_ACCESSORY_ID)).unwrap_or_default();
-            not_modelled.push(format!("accessory {id}").trim_end().to_owned());
+            match accessory.text(tags::GENERAL_ACCESSORY_ID) {
+                Some(id) => identifiers.push(id),
+                None => {
+                    not_modelled.push(format!("accessory {}", kind.unwrap_or_default()).trim_end().to_owned())
+                }
+            }
         }
     }
     if let Some(technique) = item.text(tags::HIGH_DOSE_TECHNIQUE_TYPE).filter(|t| t != "NORMAL") {
         not_modelled.push(format!("technique {technique}"));
     }
+    identifiers
 }
 
 fn refuse_distance(item: &Item, refusal: &mut Refusal) {

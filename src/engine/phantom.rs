@@ -27,6 +27,7 @@ pub fn patient(
         mass_density_g_cm3: density,
         material: Arc::new(Volume::new(grid, material)),
         position: PatientPosition::Hfs,
+        has_couch: true,
     }))
 }
 

@@ -73,6 +73,8 @@ struct BeamFile {
     #[serde(default)]
     not_modelled: Vec<String>,
     #[serde(default)]
+    accessories: Vec<String>,
+    #[serde(default)]
     without_boluses: Vec<String>,
     isocentre_mm: Option<[f64; 3]>,
     gantry_deg: f64,
@@ -247,6 +249,7 @@ fn beam_from(
         control_points,
         read_only: None,
         not_modelled: file.not_modelled,
+        accessories: file.accessories,
         without_boluses: file.without_boluses,
         setup: false,
         off: file.off,
@@ -353,7 +356,12 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
     if let Some(rate) = beam.dose_rate_mu_min {
         writeln!(out, "dose_rate_mu_min = {rate:?}")?;
     }
-    for (key, words) in [("not_modelled", &beam.not_modelled), ("without_boluses", &beam.without_boluses)] {
+    let lists = [
+        ("not_modelled", &beam.not_modelled),
+        ("accessories", &beam.accessories),
+        ("without_boluses", &beam.without_boluses),
+    ];
+    for (key, words) in lists {
         if !words.is_empty() {
             let all: Vec<String> = words.iter().map(|word| quoted(word)).collect();
             writeln!(out, "{key} = [{}]", all.join(", "))?;

@@ -26,7 +26,7 @@ pub struct Segment<'a> {
 }
 
 /// Angles closer than this are one source position, degrees.
-const SAME_ANGLE_DEG: f64 = 0.01;
+pub(super) const SAME_ANGLE_DEG: f64 = 0.01;
 
 /// Splits a beam into exposures. Control points between which no angle changes fall together into one; while an angle
 /// moves, each step of at most `max_step_deg` is an exposure from the middle of the step. Angles take the short way round.
@@ -106,7 +106,7 @@ fn pairs(points: &[ControlPoint]) -> impl Iterator<Item = (&ControlPoint, &Contr
 }
 
 /// Turn from one angle to another, -180 to 180 degrees.
-fn short_way(from_deg: f64, to_deg: f64) -> f64 {
+pub(super) fn short_way(from_deg: f64, to_deg: f64) -> f64 {
     (to_deg - from_deg + 180.0).rem_euclid(360.0) - 180.0
 }
 

@@ -3,6 +3,7 @@
 mod adjustment;
 mod aperture;
 mod attenuation_curve;
+mod attenuators;
 mod beyond;
 mod curve;
 mod exposure;
@@ -26,6 +27,7 @@ mod spectrum;
 
 pub use adjustment::{Allowed, OFF_AXIS_NODES_MM, Parameter};
 pub use attenuation_curve::{AttenuationCurve, CurveKind};
+pub use attenuators::{CouchFactor, turns_couch};
 pub use beyond::{BeyondEnd, BeyondTable};
 pub use curve::Curve;
 pub use exposure::{Exposure, Segment, exposures};

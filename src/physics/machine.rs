@@ -2,8 +2,9 @@
 //!
 //! The file format and the source of each number stand in `assets/machines/README.md` and in the files themselves.
 
-use super::{Curve, Spectrum};
+use super::{CouchFactor, Curve, Spectrum};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// A photon beam of a treatment machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,9 @@ pub struct Machine {
     pub jaws: JawModel,
     pub leaves: Option<Leaves>,
     pub calibration: Calibration,
+    /// Share of the dose that passes an accessory in the beam, by the identifier that plans name it by.
+    pub trays: BTreeMap<String, f64>,
+    pub couch: Option<CouchFactor>,
     /// Limits of motion; without them no fluence map is cut into leaves.
     pub delivery: Option<Delivery>,
     /// Numbers that a fit could not find, a sentence each: what is computed with such a machine is none of a fitted one.

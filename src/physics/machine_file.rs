@@ -1,10 +1,11 @@
 //! Machine files: TOML, as `assets/machines/README.md` documents it.
 
 use super::machine::{Calibration, Delivery, Electrons, ExtraFocal, JawModel, Leaves, Machine};
-use super::{Curve, Spectrum};
+use super::{CouchFactor, Curve, Spectrum};
 use case::check_leaf_boundaries;
 use input::{MACHINE_BYTES, beginning, from_toml, plain, read_text};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,6 +70,10 @@ const GY_PER_MU: [f64; 2] = [1e-4, 0.05];
 
 /// Offsets of leaf tips beyond this are of a leaf bank that is not calibrated, mm.
 const MOST_LEAF_OFFSET_MM: f64 = 3.0;
+
+/// Share of the dose that passes a tray or a couch. Trays of 5 to 10 mm of plastic let through 0.95 to 0.98 of a megavoltage beam, couches
+/// 0.9 to 0.99; the range refuses percents and the part that is taken.
+const PASSING_SHARE: [f64; 2] = [0.5, 1.0];
 
 impl Machine {
     /// Names of the machines that come with the program; the first is the default.
@@ -167,6 +172,8 @@ impl Machine {
             jaws: raw.jaws,
             leaves: leaves_with_offset(raw.mlc, raw.leaf_offset_mm, &check)?,
             calibration: raw.calibration,
+            trays: raw.trays,
+            couch: raw.couch,
             delivery: raw.delivery,
             not_fitted: raw
                 .not_fitted
@@ -228,6 +235,8 @@ impl Machine {
             check.range("calibration.depth_mm", depth_mm, 1.0, 300.0)?;
             check.range("calibration.gy_per_mu", gy_per_mu, GY_PER_MU[0], GY_PER_MU[1])?;
         }
+        check_trays(&self.trays, check)?;
+        self.couch.iter().try_for_each(|couch| couch.check(check))?;
         self.delivery.iter().try_for_each(|delivery| delivery.check(check))
     }
 }
@@ -242,6 +251,49 @@ impl Leaves {
         let key = "mlc.boundaries_mm";
         let sides = check_leaf_boundaries(&self.boundaries_mm);
         sides.map_err(|why| check.fault(key, why.to_string(), "list the sides of the leaves"))?;
+        Ok(())
+    }
+}
+
+fn check_trays(trays: &BTreeMap<String, f64>, check: &Check) -> Result<(), MachineError> {
+    for (id, factor) in trays {
+        if id.is_empty() || plain(id).trim() != id {
+            let problem = format!("'{}' is no identifier of an accessory", plain(id));
+            let remedy = "write it as plans have it, without spaces at its ends (General Accessory ID)";
+            return Err(check.fault("trays", problem, remedy));
+        }
+        check.range(&format!("trays.{id}"), *factor, PASSING_SHARE[0], PASSING_SHARE[1])?;
+    }
+    Ok(())
+}
+
+impl CouchFactor {
+    /// A range past gantry 0 is one of which the ends were exchanged: from above no beam comes through the couch.
+    fn check(&self, check: &Check) -> Result<(), MachineError> {
+        check.range("couch.factor", self.factor, PASSING_SHARE[0], PASSING_SHARE[1])?;
+        let key = "couch.gantry_deg";
+        let fault = |problem: String| {
+            let remedy = "list ranges of gantry angles (IEC 61217) at which beams come through the couch, as [[110.0, 250.0]]";
+            Err(check.fault(key, problem, remedy))
+        };
+        if self.gantry_deg.is_empty() {
+            return fault("it has no range".to_owned());
+        }
+        for [from, to] in &self.gantry_deg {
+            if !(0.0 < *from && from < to && *to < 360.0) {
+                return fault(format!(
+                    "[{from}, {to}] does not rise between 0 and 360 degrees, where the beam comes from above"
+                ));
+            }
+        }
+        for pair in self.gantry_deg.windows(2) {
+            if pair[1][0] <= pair[0][1] {
+                return fault(format!(
+                    "the range that begins at {} does not lie behind the one before",
+                    pair[1][0]
+                ));
+            }
+        }
         Ok(())
     }
 }
@@ -304,6 +356,9 @@ struct File {
     mlc: Option<toml::Value>,
     leaf_offset_mm: Option<f64>,
     calibration: Calibration,
+    #[serde(default)]
+    trays: BTreeMap<String, f64>,
+    couch: Option<CouchFactor>,
     delivery: Option<Delivery>,
     #[serde(default)]
     not_fitted: Vec<String>,
@@ -446,6 +501,37 @@ mod tests {
         let doubled = good.replacen("photons = [\n  ", "photons = [\n  1", 1);
         let e = Machine::parse(&doubled, "my.toml").expect_err("does not sum to 1").to_string();
         assert!(e.contains("spectrum.photons") && e.contains("sum"), "{e}");
+    }
+
+    #[test]
+    fn factors_of_trays_and_couch_are_read_and_checked() {
+        let with = |tables: &str| Machine::parse(&format!("{}\n{tables}\n", MACHINES[0].1), "my.toml");
+        let couch = "[couch]\nfactor = 0.975\ngantry_deg = ";
+        let machine =
+            with(&format!("[trays]\n\"Tray 1\" = 0.97\nT2 = 1\n{couch}[[110.0, 170.0], [190, 250]]"));
+        let machine = machine.expect("a machine");
+        assert_eq!(machine.trays, [("T2".to_owned(), 1.0), ("Tray 1".to_owned(), 0.97)].into());
+        let gantry_deg = vec![[110.0, 170.0], [190.0, 250.0]];
+        assert_eq!(machine.couch, Some(CouchFactor { factor: 0.975, gantry_deg }));
+        for (tables, wants) in [
+            ("[trays]\nT1 = 97".to_owned(), vec!["trays.T1", "97", "from 0.5 to 1"]),
+            ("[trays]\nT1 = 0.03".to_owned(), vec!["trays.T1", "0.03"]),
+            ("[trays]\nT1 = nan".to_owned(), vec!["trays.T1", "NaN"]),
+            ("[trays]\n\"\" = 0.97".to_owned(), vec!["'trays'", "no identifier"]),
+            ("[trays]\n\" T1\" = 0.97".to_owned(), vec!["' T1'", "without spaces"]),
+            ("[trays]\nT1 = 0.97\nT1 = 0.98".to_owned(), vec!["T1", "duplicate"]),
+            ("[couch]\nfactor = 0.975".to_owned(), vec!["gantry_deg"]),
+            (format!("{couch}[]"), vec!["couch.gantry_deg", "no range", "[[110.0, 250.0]]"]),
+            (format!("{couch}[[250.0, 110.0]]"), vec!["couch.gantry_deg", "[250, 110]", "from above"]),
+            (format!("{couch}[[-110.0, 110.0]]"), vec!["couch.gantry_deg", "[-110, 110]"]),
+            (format!("{couch}[[110.0, nan]]"), vec!["couch.gantry_deg", "NaN"]),
+            (format!("{couch}[[110.0, 200.0], [190.0, 250.0]]"), vec!["couch.gantry_deg", "begins at 190"]),
+            (format!("{couch}[[110.0, 180.0, 250.0]]"), vec!["README.md"]),
+            (format!("{couch}[[110.0, 250.0]]").replace("0.975", "2.5"), vec!["couch.factor", "2.5"]),
+        ] {
+            let e = with(&tables).expect_err(&tables).to_string();
+            assert!(wants.iter().chain(&["my.toml"]).all(|want| e.contains(want)), "'{tables}' gave: {e}");
+        }
     }
 
     #[test]

@@ -86,6 +86,7 @@ impl Machine {
             ];
             keys(&mut text, &values);
         }
+        attenuators(&mut text, self);
         if let Some(leaves) = leaves.filter(|l| shipped_leaves_name(l).is_none()) {
             table_of(&mut text, leaves);
         }
@@ -108,6 +109,20 @@ fn calibration(text: &mut String, calibration: &Calibration) {
             let _ = writeln!(text, "kind = \"reference\"\nfield_mm = {field_mm:?}");
             keys(text, &[("ssd_mm", *ssd_mm), ("depth_mm", *depth_mm), ("gy_per_mu", *gy_per_mu)]);
         }
+    }
+}
+
+/// Factors of trays and couch.
+fn attenuators(text: &mut String, machine: &Machine) {
+    if !machine.trays.is_empty() {
+        let factor =
+            |(id, factor): (&String, &f64)| (plain(id).into_owned(), toml::Value::Float(rounded(*factor)));
+        let trays: toml::Table = machine.trays.iter().map(factor).collect();
+        let _ = writeln!(text, "\n[trays]\n{trays}");
+    }
+    if let Some(couch) = &machine.couch {
+        let _ = writeln!(text, "\n[couch]\nfactor = {:?}", rounded(couch.factor));
+        let _ = writeln!(text, "gantry_deg = {:?}", couch.gantry_deg);
     }
 }
 
@@ -140,6 +155,7 @@ fn rounded(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CouchFactor;
 
     /// Every shipped machine, and one with leaves of its own, is what its text says, within the six digits.
     #[test]
@@ -152,6 +168,10 @@ mod tests {
         own.delivery.as_mut().unwrap().interdigitates = false;
         own.not_fitted = vec!["focal-x stopped at \"0.2\"".to_owned(), "electron-share stopped".to_owned()];
         own.outside_tolerance = vec!["depth dose of 60 mm".to_owned()];
+        own.trays = [("T1", 0.97), ("a \"tray\" of 'mine'", 0.5), ("[x] = 1 #", 1.0)]
+            .map(|(id, f)| (id.to_owned(), f))
+            .into();
+        own.couch = Some(CouchFactor { factor: 0.975, gantry_deg: vec![[110.0, 170.5], [190.0, 250.0]] });
         machines.push(own);
         for machine in machines {
             let text = machine.to_text(&|key| vec![format!("on '{key}'\nname = 3")]);
@@ -159,6 +179,7 @@ mod tests {
             assert_eq!(read.name, plain(&machine.name));
             assert_eq!((&read.leaves, read.calibration), (&machine.leaves, machine.calibration));
             assert_eq!(read.delivery, machine.delivery);
+            assert_eq!((&read.trays, &read.couch), (&machine.trays, &machine.couch));
             assert_eq!(read.not_fitted, machine.not_fitted);
             assert_eq!(read.outside_tolerance, machine.outside_tolerance);
             assert_eq!((&read.off_axis, read.electrons), (&machine.off_axis, machine.electrons));

@@ -16,6 +16,8 @@ pub struct Patient {
     /// [`Material`] `as u8`.
     pub material: Arc<Volume<u8>>,
     pub position: PatientPosition,
+    /// Whether a treatment couch counts among its voxels: then the couch factor of a machine file does not, which would count it twice.
+    pub has_couch: bool,
 }
 
 /// The body contour belongs to another image.
@@ -28,7 +30,8 @@ pub struct BodyMismatch {
 
 impl Patient {
     /// Converts a CT. Where a body is given, voxels of which less than half lies inside become vacuum (density 0, class
-    /// air): couch, immobilisation and air outside take no part. Without one everything in the image counts.
+    /// air): couch, immobilisation and air outside take no part. Without one everything in the image counts. A couch is taken to be
+    /// among the voxels, so that no couch factor counts, unless whoever knows the structures says otherwise.
     ///
     /// # Errors
     /// [`BodyMismatch`].
@@ -85,6 +88,7 @@ impl Patient {
             relative_electron_density: Arc::new(Volume::new(Arc::clone(grid), electrons)),
             material: Arc::new(Volume::new(Arc::clone(grid), material)),
             position: ct.position,
+            has_couch: true,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Inputs of results: equal inputs give equal results.
 
 use analysis::{BodyChoice, Computation, body_of, is_without_density, unit_beam};
-use case::{Beam, Case, DensityOverride, Plan, StructureSet};
+use case::{Beam, Case, DensityOverride, Plan, StructureKind, StructureSet};
 use engine::DeviceChoice;
 use engine::cccs::{DoseTo, Quality};
 use geometry::{Grid, PatientPosition, VolumeId};
@@ -83,8 +83,9 @@ pub struct PatientInputs {
     pub choice: BodyChoice,
     /// Identity of the body's contours, where a drawn body is chosen.
     pub body: Option<u64>,
-    /// Structures with densities of their own, by the identity of their contours, and whether they count outside the body.
-    pub given: Vec<(u64, DensityOverride, bool)>,
+    /// Structures with densities of their own, by the identity of their contours; the kind of those that count outside the body: a couch
+    /// takes the place of a machine file's couch factor, a bolus does not.
+    pub given: Vec<(u64, DensityOverride, Option<StructureKind>)>,
     /// Bolus and couch without a density, by the identity of their contours: caveats of a dose where a beam meets them.
     pub without_density: Vec<u64>,
 }
@@ -104,13 +105,17 @@ impl PatientInputs {
         };
         let body = drawn.and_then(|number| set.by_number(number)).map(|s| s.contours.id());
         let given = { set.structures.iter() }
-            .filter_map(|s| Some((s.contours.id(), s.counted_density()?, s.kind.is_beside_patient())));
+            .filter_map(|s| Some((s.contours.id(), s.counted_density()?, beside_patient(s.kind))));
         let given = given.filter(|(contours, ..)| *contours != 0).collect();
         let without_density =
             set.structures.iter().filter(|s| is_without_density(s)).map(|s| s.contours.id());
         let without_density = without_density.collect();
         Self { ct, hu_table: Arc::clone(hu_table), choice, body, given, without_density }
     }
+}
+
+fn beside_patient(kind: StructureKind) -> Option<StructureKind> {
+    kind.is_beside_patient().then_some(kind)
 }
 
 /// The grid of the structures' masks, which covers the patient, with the volume it belongs to. The CT's, else

@@ -6,12 +6,13 @@ use super::monte_carlo::{Certainty, RunInputs};
 use super::patient::Densities;
 use super::shared::Shared;
 use analysis::{
-    Certainty as Certain, MonteCarlo, Ready, RunDose, Spread, caveats_of, contradiction, is_computed,
-    mccs_of_plan, part_of_plan,
+    Certainty as Certain, MonteCarlo, Ready, RunDose, Spread, beam_caveats, caveats_of, contradiction,
+    is_computed, mccs_of_plan, part_of_plan,
 };
 use case::{Beam, Dose, DoseStatus, Plan, Receipt};
 use engine::mccs::{MccsDose, Next, PartTally, RunPart};
 use geometry::Volume;
+use physics::Machine;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use worker::Lane;
@@ -153,6 +154,7 @@ impl Query for RunOfPlan {
     fn answer(&self, inputs: &Access<'_>) -> Result<RunResult, Failure> {
         let Self { inputs: own, number, keep, parts, .. } = self;
         let (ready, plan) = self.prepared(inputs)?;
+        let caveats: Vec<Vec<String>> = own.beams.iter().map(caveats_so_far).collect();
         let mut show = |so_far: &MccsDose| {
             if keep.load(Ordering::Relaxed) == *number {
                 return Next::Keep;
@@ -163,7 +165,7 @@ impl Query for RunOfPlan {
                 label: plan.name.clone(),
                 frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
                 receipt: Some(Arc::clone(&so_far.receipt)),
-                caveats: caveats_of(own.beams.iter().map(|b| &b.not_modelled)),
+                caveats: caveats_of(&caveats),
                 remarks: ready.reservations().remarks.clone(),
                 part: None,
             };
@@ -180,6 +182,12 @@ impl Query for RunOfPlan {
         let result = self.result(dose, sigma_gy, *uncertainty_percent, *histories);
         Ok(RunResult { ended: Some(Arc::new(certainty)), ..result })
     }
+}
+
+/// Caveats of an intermediate dose; without its machine those that hang on none.
+fn caveats_so_far(beam: &Beam) -> Vec<String> {
+    let machine = beam.machine.as_deref().and_then(|name| Machine::resolve(name).ok());
+    machine.map_or_else(|| beam.not_modelled.clone(), |machine| beam_caveats(beam, &machine))
 }
 
 /// The sums of a part of a run's histories.

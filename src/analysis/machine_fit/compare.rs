@@ -281,7 +281,7 @@ impl Report {
             calibration,
             at_bound: Vec::new(),
             held: Vec::new(),
-            guideline: untested_by_guideline(data),
+            guideline: untested_by_guideline(data, machine),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::TankData;
 use super::compare::{CalibrationReport, CurveReport, FactorReport, Report};
 use super::held::HeldFactor;
 use files::measured::{FieldEdges, MeasuredCurve, Scan, ScanAxis};
+use physics::Machine;
 use serde::Serialize;
 
 /// A depth dose tests the machine over so many mm below its maximum; AAPM TG-106 (Das et al., Med. Phys. 35, 4186 (2008)) has
@@ -109,12 +110,13 @@ impl Coverage {
 
 /// Tests of AAPM MPPG 5.b (Geurts et al., J. Appl. Clin. Med. Phys. 23, e13641 (2022)) that measured data do not hold. Curves are of open,
 /// symmetric fields at gantry 0 in water, so that some are never among them.
-pub fn untested_by_guideline(data: &TankData) -> Vec<String> {
+pub fn untested_by_guideline(data: &TankData, machine: &Machine) -> Vec<String> {
     let has_leaf_edges = data.curves.iter().any(|curve| curve.edges == FieldEdges::Leaves);
     let factors = data.factors.iter().flat_map(|factors| &factors.factors).map(|factor| factor.field_mm);
     let mut fields = data.curves.iter().map(|curve| curve.field_mm).chain(factors);
     let has_small_field = fields.any(|[x, y]| x.min(y) <= SMALL_FIELD_MM);
     let small = format!("small fields: none of {SMALL_FIELD_MM} mm or less was measured");
+    let attenuators = untested_attenuators(machine);
     let tests = [
         (!has_leaf_edges, "tests 5.4 to 5.6", "fields shaped by leaves: no curve is of one (edges: leaves)"),
         (true, "tests 5.7 and 5.8", "asymmetric fields and oblique incidence: no curve is of either"),
@@ -122,10 +124,23 @@ pub fn untested_by_guideline(data: &TankData) -> Vec<String> {
         (!has_small_field, "tests 7.1 and 7.2", small.as_str()),
         (true, "tests 7.3 to 7.5", "modulated plans from end to end: measure plans"),
         (true, "section 7", "transmission of the leaves and between them: no reading behind closed leaves"),
-        (true, "accessories", "attenuation by couch and trays: no reading behind them"),
+        (true, "accessories", attenuators.as_str()),
     ];
     let lacking = tests.into_iter().filter(|(is_lacking, ..)| *is_lacking);
     lacking.map(|(_, test, what)| format!("AAPM MPPG 5.b, {test}, {what}")).collect()
+}
+
+/// Why couch and trays are not tested; factors of the machine file count in doses all the same.
+fn untested_attenuators(machine: &Machine) -> String {
+    let tables = [("[couch]", machine.couch.is_some()), ("[trays]", !machine.trays.is_empty())];
+    let tables: Vec<&str> = tables.into_iter().filter_map(|(name, has)| has.then_some(name)).collect();
+    let counted = match tables.is_empty() {
+        true => String::new(),
+        false => {
+            format!("; the factors in {} are taken from the machine file as they stand", tables.join(" and "))
+        }
+    };
+    format!("attenuation by couch and trays: no reading behind them{counted}")
 }
 
 /// Outcome of a comparison.
@@ -240,6 +255,18 @@ mod tests {
         let curve =
             MeasuredCurve { scan, field_mm: [100.0; 2], edges: FieldEdges::Jaws, ssd_mm: 900.0, points };
         Coverage::new(&curve, &window, 15.0, 1000.0).tests_nothing(judged)
+    }
+
+    #[test]
+    fn factors_of_the_machine_file_are_not_tested() {
+        let mut machine = (*Machine::resolve("generic-6mv").unwrap()).clone();
+        let none = "attenuation by couch and trays: no reading behind them";
+        assert_eq!(untested_attenuators(&machine), none);
+        machine.trays.insert("T1".to_owned(), 0.97);
+        assert_eq!(
+            untested_attenuators(&machine),
+            format!("{none}; the factors in [trays] are taken from the machine file as they stand")
+        );
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn quality_of(beam: &Beam) -> String {
 
 /// Why a machine model is not that of a beam: another energy or filter.
 fn unlike(beam: &Beam, model: &Machine) -> Option<String> {
-    let bare = Beam { not_modelled: Vec::new(), ..beam.clone() };
+    let bare = Beam { not_modelled: Vec::new(), accessories: Vec::new(), ..beam.clone() };
     if beam.energy_mv.is_none() {
         return Some("the plan does not state its energy".to_owned());
     }

@@ -31,8 +31,10 @@ pub fn plan_faults(plan: &Plan) -> Vec<String> {
             fault(why.clone());
         } else if beam.radiation != Radiation::Photon {
             fault("it is not a photon beam".to_owned());
-        } else if !beam.not_modelled.is_empty() {
-            fault(format!("{}, and cannot be written either", beam.not_modelled.join(", ")));
+        } else if let parts = beam.parts_of_its_file()
+            && !parts.is_empty()
+        {
+            fault(format!("{}, and cannot be written either", parts.join(", ")));
         }
         if beam.fluence.is_some() {
             fault(

@@ -121,10 +121,12 @@ impl PlanSource {
             }
             if beam.radiation != Radiation::Photon {
                 faults.push(fault("it is not a photon beam".to_owned()));
-            } else if matches!(beginning, Beginning::New) && !beam.not_modelled.is_empty() {
-                let what =
-                    format!("{}, and the file of the plan has no such beam", beam.not_modelled.join(", "));
-                faults.push(fault(what));
+            } else if let parts = beam.parts_of_its_file()
+                && matches!(beginning, Beginning::New)
+                && !parts.is_empty()
+            {
+                faults
+                    .push(fault(format!("{}, and the file of the plan has no such beam", parts.join(", "))));
             }
             faults.extend(computed_faults(plan, beam).into_iter().map(fault));
             if let Beginning::Changed(item, read) = beginning {
@@ -138,10 +140,11 @@ impl PlanSource {
     }
 }
 
-/// Whether a changed beam still has the parts of its file that no engine models: a new beam that was given the number
-/// of a removed one has none of them.
+/// Whether a changed beam still has the accessories of its file and the parts that no engine models: a new beam that was given the
+/// number of a removed one has none of them.
 fn keeps_not_modelled(read: &Beam, now: &Beam) -> bool {
-    read.not_modelled.iter().all(|what| now.not_modelled.contains(what))
+    read.accessories == now.accessories
+        && read.not_modelled.iter().all(|what| now.not_modelled.contains(what))
 }
 
 /// Writes a plan from its source. `note` says how its doses were computed.

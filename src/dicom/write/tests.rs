@@ -297,6 +297,7 @@ fn a_plan_that_was_computed_otherwise_is_refused() {
     assert!(error.contains("18 MV") && error.contains("6 MV"), "{error}");
     assert!(refused(&|b| b.unflattened = true).contains("flattening filter"));
     assert!(refused(&|b| b.not_modelled = vec!["bolus not modelled".to_owned()]).contains("bolus"));
+    assert!(refused(&|b| b.accessories = vec!["T1".to_owned()]).contains("accessory 'T1'"));
     assert!(refused(&|b| b.read_only = Some("it has a wedge".to_owned())).contains("wedge"));
     assert!(refused(&|b| b.machine = Some("linac-7".to_owned())).contains("linac-7"));
     std::fs::remove_dir_all(folder).unwrap();

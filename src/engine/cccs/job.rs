@@ -8,7 +8,7 @@ use super::request::{BeamDose, DoseError, DoseRequest};
 use crate::JobControl;
 use case::{Beam, Radiation, Receipt};
 use geometry::{BeamFrame, Volume};
-use physics::{Exposure, Fluence, exposures};
+use physics::{Exposure, Fluence, Patient, exposures};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Instant;
@@ -64,7 +64,8 @@ pub fn each_field<E: From<DoseError>>(
             electrons_gy: per_mu.electrons_gy,
         };
         control.check().map_err(DoseError::from)?;
-        add(&field, (exposure.share * request.beam.mu * per_mu.fluence) as f32)?;
+        let mu = exposure.transmitted_mu(&request.machine, &request.beam, &request.patient);
+        add(&field, (mu * per_mu.fluence) as f32)?;
         control.report((n + 1) as f32 / shares.len() as f32);
     }
     Ok(shares.len())
@@ -116,9 +117,9 @@ pub fn receipt(job: &str, digest: String, device: String, clock: Clock, work: u6
 pub fn digest(request: &DoseRequest) -> String {
     let mut hasher = DefaultHasher::new();
     let DoseRequest { patient, machine, beam, grid, quality, dose_to } = request;
-    let volumes = [patient.mass_density_g_cm3.id()];
-    format!("{volumes:?} {:?} {machine:?} {beam:?} {grid:?} {quality:?} {dose_to:?}", patient.material.id())
-        .hash(&mut hasher);
+    let Patient { mass_density_g_cm3, material, has_couch, .. } = &**patient;
+    let voxels = format!("{:?} {:?} {has_couch}", mass_density_g_cm3.id(), material.id());
+    format!("{voxels} {machine:?} {beam:?} {grid:?} {quality:?} {dose_to:?}").hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 

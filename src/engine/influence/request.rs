@@ -40,8 +40,8 @@ pub struct OpenField {
     pub flat: Fluence,
     pub beamlets: BeamletFluence,
     pub map: FluenceMap,
-    /// Part of the monitor units.
-    pub share: f64,
+    /// Monitor units of the beam that reach the patient.
+    pub mu: f64,
 }
 
 impl OpenField {
@@ -70,7 +70,7 @@ impl OpenField {
             frame: frame_of(&request.dose, exposure),
             flat: whole?,
             beamlets: of_each?,
-            share: exposure.share,
+            mu: exposure.transmitted_mu(machine, beam, &request.dose.patient),
             map,
         })
     }

@@ -119,7 +119,7 @@ impl Heads {
                 machine.sad_mm,
             );
             let raster = Raster::over(machine, &frame, grid);
-            let photons = beam.mu * exposure.share * per_mu.fluence;
+            let photons = exposure.transmitted_mu(machine, beam, &request.patient) * per_mu.fluence;
             let position = self.add_position(shaped, &exposure, machine, &frame, grid, &raster);
             outputs.push(PositionOutput::new(position, &raster, &fluence, machine, per_mu, photons));
         }

@@ -11,6 +11,7 @@ use crate::cccs::beam::cropped;
 use crate::cccs::job::Clock;
 use case::{DoseStatus, Receipt};
 use geometry::Volume;
+use physics::Patient;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Instant;
@@ -282,8 +283,9 @@ fn next_look(batches: u64, until: Until, uncertainty_percent: Option<f64>) -> u6
 fn digest(request: &MccsRequest) -> String {
     let mut hasher = DefaultHasher::new();
     let MccsRequest { patient, beams, grid, dose_to, until, seed, directions, batch, variant, .. } = request;
-    let volumes = [patient.mass_density_g_cm3.id()];
+    let Patient { mass_density_g_cm3, material, has_couch, .. } = &**patient;
+    let voxels = format!("{:?} {:?} {has_couch}", mass_density_g_cm3.id(), material.id());
     let how = format!("{dose_to:?} {until:?} {seed} {directions} {batch} {variant:?}");
-    format!("{volumes:?} {:?} {beams:?} {grid:?} {how}", patient.material.id()).hash(&mut hasher);
+    format!("{voxels} {beams:?} {grid:?} {how}").hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }

@@ -35,6 +35,7 @@ fn plans_come_back_as_they_were() {
         let mut want = (*case.plans[0]).clone();
         want.uid = None;
         want.name = "two \"words\"\n".to_owned();
+        want.beams[0].accessories = vec!["T1".to_owned(), "a \"tray\"".to_owned()];
         assert_eq!(plan(&to_text(&want).unwrap()).unwrap(), want);
     }
 }

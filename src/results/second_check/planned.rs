@@ -2,9 +2,10 @@
 
 use super::CheckJob;
 use analysis::second_check::{BeamDoses, BeamSum, Item, MachineUse, capital, common_point};
-use analysis::{is_computed, value_at};
+use analysis::{accessory_caveats, is_computed, value_at};
 use case::{Beam, BeamDose};
 use dicom::StatedPlan;
+use physics::Machine;
 use std::collections::BTreeMap;
 
 /// Beam doses of a plan whose sum differs more from its dose at their point are of something else, share.
@@ -178,8 +179,18 @@ fn why_open(beam: &Beam, machines: &[MachineUse]) -> Vec<String> {
         .filter_map(|m| m.why_not.as_ref())
         .map(|why| format!("Beam '{name}' is not judged: {why}."))
         .collect();
-    if !beam.not_modelled.is_empty() {
-        all.push(format!("Beam '{name}' is not judged: not modelled: {}.", beam.not_modelled.join(", ")));
+    let not_modelled = not_modelled(beam, machines);
+    if !not_modelled.is_empty() {
+        all.push(format!("Beam '{name}' is not judged: not modelled: {}.", not_modelled.join(", ")));
     }
     all
+}
+
+/// Parts of a beam that its recomputed dose lacks. A model that cannot be read is a reason of its own.
+fn not_modelled(beam: &Beam, machines: &[MachineUse]) -> Vec<String> {
+    let model =
+        machines.iter().find(|used| used.beams.contains(&beam.number)).map(|used| used.model.as_str());
+    let machine = model.and_then(|model| Machine::resolve(model).ok());
+    let accessories = machine.map_or_else(Vec::new, |machine| accessory_caveats(beam, &machine));
+    beam.not_modelled.iter().cloned().chain(accessories).collect()
 }

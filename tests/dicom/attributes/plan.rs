@@ -3,7 +3,7 @@
 use super::table::*;
 use crate::common::synthetic::{Folder, arc, fixed, plan};
 use beamsight::analysis::{beams_left_out, is_computed};
-use beamsight::case::{Plan, Severity};
+use beamsight::case::{Beam, Plan, Severity};
 use beamsight::dicom::{DicomError, read_plan};
 use dicom_object::InMemDicomObject;
 
@@ -241,6 +241,20 @@ const BEAM_ROWS: &[Row] = &[
             (Missing, Meant),
             (Unreadable("TRAY"), NotModelled("accessory TRAY")),
             (Contradicting("RETICLE", &[]), Meant),
+        ],
+    ),
+    Row(
+        beam!("GeneralAccessorySequence[0].GeneralAccessoryID"),
+        &[
+            (Missing, Meant),
+            (Unreadable("T1"), NotModelled("accessory 'T1'")),
+            (
+                Contradicting(
+                    "T1",
+                    &[(beam!("GeneralAccessorySequence[0].GeneralAccessoryType"), "RETICLE")],
+                ),
+                Meant,
+            ),
         ],
     ),
     Row(
@@ -520,7 +534,7 @@ fn read(object: &InMemDicomObject) -> Result<Plan, DicomError> {
 fn the_sound_plan_is_computed_whole_and_without_a_warning() {
     let plan = read(&sound()).unwrap();
     assert!(plan.beams.iter().all(is_computed), "{:?}", plan.beams);
-    assert!(plan.beams.iter().all(|b| b.not_modelled.is_empty()));
+    assert!(plan.beams.iter().all(|b| b.parts_of_its_file().is_empty()));
     assert_eq!(beams_left_out(&plan), None);
     assert!(plan.remarks.iter().all(|r| r.severity == Severity::Note), "{:#?}", plan.remarks);
     assert_eq!(plan.remarks.len(), 1, "{:#?}", plan.remarks);
@@ -541,8 +555,8 @@ fn outcome(read: Result<Plan, DicomError>) -> (Outcome, String) {
         assert!(beams_left_out(&plan).is_some(), "the plan is partial");
         return (LeftOut, format!("{}; {said}", refused.join("; ")));
     }
-    if plan.beams.iter().any(|b| !b.not_modelled.is_empty()) {
-        let words: Vec<String> = plan.beams.iter().flat_map(|b| b.not_modelled.clone()).collect();
+    let words: Vec<String> = plan.beams.iter().flat_map(Beam::parts_of_its_file).collect();
+    if !words.is_empty() {
         return (NotModelled(""), format!("{}; {said}", words.join("; ")));
     }
     if said.is_empty() { (Meant, said) } else { (Remarked, said) }

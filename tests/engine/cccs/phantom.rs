@@ -62,6 +62,7 @@ pub fn block(
         mass_density_g_cm3: density,
         material: Arc::new(Volume::new(Arc::clone(&grid), vec![Material::Water as u8; grid.len()])),
         position: PatientPosition::Hfs,
+        has_couch: true,
     })
 }
 

@@ -1,5 +1,6 @@
 //! Monte Carlo convolution/superposition: against collapsed cone, Monte Carlo and itself.
 
+mod attenuators;
 mod delivery;
 mod gamma;
 mod map;

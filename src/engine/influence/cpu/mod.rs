@@ -40,7 +40,7 @@ pub fn beamlet_doses(request: &InfluenceRequest, control: &JobControl) -> Result
     let tilt = beam.tilt_norm(&field.frame, &medium.grid);
     let lit = Lit::new(request, &field, (&beam, &tilt), &medium, &depth_mm, control)?;
     clock.phase("terma");
-    let sampled = Sampled::new(request, &medium, field.share * dose.beam.mu * per_mu.fluence);
+    let sampled = Sampled::new(request, &medium, field.mu * per_mu.fluence);
     let extra = field.by_extra_focal(&dose.machine, |alone| energy_of(&beam, alone, &medium, control))?;
     let extra = extra.map(|energy| sampled.gather(&energy)).unwrap_or_default();
     let smooth = Smooth::new(request, &field, &medium, &depth_mm, &sampled, (&extra, per_mu.electrons_gy));

@@ -91,7 +91,7 @@ pub fn beamlet_doses(
     let padded = Padded::new(medium.lattice());
     let lattice_from_kernel = grid_from_kernel(&field.frame, &medium.grid);
     let walks = Walk::all(&beam, &padded, lattice_from_kernel);
-    let sampled = Sampled::new(request, &medium, field.share * dose.beam.mu * per_mu.fluence);
+    let sampled = Sampled::new(request, &medium, field.mu * per_mu.fluence);
     let lattice = OnLattice {
         placement: Placement {
             lattice: padded.lattice,

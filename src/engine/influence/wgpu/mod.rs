@@ -74,7 +74,7 @@ pub fn beamlet_doses_within(
     let tilt = beam.tilt_norm(&field.frame, &medium.grid);
     let lit = Lit::new(request, &field, (&beam, &tilt), &medium, &depth_mm, control)?;
     clock.phase("terma");
-    let sampled = Sampled::new(request, &medium, field.share * dose.beam.mu * per_mu.fluence);
+    let sampled = Sampled::new(request, &medium, field.mu * per_mu.fluence);
     let extra =
         field.by_extra_focal(&dose.machine, |alone| energy_of(&beam, alone, &medium, device, control))?;
     let extra = extra.map(|energy| sampled.gather(&energy)).unwrap_or_default();
