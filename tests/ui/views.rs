@@ -496,6 +496,7 @@ fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
         mass_density_g_cm3: density,
         material: Arc::new(Volume::new(ct.grid().clone(), materials.map(|m| m as u8).collect())),
         position: PatientPosition::Hfs,
+        has_couch: true,
     };
     let machine = Machine::resolve("generic-6mv").expect("a machine");
     let beam = |gantry: f64, side: f64, mu: f64| {

@@ -40,8 +40,8 @@ def head(ids, sop, modality, series):
 
 
 def water(x, y, z):
-    """HU of 200 x 160 mm of water in air."""
-    return np.where((abs(x) < 100) & (abs(y) < 80), 0, -1000)
+    """HU of 200 x 160 x 57 mm of water in air, which ends before the CT of `ct` does."""
+    return np.where((abs(x) < 100) & (abs(y) < 80) & (abs(z) < 29), 0, -1000)
 
 
 def ct(ids, out, values=None, slices=22, size=(64, 64), spacing=(4.0, 4.0, 3.0)):
