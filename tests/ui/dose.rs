@@ -22,7 +22,7 @@ fn is_final(app: &App) -> bool {
 /// Each frame has another angle, and the computation of one lasts several frames: what is shown meanwhile still follows.
 #[test]
 fn dose_and_dvh_follow_a_drag_that_never_rests() {
-    let mut w = window(cube_case("drag", 24));
+    let mut w = window(cube_case("drag", 40));
     until(&mut w, "final dose", is_final);
     let dial = w.get_by_role_and_label(Role::Slider, "Gantry").rect();
     let at = |degrees: f32| {

@@ -37,12 +37,18 @@ def cube(x, y, z):
     return np.where((abs(x) < 60) & (abs(y) < 60) & (abs(z) < 60), 0, -1000)
 
 
-def with_beam_doses(folder):
-    """Two beams and five fractions on a cube of water, with the doses of the plan and of each beam."""
-    ids, images, path = study.fresh(), f"{folder}-images", f"{folder}.toml"
+def cube_images(folder):
+    """Images of the cube with its body and a target."""
+    ids, images = study.fresh(), f"{folder}-images"
     study.ct(ids, images, cube, slices=40, size=(40, 40), spacing=(4.0, 4.0, 4.0))
     study.structures(ids, images, [("BODY", "EXTERNAL", [study.box(60, 4.0 * k) for k in range(-14, 15)]),
                                    ("PTV", "PTV", [study.box(15, 4.0 * k) for k in range(-4, 5)])])
+    return images
+
+
+def with_beam_doses(folder):
+    """Two beams and five fractions on a cube of water, with the doses of the plan and of each beam."""
+    images, path = cube_images(folder), f"{folder}.toml"
     with open(path, "w") as f:
         f.write(TWO_BEAMS)
     status, said = run("export", images, "--plan", path, "--out", folder, "--dose", "both", "--device", "cpu")
