@@ -25,6 +25,10 @@ const NO_HOT_SPOT: f64 = 1.07;
 /// A maximum that is asked for is missed by more than this, part of the reference dose, before its voxels become rows.
 const MISSED: f64 = 0.01;
 
+/// Weight of the hot spots: that of a goal of priority 1 on a maximum. Contested goals do not take it away: a plan with a hot spot at the skin
+/// is signed by nobody.
+const WEIGHT: f64 = 4.0;
+
 /// Voxels that become rows at once, the hottest first.
 const MOST_VOXELS: usize = 2000;
 
@@ -39,18 +43,13 @@ fn hottest_of(structure: &str) -> String {
     format!("{structure}: hottest voxels")
 }
 
-/// Objectives of the hot spots that are rows: outside the targets the reference dose, with the weight of the fall-off and as a part of
-/// it, since deep targets of few beams cannot do without; in a structure what was asked of its maximum.
-pub(super) fn objectives(
-    asked: &[Objective],
-    rows: &Rows,
-    (reference_gy, fall_off_weight): (f64, f64),
-) -> Vec<Objective> {
+/// Objectives of the hot spots that are rows: `outside_gy` outside the targets, in a structure what was asked of its maximum.
+pub(super) fn objectives(asked: &[Objective], rows: &Rows, outside_gy: f64) -> Vec<Objective> {
     let outside = Objective {
         structure: OUTSIDE.to_owned(),
         aim: Aim::Over,
-        gy: reference_gy,
-        weight: fall_off_weight,
+        gy: outside_gy,
+        weight: WEIGHT,
         asked: None,
     };
     let of_maximum = asked.iter().filter(|o| o.aim == Aim::Over);
@@ -98,8 +97,9 @@ fn found(
     let mut all = Vec::new();
     if setup.plan.objectives.fall_off.weight > 0.0 {
         let of_targets = asked.iter().filter(|o| setup.targets().any(|target| target.name == o.structure));
-        let allowed_gy = of_targets.map(|o| o.gy).fold(NO_HOT_SPOT * reference_gy, f64::max);
-        all.extend(hot(&outside(setup), [allowed_gy, reference_gy], OUTSIDE.to_owned()));
+        let held_gy = reference_gy.max(setup.unavoidable_gy);
+        let allowed_gy = of_targets.map(|o| o.gy).fold(NO_HOT_SPOT * held_gy, f64::max);
+        all.extend(hot(&outside(setup), [allowed_gy, held_gy], OUTSIDE.to_owned()));
     }
     for objective in asked.iter().filter(|o| o.aim == Aim::Over && o.weight > 0.0) {
         if let Some(whole) = setup.wholes.get(&objective.structure) {
@@ -146,6 +146,25 @@ impl Greatest {
 }
 
 impl Optimiser {
+    /// Greatest dose of even fluence in the rows outside the targets, with the reference dose on average in those of the targets, Gy: deep
+    /// targets of few beams cannot do without it.
+    fn outside_of_even_fluence_gy(&self) -> f64 {
+        let rows = &self.setup.rows;
+        let even_gy = self.columns.doses(&vec![1.0; self.setup.beamlets()], &vec![0.0; rows.voxels.len()]);
+        let rows_of = |name: &str| rows.set(name).into_iter().flat_map(|set| &set.rows);
+        let in_targets: Vec<f64> = self
+            .setup
+            .targets()
+            .flat_map(|target| rows_of(&target.name))
+            .map(|row| f64::from(even_gy[*row as usize]))
+            .collect();
+        let mean_gy = in_targets.iter().sum::<f64>() / in_targets.len().max(1) as f64;
+        let shells: Vec<String> = SHELLS_MM.windows(2).map(shell_name).collect();
+        let outside = shells.iter().flat_map(|shell| rows_of(shell));
+        let greatest_gy = outside.map(|row| f64::from(even_gy[*row as usize])).fold(0.0, f64::max);
+        if mean_gy > 0.0 { self.reference_gy * greatest_gy / mean_gy } else { 0.0 }
+    }
+
     /// Gives the hot spots of a true dose rows of their own, with the columns of those; whether there were any. Fluences stay.
     ///
     /// # Errors
@@ -159,6 +178,7 @@ impl Optimiser {
         if self.times_held >= MOST_TIMES {
             return Ok(false);
         }
+        self.setup.unavoidable_gy = self.outside_of_even_fluence_gy();
         let found = found(&self.setup, self.asked(), self.reference_gy, &truth.gy);
         let rows = self.setup.rows.with(&found);
         if found.is_empty() || Columns::check(rows.voxels.len(), self.setup.beamlets()).is_err() {
@@ -207,11 +227,11 @@ mod tests {
         let mut rows = Rows { grid: Arc::new(grid), voxels: vec![0], sets: vec![set("Body")] };
         let of = |aim, gy| Objective { structure: "Body".to_owned(), aim, gy, weight: 2.0, asked: None };
         let asked = [of(Aim::MeanOver, 10.0), of(Aim::Over, 55.0)];
-        assert_eq!(objectives(&asked, &rows, (50.0, 0.1)), []);
+        assert_eq!(objectives(&asked, &rows, 50.0), []);
         rows.sets.extend([set(&hottest_of("Body")), set(OUTSIDE)]);
-        let held = objectives(&asked, &rows, (50.0, 0.1));
+        let held = objectives(&asked, &rows, 50.0);
         let what: Vec<_> = held.iter().map(|o| (&*o.structure, o.gy, o.weight)).collect();
-        assert_eq!(what, [(OUTSIDE, 50.0, 0.1), ("Body: hottest voxels", 55.0, 2.0)]);
+        assert_eq!(what, [(OUTSIDE, 50.0, WEIGHT), ("Body: hottest voxels", 55.0, 2.0)]);
         assert!(is_part_of(&held[1], &asked[1]) && !is_part_of(&held[1], &asked[0]));
     }
 }

@@ -453,7 +453,7 @@ impl Optimiser {
             greatest: Arc::clone(&self.greatest),
             shares: of_all().take(self.asked).map(|(own, value)| share(own, *value)).collect(),
             fall_off_share: of_all()
-                .filter(|(of, _)| is_of_fall_off(of))
+                .filter(|(of, _)| is_of_fall_off(of) || of.structure == hot_spots::OUTSIDE)
                 .map(|(_, value)| value / whole)
                 .sum(),
             smoothness_share: smoothness / whole,

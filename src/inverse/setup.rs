@@ -126,6 +126,9 @@ pub(super) struct Setup {
     pub judged: Option<(Arc<Grid>, Quality)>,
     pub technique: Option<Technique>,
     pub device: Compute,
+    /// Greatest dose outside the targets that even fluence leaves there, with the reference dose on average in the targets, Gy; 0 before
+    /// hot spots are looked for.
+    pub unavoidable_gy: f64,
 }
 
 impl Setup {
@@ -170,6 +173,7 @@ impl Setup {
             judged,
             technique: inputs.technique,
             device: inputs.device.clone(),
+            unavoidable_gy: known.map_or(0.0, |known| known.unavoidable_gy),
         })
     }
 
@@ -376,7 +380,8 @@ pub(super) fn completed(mut objectives: Vec<Objective>, setup: &Setup, reference
             objectives.push(of(&name, Aim::Over, gy, fall_off.weight));
         }
     }
-    objectives.extend(hot_spots::objectives(&asked, &setup.rows, (reference_gy, fall_off.weight)));
+    let outside_gy = reference_gy.max(setup.unavoidable_gy);
+    objectives.extend(hot_spots::objectives(&asked, &setup.rows, outside_gy));
     objectives
 }
 
@@ -392,8 +397,7 @@ pub(super) fn weigh_fall_off(objectives: &mut [Objective], plan: &Plan, is_conte
 
 /// Whether an objective is part of the fall-off.
 pub(super) fn is_of_fall_off(objective: &Objective) -> bool {
-    objective.structure == hot_spots::OUTSIDE
-        || SHELLS_MM.windows(2).any(|shell| objective.structure == shell_name(shell))
+    SHELLS_MM.windows(2).any(|shell| objective.structure == shell_name(shell))
 }
 
 pub(super) fn shell_name(shell: &[f64]) -> String {
