@@ -1,4 +1,4 @@
-//! What is said of trays and couch: whether a dose counts them by the factors of its machine file.
+//! Remarks on trays and couch: whether a dose counts them by the factors of its machine file.
 
 use super::caveat::way_out;
 use case::Beam;
