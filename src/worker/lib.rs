@@ -30,9 +30,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// One helper for so many threads of the pool, all of which a single job may use,
-const THREADS_OF_HELPER: usize = 2;
+const THREADS_OF_HELPER: usize = 4;
 /// and no more in all.
-const MOST_HELPERS: usize = 7;
+const MOST_HELPERS: usize = 3;
 
 /// Called, on a worker thread, when the first report after a [`Worker::drain`] is ready.
 pub type Notify = Arc<dyn Fn() + Send + Sync>;

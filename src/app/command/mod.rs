@@ -183,14 +183,13 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it moves what the pointer drags.
+    /// Whether it moves what the pointer drags in a view.
     pub fn moves_under_the_pointer(&self) -> bool {
         matches!(
             self,
             Self::Draw(DrawAction::Brush { .. } | DrawAction::Corner { .. } | DrawAction::Close { .. })
                 | Self::Reshape { .. }
                 | Self::Gantry { .. }
-                | Self::Plans(PlanAction::Isocentre { gesture: Some(_), .. })
                 | Self::Aperture(ApertureAction::Move { .. })
         )
     }

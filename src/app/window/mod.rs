@@ -40,7 +40,7 @@ use crate::view::ViewState;
 use crate::{feature, keys, panel, render, workspace};
 use access_tree::AccessTree;
 use dialog::Dialogs;
-use egui::{CentralPanel, Event, Frame, Panel, Rect, Ui};
+use egui::{CentralPanel, Frame, Panel, Ui};
 use files::Layout;
 use memory::Memory;
 use network::Conversations;
@@ -80,25 +80,6 @@ pub struct App {
     jobs_seen: u64,
     /// Events that a notch of the wheel makes.
     wheel_events: f32,
-    /// The widget whose drag moves something, until the pointer is released.
-    dragged: Option<egui::Id>,
-    /// Rectangles of the inspector and the views in the last pass.
-    inspector_rect: Rect,
-    views_rect: Rect,
-}
-
-/// Part of the window that a pass over a frame lays out; all else keeps its place.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Pass {
-    Whole,
-    Inspector,
-    Views,
-}
-
-impl Pass {
-    fn has(self, part: Self) -> bool {
-        self == Self::Whole || self == part
-    }
 }
 
 impl App {
@@ -134,9 +115,6 @@ impl App {
             idle_frames: 0,
             jobs_seen: 0,
             wheel_events: 1.0,
-            dragged: None,
-            inspector_rect: Rect::NOTHING,
-            views_rect: Rect::NOTHING,
         })
     }
 
@@ -221,27 +199,8 @@ impl App {
         Requests { state: &mut self.state, worker: &self.worker, gpu: &self.gpu, ctx: &self.ctx }
     }
 
-    /// During the drag of a handle a frame has two passes: the handle moves in the first, what has moved is drawn in the second.
-    /// The first needs no more than the part with the handle where nothing but the pointer has moved, and the dose is requested
-    /// those milliseconds sooner.
-    fn pass(&self, ctx: &egui::Context) -> Pass {
-        let drags_handle = self.dragged.is_some() && ctx.dragged_id() == self.dragged;
-        // A field that is not laid out would lose the focus.
-        let has_focus = ctx.memory(|memory| memory.focused().is_some());
-        let (only_pointer_moved, press) = ctx.input(|i| {
-            let moves = |event: &Event| matches!(event, Event::PointerMoved(_) | Event::MouseMoved(_));
-            (!i.events.is_empty() && i.events.iter().all(moves), i.pointer.press_origin())
-        });
-        match press.filter(|_| drags_handle && only_pointer_moved && !has_focus) {
-            Some(press) if self.inspector_rect.contains(press) => Pass::Inspector,
-            Some(press) if self.views_rect.contains(press) => Pass::Views,
-            _ => Pass::Whole,
-        }
-    }
-
-    fn panels(&mut self, ui: &mut Ui, pass: Pass, commands: &mut Commands) {
+    fn panels(&mut self, ui: &mut Ui, commands: &mut Commands) {
         let (state, layout) = (&self.state, &mut self.layout);
-        self.inspector_rect = Rect::NOTHING;
         if let Some(rect) = ui.input(|i| i.viewport().inner_rect) {
             let maximised = ui.input(|i| i.viewport().maximized).unwrap_or_default();
             layout.note_window(rect.size().into(), maximised);
@@ -267,10 +226,7 @@ impl App {
                 .default_size(layout.panel("tree", 252.0))
                 .size_range(most(0.26, [180.0, 420.0]))
                 .show(ui, |ui| {
-                    if pass.has(Pass::Whole) {
-                        held(ui, |ui| panel::tree::show(ui, state, commands));
-                    }
-                    ui.take_available_space();
+                    held(ui, |ui| panel::tree::show(ui, state, commands));
                 });
             layout.note_panel("tree", tree.response.rect.width());
             let inspector = Panel::right("inspector")
@@ -278,11 +234,6 @@ impl App {
                 .default_size(layout.panel("inspector", 320.0))
                 .size_range(most(0.34, [260.0, 480.0]))
                 .show(ui, |ui| {
-                    if !pass.has(Pass::Inspector) {
-                        // A panel is as wide as what it shows.
-                        ui.take_available_space();
-                        return;
-                    }
                     // Jobs are below the inspector, beside the DVH, whose curves get the full width.
                     let height = panel::jobs::height(ui, state);
                     let jobs = Panel::bottom("jobs").frame(Frame::new()).resizable(false);
@@ -292,16 +243,13 @@ impl App {
                     held(ui, |ui| panel::inspector::show(ui, state, commands));
                 });
             layout.note_panel("inspector", inspector.response.rect.width());
-            self.inspector_rect = inspector.response.rect;
             let height = (0.27 * ui.ctx().content_rect().height()).clamp(150.0, 236.0);
             let figures = Panel::bottom("figures")
                 .frame(theme::panel_frame(ui))
                 .default_size(layout.panel("figures", height))
                 .size_range(90.0..=(0.45 * ui.ctx().content_rect().height()).clamp(150.0, 600.0))
                 .show(ui, |ui| {
-                    if pass.has(Pass::Whole) {
-                        feature::dose::panel::dvh::show(ui, state, commands);
-                    }
+                    feature::dose::panel::dvh::show(ui, state, commands);
                     ui.take_available_space();
                 });
             layout.note_panel("figures", figures.response.rect.height());
@@ -315,10 +263,6 @@ impl App {
         }
         CentralPanel::default().frame(Frame::new().fill(theme::palette(ui).ground)).show(ui, |ui| {
             let views = ui.max_rect();
-            self.views_rect = views;
-            if !pass.has(Pass::Views) {
-                return;
-            }
             if !state.is_loaded() {
                 panel::unsaved::recoverable(ui, state, commands);
             }
@@ -379,18 +323,13 @@ impl eframe::App for App {
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
         let mut commands = Commands::default();
         let keyboard = keys::Keyboard::new(ui.ctx());
-        let pass = self.pass(ui.ctx());
-        self.panels(ui, pass, &mut commands);
+        self.panels(ui, &mut commands);
         keys::commands(ui.ctx(), keyboard, &self.state, &mut commands);
         self.show_browser(ui.ctx());
         self.take_dropped(ui.ctx());
         let commands = commands.take();
         let changed = !commands.is_empty();
-        let has_moved = commands.iter().any(Command::moves_under_the_pointer);
-        if has_moved {
-            self.dragged = ui.ctx().dragged_id();
-        }
-        if has_moved || pass != Pass::Whole {
+        if commands.iter().any(Command::moves_under_the_pointer) {
             // Panels and views are laid out once more: what the pointer drags is drawn in the frame of its move.
             ui.ctx().request_discard("what is under the pointer has moved");
         }
@@ -400,7 +339,6 @@ impl eframe::App for App {
             self.requests().request();
         }
         if ui.input(|i| i.pointer.any_released()) {
-            self.dragged = None;
             self.state.gestures += 1;
             self.state.optimise.drag = None;
             // Starts the jobs that wait for the end of a drag.
