@@ -32,7 +32,9 @@ check("as it is exported: within", status == 0, said)
 check("and said to be the sum", "is the sum of its" in said)
 for name, how in {
     "1.029-times": lambda gy, x, y, z: 1.029 * gy,
+    "0.98-times": lambda gy, x, y, z: 0.98 * gy,
     "half": halved,
+    "one-voxel-off": lambda gy, x, y, z: np.roll(gy, 1, axis=2),
     "one-voxel": one,
 }.items():
     folder = of(name)
