@@ -191,9 +191,7 @@ pub fn dose_of_beam(
     let image = ready.patient.mass_density_g_cm3.grid();
     let grid = Arc::new(dose_grid(image, ready.corners_mm, how.grid_mm)?);
     let caveats = super::beam_caveats(beam, &machine);
-    let mut remarks = super::beam_remarks(beam, &machine);
-    remarks.extend(couch_remark(beam, &machine, &ready.patient));
-    remarks.extend(isocentre_remark(image, beam));
+    let mut remarks = remarks_in_patient(beam, &machine, &ready.patient);
     // A preview skips these rays: its status already warns against it.
     let full = how.quality != Quality::Preview;
     let not_counted =
@@ -266,6 +264,14 @@ pub fn contradiction(plan: &Plan, beam: &Beam, ct: &Ct) -> Option<Contradiction>
     let [x, y, z] = beam.isocentre_mm.to_array();
     let [low, high] = reach(ct.hu.grid());
     Some(Contradiction::Isocentre { beam: beam.name.clone(), x, y, z, low, high })
+}
+
+/// Remarks on a beam with its machine in a patient, a sentence each.
+pub(super) fn remarks_in_patient(beam: &Beam, machine: &Machine, patient: &Patient) -> Vec<String> {
+    let mut remarks = super::beam_remarks(beam, machine);
+    remarks.extend(couch_remark(beam, machine, patient));
+    remarks.extend(isocentre_remark(patient.mass_density_g_cm3.grid(), beam));
+    remarks
 }
 
 /// The remark on a beam whose isocentre lies outside the image.

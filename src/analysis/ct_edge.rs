@@ -206,8 +206,8 @@ impl Image<'_> {
         let directions: Vec<(f64, f64)> =
             (0..count).map(|n| (TAU * n as f64 / count as f64).sin_cos()).collect();
         let voxel_at = |(sin, cos): (f64, f64), r_mm: f64, k: usize| {
-            let at = middle + r_mm * DVec3::new(cos / spacing_mm[0], sin / spacing_mm[1], 0.0);
-            let [i, j] = [at.x.round().max(0.0) as usize, at.y.round().max(0.0) as usize];
+            let place = middle + r_mm * DVec3::new(cos / spacing_mm[0], sin / spacing_mm[1], 0.0);
+            let [i, j] = [place.x.round().max(0.0) as usize, place.y.round().max(0.0) as usize];
             (i < nx && j < ny).then_some([i, j, k])
         };
         let mut places = Vec::new();

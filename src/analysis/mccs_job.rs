@@ -1,8 +1,8 @@
 //! The Monte Carlo dose of a whole plan: one run for all its beams, among which the histories are shared.
 
-use super::attenuators::couch_remark;
-use super::beam_job::{BeamJobError, Computation, DEFAULT_GRID_MM, Ready, is_computed, no_beams};
-use super::isocentre_remark;
+use super::beam_job::{
+    BeamJobError, Computation, DEFAULT_GRID_MM, Ready, is_computed, no_beams, remarks_in_patient,
+};
 use super::not_counted::NotCounted;
 use super::plan_sum::caveats_of;
 use super::remarks::status_with;
@@ -172,13 +172,11 @@ pub fn mccs_of_plan(
         Some(parts) => dose_of_parts(&request, parts, &computation.device.resolve_for_cuda()?, control)?,
         None => refine_over(&request, &devices(computation, how)?, control, show)?,
     };
-    let image = ready.patient().mass_density_g_cm3.grid();
     let not_counted: Vec<NotCounted> = { request.beams.iter() }
         .map(|(beam, machine)| NotCounted::of_beam(ready, beam, machine.sad_mm))
         .collect();
     let warnings = request.beams.iter().zip(&not_counted).flat_map(|((beam, machine), not_counted)| {
-        let remarks = super::beam_remarks(beam, machine).into_iter().chain(isocentre_remark(image, beam));
-        let remarks = remarks.chain(couch_remark(beam, machine, ready.patient()));
+        let remarks = remarks_in_patient(beam, machine, ready.patient()).into_iter();
         let remarks = remarks.chain(not_counted.remarks.iter().cloned());
         remarks.map(|w| format!("beam '{}': {w}", beam.name))
     });

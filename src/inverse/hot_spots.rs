@@ -6,7 +6,7 @@ use super::columns::Columns;
 use super::objective::{Aim, Objective};
 use super::optimiser::{Optimiser, Progress, Watch, make_missing};
 use super::rows::Rows;
-use super::setup::{SHELLS_MM, Setup, Truth, completed, shell_name, weigh_fall_off};
+use super::setup::{Setup, Truth, completed, shell_names, weigh_fall_off};
 use analysis::HotSpot;
 use engine::JobControl;
 use geometry::Volume;
@@ -69,7 +69,7 @@ fn outside(setup: &Setup) -> Vec<Cow<'_, [usize]>> {
         Some(voxels) => Some(Cow::Borrowed(&**voxels)),
         None => setup.rows.voxels_of(&name).map(Cow::Owned),
     };
-    SHELLS_MM.windows(2).map(shell_name).filter_map(of_shell).collect()
+    shell_names().filter_map(of_shell).collect()
 }
 
 /// The voxels of the hot spots of a dose, by the name of their rows; empty where all are rows already.
@@ -97,7 +97,7 @@ fn found(
     let mut all = Vec::new();
     if setup.plan.objectives.fall_off.weight > 0.0 {
         let of_targets = asked.iter().filter(|o| setup.targets().any(|target| target.name == o.structure));
-        let held_gy = reference_gy.max(setup.unavoidable_gy);
+        let held_gy = setup.held_outside_gy(reference_gy);
         let allowed_gy = of_targets.map(|o| o.gy).fold(NO_HOT_SPOT * held_gy, f64::max);
         all.extend(hot(&outside(setup), [allowed_gy, held_gy], OUTSIDE.to_owned()));
     }
@@ -112,6 +112,11 @@ fn found(
         }
     }
     all
+}
+
+/// Doses of the rows of a structure or shell, of the doses of all rows; none where it has no rows.
+fn doses_of_set<'a>(rows: &'a Rows, name: &str, rows_gy: &'a [f32]) -> impl Iterator<Item = f64> + use<'a> {
+    rows.set(name).into_iter().flat_map(|set| &set.rows).map(|row| f64::from(rows_gy[*row as usize]))
 }
 
 /// The greatest of some voxels.
@@ -146,22 +151,16 @@ impl Greatest {
 }
 
 impl Optimiser {
-    /// Greatest dose of even fluence in the rows outside the targets, with the reference dose on average in those of the targets, Gy: deep
-    /// targets of few beams cannot do without it.
-    fn outside_of_even_fluence_gy(&self) -> f64 {
+    /// Greatest dose of even fluence outside the targets, scaled to the reference dose on average in the targets, Gy: deep targets of few
+    /// beams cannot do without it. Rows sample both.
+    fn unavoidable_gy(&self) -> f64 {
         let rows = &self.setup.rows;
         let even_gy = self.columns.doses(&vec![1.0; self.setup.beamlets()], &vec![0.0; rows.voxels.len()]);
-        let rows_of = |name: &str| rows.set(name).into_iter().flat_map(|set| &set.rows);
-        let in_targets: Vec<f64> = self
-            .setup
-            .targets()
-            .flat_map(|target| rows_of(&target.name))
-            .map(|row| f64::from(even_gy[*row as usize]))
-            .collect();
-        let mean_gy = in_targets.iter().sum::<f64>() / in_targets.len().max(1) as f64;
-        let shells: Vec<String> = SHELLS_MM.windows(2).map(shell_name).collect();
-        let outside = shells.iter().flat_map(|shell| rows_of(shell));
-        let greatest_gy = outside.map(|row| f64::from(even_gy[*row as usize])).fold(0.0, f64::max);
+        let target_gy: Vec<f64> =
+            self.setup.targets().flat_map(|target| doses_of_set(rows, &target.name, &even_gy)).collect();
+        let mean_gy = target_gy.iter().sum::<f64>() / target_gy.len().max(1) as f64;
+        let greatest_gy =
+            shell_names().flat_map(|shell| doses_of_set(rows, &shell, &even_gy)).fold(0.0, f64::max);
         if mean_gy > 0.0 { self.reference_gy * greatest_gy / mean_gy } else { 0.0 }
     }
 
@@ -178,7 +177,7 @@ impl Optimiser {
         if self.times_held >= MOST_TIMES {
             return Ok(false);
         }
-        self.setup.unavoidable_gy = self.outside_of_even_fluence_gy();
+        self.setup.unavoidable_gy = self.unavoidable_gy();
         let found = found(&self.setup, self.asked(), self.reference_gy, &truth.gy);
         let rows = self.setup.rows.with(&found);
         if found.is_empty() || Columns::check(rows.voxels.len(), self.setup.beamlets()).is_err() {

@@ -193,6 +193,11 @@ impl Setup {
         targets(&self.regions)
     }
 
+    /// Dose that hot spots outside the targets are held to, Gy.
+    pub fn held_outside_gy(&self, reference_gy: f64) -> f64 {
+        reference_gy.max(self.unavoidable_gy)
+    }
+
     pub fn has_body(&self) -> bool {
         self.body.is_some()
     }
@@ -380,8 +385,7 @@ pub(super) fn completed(mut objectives: Vec<Objective>, setup: &Setup, reference
             objectives.push(of(&name, Aim::Over, gy, fall_off.weight));
         }
     }
-    let outside_gy = reference_gy.max(setup.unavoidable_gy);
-    objectives.extend(hot_spots::objectives(&asked, &setup.rows, outside_gy));
+    objectives.extend(hot_spots::objectives(&asked, &setup.rows, setup.held_outside_gy(reference_gy)));
     objectives
 }
 
@@ -397,7 +401,12 @@ pub(super) fn weigh_fall_off(objectives: &mut [Objective], plan: &Plan, is_conte
 
 /// Whether an objective is part of the fall-off.
 pub(super) fn is_of_fall_off(objective: &Objective) -> bool {
-    SHELLS_MM.windows(2).any(|shell| objective.structure == shell_name(shell))
+    shell_names().any(|shell| objective.structure == shell)
+}
+
+/// Names of the shells round the targets, from the inside.
+pub(super) fn shell_names() -> impl Iterator<Item = String> {
+    SHELLS_MM.windows(2).map(shell_name)
 }
 
 pub(super) fn shell_name(shell: &[f64]) -> String {

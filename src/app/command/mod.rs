@@ -234,3 +234,8 @@ impl Commands {
 pub fn gesture(response: &egui::Response) -> Option<u64> {
     (response.dragged() || response.drag_stopped()).then(|| response.id.value())
 }
+
+/// Gesture of a click or of a typed value alone: what answers the change joins its step of the history.
+pub fn single_gesture(response: &egui::Response) -> u64 {
+    response.id.with(response.ctx.cumulative_frame_nr()).value()
+}

@@ -105,8 +105,8 @@ fn case(beams: u32) -> anyhow::Result<Case> {
     let grid = Arc::new(Grid::axis_aligned(-0.5 * SPACING_MM * extent, DVec3::splat(SPACING_MM), SIZE)?);
     // Air all round: a block that fills its CT would be a patient who goes on beyond it, and have no final dose.
     let is_rim = |n: usize| {
-        let at = [n % SIZE[0], n / SIZE[0] % SIZE[1], n / (SIZE[0] * SIZE[1])];
-        at.iter().zip(SIZE).any(|(at, size)| *at == 0 || at + 1 == size)
+        let voxel = [n % SIZE[0], n / SIZE[0] % SIZE[1], n / (SIZE[0] * SIZE[1])];
+        voxel.iter().zip(SIZE).any(|(index, size)| *index == 0 || index + 1 == size)
     };
     let hu = (0..grid.len()).map(|n| if is_rim(n) { -1000.0 } else { 0.0 }).collect();
     let hu = Volume::new(Arc::clone(&grid), hu);

@@ -5,7 +5,7 @@ mod hottest;
 pub mod objectives;
 pub mod stages;
 
-use crate::command::{Command, Commands, gesture};
+use crate::command::{Command, Commands, gesture, single_gesture};
 use crate::feature::goals::command::GoalAction;
 use crate::feature::goals::panel::ROW;
 use crate::feature::leaves::state::{TECHNIQUES, has_arcs};
@@ -178,9 +178,7 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
         None => "May not get worse than it is now".to_owned(),
     });
     if lock.clicked() {
-        // A gesture of its own: the maps that answer the lock join its step.
-        let gesture = lock.id.with(ui.ctx().cumulative_frame_nr()).value();
-        set(goal.clone().with_kept(if is_kept { None } else { value }), Some(gesture));
+        set(goal.clone().with_kept(if is_kept { None } else { value }), Some(single_gesture(&lock)));
     }
     if let Some(Ok(share)) = share {
         share_bar(ui, row, *share);
@@ -202,9 +200,8 @@ pub(crate) fn weight_field(ui: &mut Ui, now: f64, name: &str) -> Option<(f64, Op
     let changed = field.changed().then(|| {
         // Two digits are as fine as a hand sets it.
         let scale = 10_f64.powf(weight.log10().floor() - 1.0);
-        // What is typed is a gesture of its own: the maps that answer it join its step.
-        let typed = || field.id.with(ui.ctx().cumulative_frame_nr()).value();
-        ((weight / scale).round() * scale, gesture(&field).or_else(|| Some(typed())))
+        let gesture = gesture(&field).unwrap_or_else(|| single_gesture(&field));
+        ((weight / scale).round() * scale, Some(gesture))
     });
     field.on_hover_text(format!("Weight {now:.2}: a larger one counts more against the others"));
     changed
