@@ -25,6 +25,12 @@ def thorax():
 
 
 @pytest.fixture(scope="session")
+def exported_water(water, tmp_path_factory):
+    """The folder of demo:water exported with its final dose. Tests only read it."""
+    return beamsight.export(water, tmp_path_factory.mktemp("exported") / "water", **CPU)
+
+
+@pytest.fixture(scope="session")
 def verb(tmp_path_factory):
     """Runs a verb of the program beside the interpreter and gives its JSON."""
     program = pathlib.Path(sys.executable).parent / "beamsight"

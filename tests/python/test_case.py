@@ -178,12 +178,11 @@ def test_a_hidden_pose_is_found_and_no_match_is_an_exception(thorax):
         beamsight.drr(thorax, shift=(4000, 0), size=(20, 20), **CPU)
 
 
-def test_objects_of_pydicom_and_simpleitk(water, tmp_path):
+def test_objects_of_pydicom_and_simpleitk(exported_water):
     pydicom = pytest.importorskip("pydicom", reason="pydicom is not installed")
     sitk = pytest.importorskip("SimpleITK", reason="SimpleITK is not installed")
-    folder = beamsight.export(water, tmp_path / "out", **CPU)
-    case = beamsight.open(folder)
-    datasets = [pydicom.dcmread(path) for path in sorted(folder.iterdir()) if path.suffix == ".dcm"]
+    case = beamsight.open(exported_water)
+    datasets = [pydicom.dcmread(path) for path in sorted(exported_water.iterdir()) if path.suffix == ".dcm"]
     again = beamsight.dose(datasets, grid=12, quality="fast", **CPU)
     assert np.array_equal(again.gy, beamsight.dose(case, grid=12, quality="fast", **CPU).gy)
     rtdose = next(dataset for dataset in datasets if dataset.Modality == "RTDOSE")

@@ -184,13 +184,11 @@ def test_x_rays_leave_as_by_the_verb(water, verb, tmp_path):
         beamsight.export(water, tmp_path / "no", xrays=[tmp_path / "none.dcm"], **CPU)
 
 
-def test_a_check_is_that_of_the_verb(tmp_path):
+def test_a_check_is_that_of_the_verb(water, exported_water):
     """An exported plan agrees with its own dose: its monitor units, its machine."""
-    case = beamsight.open("demo:water")
-    folder = beamsight.export(case, tmp_path / "out", **CPU)
-    assert sorted(file.name for file in folder.iterdir())[-1].startswith("RS")
-    checked = beamsight.check(folder, machine="generic-6mv", **CPU)
+    assert sorted(file.name for file in exported_water.iterdir())[-1].startswith("RS")
+    checked = beamsight.check(exported_water, machine="generic-6mv", **CPU)
     [check] = checked["checks"]
     assert check["judgement"]["verdict"] == "within", check["judgement"]
     with pytest.raises(beamsight.errors.Error, match="not empty|already|overwrite"):
-        beamsight.export(case, folder, **CPU)
+        beamsight.export(water, exported_water, **CPU)

@@ -6,7 +6,7 @@ from program import Checks, number, run
 check = Checks()
 folder = exported(f"{sys.argv[1]}/water")
 status, said = run("check", folder)
-check("the plan as exported is within tolerance", status == 0 and "water/plan: within tolerance" in said, said)
+check("the plan as exported is within tolerance", status == 0 and "water: within tolerance" in said, said)
 
 
 def without_a_ball(gy, x, y, z):

@@ -1,12 +1,12 @@
 import sys
 
-from planned import TWO_BEAMS, cube_images
+from planned import ONE_BEAM, cube_images
 from program import Checks, run
 
 check, out = Checks(), sys.argv[1]
 plan, folder = f"{out}/plan.toml", f"{out}/plan"
 with open(plan, "w") as f:
-    f.write(TWO_BEAMS.split("[[beam]]\nname = \"LAT\"")[0].replace("30.0", "4.0"))
+    f.write(ONE_BEAM.replace("30.0", "4.0"))
 status, said = run("export", cube_images(folder), "--plan", plan, "--grid", 1, "--out", folder, "--device", "cpu")
 assert status == 0, said
 status, said = run("check", folder, "--device", "cpu")

@@ -13,7 +13,7 @@ check("half of the field 9 % too high", status == 1 and "gamma 3 %/2 mm" in plai
 
 
 def hot(gy, x, y, z):
-    gy[60, 20, 60] = 3.2 * 3.1
+    gy[np.unravel_index(gy.argmax(), gy.shape)] = 3.2 * gy.max()
     return gy
 
 

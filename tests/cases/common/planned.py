@@ -1,22 +1,8 @@
 """An exported plan whose planned dose is falsified, for second checks."""
-import glob
-import os
-
 import numpy as np
 import pydicom
 import study
 from program import run
-
-
-def exported(folder, case="demo:water"):
-    """The plan with the dose of the plan alone."""
-    os.makedirs(folder)
-    folder = f"{folder}/plan"
-    status, said = run("export", case, "--out", folder)
-    assert status == 0, said
-    for path in glob.glob(f"{folder}/RD-*"):
-        os.remove(path)
-    return folder
 
 
 TWO_BEAMS = """name = "two"
@@ -30,6 +16,9 @@ gantry_deg = {gantry}.0
 mu = 100.0
 jaws_mm = {{ x = [-30.0, 30.0], y = [-30.0, 30.0] }}
 """ for name, gantry in (("AP", 0), ("LAT", 90)))
+
+
+ONE_BEAM = TWO_BEAMS.split('[[beam]]\nname = "LAT"')[0]
 
 
 def cube(x, y, z):
@@ -46,14 +35,19 @@ def cube_images(folder):
     return images
 
 
-def with_beam_doses(folder):
-    """Two beams and five fractions on a cube of water, with the doses of the plan and of each beam."""
+def exported(folder, plan=ONE_BEAM, dose="plan"):
+    """A plan of five fractions on a cube of water, with the dose of the plan, of its beams, or of both."""
     images, path = cube_images(folder), f"{folder}.toml"
     with open(path, "w") as f:
-        f.write(TWO_BEAMS)
-    status, said = run("export", images, "--plan", path, "--out", folder, "--dose", "both", "--device", "cpu")
+        f.write(plan)
+    status, said = run("export", images, "--plan", path, "--out", folder, "--dose", dose, "--device", "cpu")
     assert status == 0, said
     return folder
+
+
+def with_beam_doses(folder):
+    """Two beams and five fractions, with the doses of the plan and of each beam."""
+    return exported(folder, TWO_BEAMS, "both")
 
 
 def falsify(folder, how):
