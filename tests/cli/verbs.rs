@@ -2,11 +2,23 @@
 
 use crate::cross::write_cross_session;
 use crate::program::{beamsight, command, json_of, scratch, text};
-use crate::skip::skip_drawing;
+use crate::skip::{Missing, skip, skip_drawing};
 use std::process::{Output, Stdio};
 
 fn words(command: &str) -> Output {
     beamsight(&command.split_whitespace().collect::<Vec<_>>())
+}
+
+/// The verbs that a help lists, without `help` itself.
+fn verbs_of(help: &[&str]) -> Vec<String> {
+    let output = beamsight(help);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let listed = text.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
+    let listed =
+        listed.take_while(|line| line.starts_with("  ")).filter_map(|line| line.split_whitespace().next());
+    let verbs: Vec<String> = listed.filter(|verb| *verb != "help").map(str::to_owned).collect();
+    assert!(verbs.len() > 1, "{text}");
+    verbs
 }
 
 #[test]
@@ -17,16 +29,7 @@ fn help_reads_well_and_every_verb_has_examples() {
     for part in ["Usage:", "CASE is a folder", "demo:thorax", "Examples:", "Not for clinical use"] {
         assert!(text.contains(part), "no '{part}' in:\n{text}");
     }
-    let verbs: Vec<&str> = text
-        .lines()
-        .skip_while(|l| !l.starts_with("Commands:"))
-        .skip(1)
-        .take_while(|l| l.starts_with("  "))
-        .filter_map(|l| l.split_whitespace().next())
-        .filter(|verb| *verb != "help")
-        .collect();
-    assert!(verbs.len() >= 3, "{verbs:?}");
-    for verb in verbs {
+    for verb in &verbs_of(&["--help"]) {
         let help = beamsight(&[verb, "--help"]);
         let text = String::from_utf8_lossy(&help.stdout).into_owned();
         let examples = text.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{verb}:\n{text}")).1;
@@ -89,23 +92,33 @@ fn a_mistyped_verb_names_the_near_one_and_draws_nothing() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Each shell's own parser takes the script, where it is installed.
+/// Each shell's own parser takes the script, which has every verb and the options of one.
 #[test]
 fn shells_complete_every_verb() {
     let folder = scratch("completions");
+    let verbs = verbs_of(&["--help"]);
     for shell in ["bash", "zsh", "fish"] {
         let output = beamsight(&["completions", shell]);
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         let script = String::from_utf8(output.stdout).unwrap();
-        for word in ["optimise", "gamma", "--threshold", "completions"] {
-            let option = if shell == "fish" { word.trim_start_matches('-') } else { word };
-            assert!(script.contains(option), "{shell}: {word}");
+        for verb in &verbs {
+            let entry = match shell {
+                "bash" => format!("beamsight,{verb})"),
+                "zsh" => format!("'{verb}:"),
+                _ => format!("-a \"{verb}\""),
+            };
+            assert!(script.contains(&entry), "{shell}: no {entry}");
         }
+        let option = if shell == "fish" { "-l threshold" } else { "--threshold" };
+        assert!(script.contains(option), "{shell}: {option}");
         assert_eq!(json_of(&beamsight(&["completions", shell, "--json"]))["shell"], shell);
         let path = folder.join(shell);
         std::fs::write(&path, script).unwrap();
-        if let Ok(parsed) = std::process::Command::new(shell).arg("-n").arg(&path).output() {
-            assert!(parsed.status.success(), "{shell}: {}", String::from_utf8_lossy(&parsed.stderr));
+        match std::process::Command::new(shell).arg("-n").arg(&path).output() {
+            Ok(parsed) => {
+                assert!(parsed.status.success(), "{shell}: {}", String::from_utf8_lossy(&parsed.stderr))
+            }
+            Err(_) => skip(Missing::Program, &format!("{shell} is not installed (apt-get install {shell})")),
         }
     }
     assert_eq!(words("completions tcsh").status.code(), Some(2));
@@ -117,16 +130,24 @@ fn the_manual_has_a_page_of_every_verb() {
     let folder = scratch("manual");
     let out = folder.join("man1");
     let written = json_of(&beamsight(&["manual", "--out", text(&out), "--json"]));
-    let page = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
-    for (name, said) in [
-        ("beamsight.1", "Not for clinical use"),
-        ("beamsight-gamma.1", "Dose difference, percent"),
-        ("beamsight-machine-fit.1", "beamsight machine fit"),
-    ] {
-        assert!(page(name).starts_with(".ie") && page(name).contains(said), "{name}: {}", page(name));
+    let verbs = verbs_of(&["--help"]);
+    let of_machine = verbs_of(&["machine", "--help"]).into_iter().map(|verb| format!("machine {verb}"));
+    let commands: Vec<String> = verbs.into_iter().chain(of_machine).collect();
+    for command in &commands {
+        let page =
+            std::fs::read_to_string(out.join(format!("beamsight-{}.1", command.replace(' ', "-")))).unwrap();
+        assert!(
+            page.starts_with(".ie") && page.contains(&format!("beamsight {command}")),
+            "{command}: {page}"
+        );
     }
-    assert_eq!(written["files"].as_array().unwrap().len(), std::fs::read_dir(&out).unwrap().count());
-    assert!(!out.join("beamsight-job.1").exists(), "a hidden verb");
+    let whole = std::fs::read_to_string(out.join("beamsight.1")).unwrap();
+    assert!(whole.starts_with(".ie") && whole.contains("Not for clinical use"), "{whole}");
+    let options = std::fs::read_to_string(out.join("beamsight-gamma.1")).unwrap();
+    assert!(options.contains("Dose difference, percent"), "{options}");
+    // No page of a verb that help hides.
+    assert_eq!(std::fs::read_dir(&out).unwrap().count(), commands.len() + 1);
+    assert_eq!(written["files"].as_array().unwrap().len(), commands.len() + 1);
     assert_eq!(beamsight(&["manual", "--out", text(&out)]).status.code(), Some(1), "nothing is replaced");
     std::fs::remove_dir_all(folder).unwrap();
 }

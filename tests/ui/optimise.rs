@@ -595,27 +595,3 @@ fn maps_of_a_run_that_is_killed_are_in_the_recovery() {
     assert_eq!(again.state().state.goals().len(), 4);
     until(&mut again, "dose of the maps", |app| status(app) == Some(DoseStatus::Partial));
 }
-
-#[test]
-fn a_picture_of_each_state() {
-    let mut w = optimised("optimise_picture");
-    show_goals(&mut w);
-    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
-    let save = |w: &mut Window, name: &str| {
-        let picture = w.render().expect("a picture");
-        picture.save(folder("optimise_picture").join(name)).expect("saved");
-    };
-    for size in [vec2(1024.0, 700.0), vec2(1600.0, 1000.0), vec2(1400.0, 900.0)] {
-        w.set_size(size);
-        show_goals(&mut w);
-        w.state_mut().command(Command::Select(Selection::Beam(1)));
-        w.run_steps(4);
-        save(&mut w, &format!("rest-{}.png", size.x));
-    }
-    let from = middle(&w, "Handle Cord: Dmax <= 1.2 Gy");
-    take(&mut w, from);
-    w.hover_at(from - vec2(40.0, 0.0));
-    w.run_steps(2);
-    published(&mut w);
-    save(&mut w, "drag.png");
-}
