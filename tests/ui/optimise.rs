@@ -4,7 +4,6 @@ use crate::harness::{Window, fill_in, folder, said, small_case, until, window};
 use beamsight::app::command::{Command, NewShape};
 use beamsight::app::feature::optimise::command::OptimiseAction;
 use beamsight::app::feature::plan::command::PlanAction;
-use beamsight::app::state::Selection;
 use beamsight::app::state::results::Settings;
 use beamsight::app::state::roi::Shape;
 use beamsight::app::{App, Options};

@@ -89,7 +89,7 @@ fn await_report(window: &mut Window, since: Instant) -> Result<(), OffscreenErro
         if since.elapsed() > PATIENCE {
             return Err(OffscreenError::Unfinished(PATIENCE.as_secs()));
         }
-        if window.app.live_jobs() == 0 || window.ctx.has_requested_repaint() {
+        if window.app.live_jobs() == 0 || window.is_due() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_micros(50));

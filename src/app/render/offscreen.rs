@@ -7,6 +7,8 @@ use egui::style::ScrollAnimation;
 use egui::{Event, FullOutput, Pos2, RawInput, Rect, Vec2, ViewportId};
 use egui_wgpu::{RenderState, RendererOptions, ScreenDescriptor, WgpuConfiguration, WgpuSetup};
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -57,6 +59,8 @@ pub struct Offscreen<A> {
     pixels_per_point: f32,
     began: Instant,
     waited_s: f64,
+    /// Whether a frame was asked for at once since the last one began.
+    is_due: Arc<AtomicBool>,
 }
 
 impl<A: eframe::App> Offscreen<A> {
@@ -80,6 +84,13 @@ impl<A: eframe::App> Offscreen<A> {
             style.visuals.text_cursor.blink = false;
             style.scroll_animation = ScrollAnimation::none();
         });
+        let is_due = Arc::new(AtomicBool::new(false));
+        let asked = is_due.clone();
+        ctx.set_request_repaint_callback(move |request| {
+            if request.delay.is_zero() {
+                asked.store(true, Ordering::Release);
+            }
+        });
         let output = FullOutput::default();
         let mut window = Self {
             app,
@@ -91,9 +102,16 @@ impl<A: eframe::App> Offscreen<A> {
             pixels_per_point,
             began: Instant::now(),
             waited_s: 0.0,
+            is_due,
         };
         window.frame(Vec::new());
         Ok(window)
+    }
+
+    /// Whether a display would show the next frame at once. Frames that are asked for later, as by a view that refines its picture at
+    /// rest, are not due.
+    pub fn is_due(&self) -> bool {
+        self.is_due.load(Ordering::Acquire)
     }
 
     /// Shows frames without events, each a quarter of a second later: views at rest refine their pictures.
@@ -114,6 +132,7 @@ impl<A: eframe::App> Offscreen<A> {
         };
         input.viewports.entry(ViewportId::ROOT).or_default().native_pixels_per_point =
             Some(self.pixels_per_point);
+        self.is_due.store(false, Ordering::Release);
         let start = Instant::now();
         self.output = self.ctx.run_ui(input, |ui| {
             self.app.logic(ui.ctx(), &mut self.frame);
