@@ -434,8 +434,15 @@ mod tests {
 
     #[test]
     fn what_stands_beside_is_stricter() {
-        let of_tg_218 = stricter(Criterion::global(3.0, 2.0));
-        assert_eq!((of_tg_218.dose_percent, of_tg_218.dta_mm), (2.0, 1.0), "AAPM TG-218, section 8");
+        let next = |dose, dta| {
+            let c = stricter(Criterion::global(dose, dta));
+            (c.dose_percent, c.dta_mm)
+        };
+        assert_eq!(next(3.0, 3.0), (3.0, 2.0));
+        assert_eq!(next(3.0, 2.0), (2.0, 1.0), "AAPM TG-218, section 8");
+        assert_eq!(next(2.0, 2.0), (2.0, 1.0));
+        assert_eq!(next(2.0, 1.0), (1.0, 1.0));
+        assert_eq!(next(1.0, 1.0), (0.5, 0.5));
         for dose_percent in [1.0, 1.5, 2.0, 3.0, 5.0, 10.0] {
             for dta_mm in [1.0, 2.0, 2.5, 3.0, 10.0] {
                 let asked = Criterion::global(dose_percent, dta_mm);
