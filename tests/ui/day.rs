@@ -276,7 +276,7 @@ fn from_the_gtv_of_a_patient_to_a_report() {
     morning(LUNG, |state| {
         let mut w = window(Options {
             case: Some(case.display().to_string()),
-            grid_mm: Some(8.0),
+            grid_mm: Some(6.0),
             state_folder: Some(state.to_owned()),
             ..Options::default()
         });

@@ -1,14 +1,10 @@
 import sys
 
-from planned import ONE_BEAM, cube_images
+from planned import ONE_BEAM, exported
 from program import Checks, run
 
 check, out = Checks(), sys.argv[1]
-plan, folder = f"{out}/plan.toml", f"{out}/plan"
-with open(plan, "w") as f:
-    f.write(ONE_BEAM.replace("30.0", "4.0"))
-status, said = run("export", cube_images(folder), "--plan", plan, "--grid", 1, "--out", folder, "--device", "cpu")
-assert status == 0, said
+folder = exported(f"{out}/plan", ONE_BEAM.replace("30.0", "4.0"), ("--grid", 1))
 status, said = run("check", folder, "--device", "cpu")
 check("on 2.5 mm: not judged, with the way out", status == 3 and "take a finer grid" in said and "--grid" in said, said)
 status, said = run("check", folder, "--grid", 1, "--device", "cpu")

@@ -4,7 +4,6 @@ import pydicom
 import study
 from program import run
 
-
 TWO_BEAMS = """name = "two"
 machine = "generic-6mv"
 isocentre_mm = [0.0, 0.0, 0.0]
@@ -16,8 +15,6 @@ gantry_deg = {gantry}.0
 mu = 100.0
 jaws_mm = {{ x = [-30.0, 30.0], y = [-30.0, 30.0] }}
 """ for name, gantry in (("AP", 0), ("LAT", 90)))
-
-
 ONE_BEAM = TWO_BEAMS.split('[[beam]]\nname = "LAT"')[0]
 
 
@@ -35,19 +32,19 @@ def cube_images(folder):
     return images
 
 
-def exported(folder, plan=ONE_BEAM, dose="plan"):
-    """A plan of five fractions on a cube of water, with the dose of the plan, of its beams, or of both."""
+def exported(folder, plan=ONE_BEAM, options=("--dose", "plan")):
+    """A plan of five fractions on a cube of water, with the dose of the plan alone unless options of `export` say otherwise."""
     images, path = cube_images(folder), f"{folder}.toml"
     with open(path, "w") as f:
         f.write(plan)
-    status, said = run("export", images, "--plan", path, "--out", folder, "--dose", dose, "--device", "cpu")
+    status, said = run("export", images, "--plan", path, "--out", folder, *options, "--device", "cpu")
     assert status == 0, said
     return folder
 
 
 def with_beam_doses(folder):
     """Two beams and five fractions, with the doses of the plan and of each beam."""
-    return exported(folder, TWO_BEAMS, "both")
+    return exported(folder, TWO_BEAMS, ("--dose", "both"))
 
 
 def falsify(folder, how):

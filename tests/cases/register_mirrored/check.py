@@ -8,8 +8,7 @@ from program import Checks
 
 check, out = Checks(), sys.argv[1]
 TRUE, ISO = "3,-4,5,0,0,1", "0,14,25"
-PIXEL_MM = 1.6
-pictures = {gantry: drr(out, gantry, ISO, TRUE, size=200, pixel=PIXEL_MM) for gantry in (0, 90)}
+pictures = {gantry: drr(out, gantry, ISO, TRUE) for gantry in (0, 90)}
 
 
 def register(**turned):
@@ -18,7 +17,7 @@ def register(**turned):
     for name, values in turned.items():
         gantry = int(name[1:])
         path = f"{out}/gantry-{gantry}.png"
-        xray(path, values, gantry, [0.0, 14.0, 25.0], pixel=PIXEL_MM)
+        xray(path, values, gantry, [0.0, 14.0, 25.0])
         images += ["--image", path]
     run = subprocess.run([os.environ["BEAMSIGHT"], "register", "demo:thorax", *images, "--isocentre", ISO, "--device", "cpu", "--json"],
                          capture_output=True, text=True)
