@@ -125,6 +125,7 @@ fn remove_file(path: &Path, name: &str, becomes: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::children::no_forks;
     use crate::replace::tests::names;
     use crate::{Temporary, replace_file};
     use std::io::Write as _;
@@ -160,6 +161,7 @@ mod tests {
     /// Files without a lock are those of an ended process; what this one writes is left alone, whoever looks.
     #[test]
     fn what_is_nobodys_goes_and_what_is_written_stays() {
+        let _no_forks = no_forks();
         let folder = folder("sweep");
         for name in [".a.beamsight.1-0.tmp", ".beamsight.1-1.tmp/new/x", ".beamsight.1-2.tmp/.beamsight.lock"]
         {
@@ -190,6 +192,7 @@ mod tests {
     /// Killed between two renames, the earlier file or folder is the only one there is.
     #[test]
     fn what_was_about_to_be_replaced_goes_back() {
+        let _no_forks = no_forks();
         let folder = folder("restore");
         let put = |name: &str, text: &str| {
             let path = folder.join(name);

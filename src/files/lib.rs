@@ -1,6 +1,8 @@
 //! Case <-> files on disk other than DICOM.
 
 mod cache;
+#[cfg(test)]
+mod children;
 mod chosen_machines;
 mod csv;
 pub mod demo;

@@ -184,8 +184,9 @@ impl Recoverable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::children::{self, no_forks};
     use case::{Case, StructureSet};
-    use std::process::Command;
+    use std::process::{Command, Stdio};
 
     fn folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("beamsight-recovery-{}-{name}", std::process::id()));
@@ -199,6 +200,7 @@ mod tests {
 
     #[test]
     fn what_a_window_leaves_is_offered_to_one_other_and_only_once_it_is_gone() {
+        let _no_forks = no_forks();
         let folder = folder("offered");
         let first = Keeper::begin(&folder).unwrap();
         first.write(&work("demo:slab")).unwrap();
@@ -226,6 +228,7 @@ mod tests {
     /// Windows look more than once: a killed one of many GB holds its lock for seconds.
     #[test]
     fn a_second_look_leaves_what_the_first_has_found_and_doses_go_with_their_work() {
+        let _no_forks = no_forks();
         let folder = folder("again");
         let [first, second] = [(); 2].map(|()| Keeper::begin(&folder).unwrap());
         let third = Keeper::begin(&folder).unwrap();
@@ -264,6 +267,7 @@ mod tests {
 
     #[test]
     fn a_write_cut_short_leaves_what_was_there_and_damage_is_said() {
+        let _no_forks = no_forks();
         let folder = folder("damaged");
         let window = Keeper::begin(&folder).unwrap();
         window.write(&work("demo:slab")).unwrap();
@@ -298,13 +302,10 @@ mod tests {
         let folder = folder("killed");
         let mut read = 0;
         for round in 0..20 {
-            let mut child = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", name, "--nocapture"])
-                .env(VARIABLE, &folder)
-                .stderr(std::process::Stdio::null())
-                .stdout(std::process::Stdio::null())
-                .spawn()
-                .unwrap();
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", name, "--nocapture"]).env(VARIABLE, &folder);
+            command.stderr(Stdio::null()).stdout(Stdio::null());
+            let mut child = children::spawn(&mut command).unwrap();
             let written = || {
                 let files = fs::read_dir(&folder).into_iter().flatten().flatten();
                 files.filter(|e| e.path().extension().is_some_and(|e| e == FILE)).count()
@@ -316,6 +317,7 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_micros(1700 * round));
             child.kill().unwrap();
             child.wait().unwrap();
+            let _no_forks = no_forks();
             let next = Keeper::begin(&folder).unwrap();
             for left in next.claim_recoverable() {
                 let case = left.case.unwrap();

@@ -1,9 +1,10 @@
 use super::*;
+use crate::children::{self, no_forks};
 use crate::{remove_leftovers, session};
 use case::{Case, DoseStatus, Receipt, StructureSet};
 use geometry::{Grid, Volume};
 use glam::DVec3;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 fn folder(name: &str) -> PathBuf {
@@ -169,13 +170,12 @@ fn a_kill_in_the_middle_of_a_save_leaves_whole_files() {
     let folder = folder("killed");
     let session = folder.join("plan.json");
     for round in 0..20 {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
             .args(["--exact", "kept_doses::tests::a_kill_in_the_middle_of_a_save_leaves_whole_files"])
-            .env(VARIABLE, &session)
-            .stderr(std::process::Stdio::null())
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
+            .env(VARIABLE, &session);
+        command.stderr(Stdio::null()).stdout(Stdio::null());
+        let mut child = children::spawn(&mut command).unwrap();
         while !session.exists() {
             assert!(child.try_wait().unwrap().is_none(), "it saves until it is killed");
             std::thread::sleep(Duration::from_millis(1));
@@ -183,6 +183,7 @@ fn a_kill_in_the_middle_of_a_save_leaves_whole_files() {
         std::thread::sleep(Duration::from_micros(1700 * round));
         child.kill().unwrap();
         child.wait().unwrap();
+        let _no_forks = no_forks();
         assert_eq!(session::read(&session).unwrap().doses, [BeamPlace { plan: 0, beam: 1 }]);
         let kept = KeptDoses::of_session(&session);
         let (survey, read) = (kept.survey(), ["one", "other"].map(|name| kept.read(&inputs(name))));
