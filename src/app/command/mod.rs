@@ -1,5 +1,7 @@
 //! Commands: panels push them, the window applies them in one place.
 
+mod handle;
+
 use crate::feature::beam::command::ApertureAction;
 use crate::feature::check::state::CheckAction;
 use crate::feature::commission::state::MachineFitAction;
@@ -16,6 +18,7 @@ use crate::feature::register::command::RegisterAction;
 use crate::feature::room::state::Room;
 use crate::feature::start::state::TourAction;
 use crate::feature::structures::state::ContouringAction;
+use crate::kit::Pointer;
 use crate::state::display::{DoseDisplay, WindowLevel};
 use crate::state::export::ExportChoice;
 use crate::state::files::FileAction;
@@ -25,7 +28,9 @@ use crate::state::unsaved::Reply;
 use crate::state::{DvhDisplay, NoticeKind, Selection, ViewKind, Workspace};
 use case::{DensityOverride, Edit};
 use dicom::Choice;
+use egui::Id;
 use files::ThemeChoice;
+pub use handle::DraggedHandle;
 use std::path::PathBuf;
 
 /// One command of the user.
@@ -203,16 +208,43 @@ pub enum NewShape {
 
 /// Commands of one frame, in order.
 #[derive(Debug, Default)]
-pub struct Commands(Vec<Command>);
+pub struct Commands {
+    list: Vec<Command>,
+    handle: Option<DraggedHandle>,
+    followed: Option<Id>,
+}
 
 impl Commands {
+    /// Commands beside that of a handle whose move is applied already.
+    pub fn beside(followed: Option<Id>) -> Self {
+        Self { followed, ..Self::default() }
+    }
+
+    /// Whether a handle's move is applied already.
+    pub fn has_followed(&self, response: &egui::Response) -> bool {
+        self.followed == Some(response.id)
+    }
+
+    /// Names the handle that is dragged, and the command of each place of the pointer.
+    pub fn follow(
+        &mut self,
+        response: &egui::Response,
+        command: impl Fn(Pointer) -> Option<Command> + 'static,
+    ) {
+        self.handle = DraggedHandle::new(response, command).or(self.handle.take());
+    }
+
+    pub fn take_handle(&mut self) -> Option<DraggedHandle> {
+        self.handle.take()
+    }
+
     /// Adds all commands, in order.
     pub fn extend(&mut self, more: impl IntoIterator<Item = Command>) {
-        self.0.extend(more);
+        self.list.extend(more);
     }
 
     pub fn push(&mut self, command: Command) {
-        self.0.push(command);
+        self.list.push(command);
     }
 
     /// Pushes an edit that is one undoable step.
@@ -226,7 +258,7 @@ impl Commands {
     }
 
     pub fn take(&mut self) -> Vec<Command> {
-        std::mem::take(&mut self.0)
+        std::mem::take(&mut self.list)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Widgets, forms, plots, colours and fonts that panels and views are made of; no feature stands here.
 
 mod colour;
+mod drag;
 mod form;
 mod plot;
 mod progress;
@@ -8,6 +9,7 @@ pub mod theme;
 mod widget;
 
 pub use colour::colour_button;
+pub use drag::{Pointer, dragged_number};
 pub use form::{field, fields, remarks, title};
 pub use plot::{GRID, mark_text, marks, plot_line};
 pub use progress::progress;

@@ -1,5 +1,6 @@
 //! Small widgets that all panels share.
 
+use super::drag::{NumberScale, drag};
 use crate::kit::theme;
 use crate::state::results::Stated;
 use analysis::decimals;
@@ -72,7 +73,7 @@ pub fn whole(ui: &mut Ui, text: impl Into<RichText>) -> Response {
     let left = ui.cursor().left();
     let is_cut = |edge: f32| left < edge && edge < left + size.x;
     if !is_cut(seen.min) && !is_cut(seen.max) {
-        return ui.label(text);
+        return ui.label(galley);
     }
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
     let (align, at) = match is_cut(seen.max) {
@@ -89,9 +90,7 @@ pub struct Number<'a> {
     value: &'a mut f64,
     name: &'a str,
     unit: &'a str,
-    speed: f64,
-    decimals: usize,
-    range: RangeInclusive<f64>,
+    scale: NumberScale,
     /// An angle is shown modulo a full turn.
     is_periodic: bool,
     /// A row has no room below or beside it: a refusal stands over what is around it.
@@ -104,9 +103,7 @@ pub fn number<'a>(name: &'a str, value: &'a mut f64, unit: &'a str) -> Number<'a
         value,
         name,
         unit,
-        speed: 0.5,
-        decimals: 1,
-        range: f64::MIN..=f64::MAX,
+        scale: NumberScale { speed: 0.5, decimals: 1, range: f64::MIN..=f64::MAX },
         is_periodic: false,
         is_in_a_row: false,
     }
@@ -122,19 +119,19 @@ impl Number<'_> {
     /// Change per point dragged and per arrow key.
     #[must_use]
     pub fn speed(mut self, speed: f64) -> Self {
-        self.speed = speed;
+        self.scale.speed = speed;
         self
     }
 
     #[must_use]
     pub fn decimals(mut self, decimals: usize) -> Self {
-        self.decimals = decimals;
+        self.scale.decimals = decimals;
         self
     }
 
     #[must_use]
     pub fn range(mut self, range: RangeInclusive<f64>) -> Self {
-        self.range = range;
+        self.scale.range = range;
         self
     }
 
@@ -161,7 +158,7 @@ impl Number<'_> {
 
     fn show_here(self, ui: &mut Ui) -> Response {
         let said = Cell::new(None);
-        let range = if self.is_periodic { -360.0..=360.0 } else { self.range.clone() };
+        let range = if self.is_periodic { -360.0..=360.0 } else { self.scale.range.clone() };
         let is_periodic = self.is_periodic;
         let colours = theme::palette(ui);
         let within = |text: &str| {
@@ -177,17 +174,20 @@ impl Number<'_> {
             }
             Some(value)
         };
-        let places = self.decimals;
-        let drag = DragValue::new(self.value)
-            .speed(self.speed)
+        let places = self.scale.decimals;
+        // Its own drag is relative to its last layout, ours tells a number before the next one.
+        let is_dragged = ui.ctx().is_being_dragged(ui.next_auto_id());
+        let field = DragValue::new(self.value)
+            .speed(if is_dragged { 0.0 } else { self.scale.speed })
             .fixed_decimals(places)
             .custom_formatter(move |value, _| decimals(value, places))
-            .range(self.range)
+            .range(self.scale.range.clone())
             .clamp_existing_to_range(false)
             .custom_parser(within)
             .suffix(self.unit)
             .update_while_editing(false);
-        let response = ui.add(drag).accessible_name(self.name);
+        let mut response = ui.add(field).accessible_name(self.name);
+        drag(ui, &mut response, self.value, self.scale);
         let id = response.id.with("said");
         if response.changed() || response.gained_focus() || response.drag_started() {
             ui.data_mut(|d| d.remove::<(Color32, String)>(id));

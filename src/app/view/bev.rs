@@ -94,7 +94,7 @@ pub(crate) fn show(
     if let Some((number, roi)) = &scene.shape {
         let own = scene.structures.structures.iter().find(|s| s.number == *number);
         let colour = own.map_or(theme::IMAGE.accent, |s| overlay::on_image(s.colour));
-        shape::draw(&painter, Lens::Beam(&frame, &plane), roi, colour);
+        shape::draw(&painter, Lens::Beam(frame, plane), roi, colour);
     }
     if let Some(brush) = limit_brush {
         optimise::view::draw_brush(&painter, response, &plane, beam, brush);
@@ -144,7 +144,7 @@ fn respond(
     {
         return;
     }
-    if drag::respond(ui, response, state.kind, scene, Lens::Beam(frame, &plane), events) {
+    if drag::respond(ui, response, state.kind, scene, Lens::Beam(*frame, plane), events) {
         return;
     }
     let delta = response.drag_delta();

@@ -1,9 +1,10 @@
 //! Draggable handles: the gantry round its isocentre, shapes, the crosshair.
 
-use super::shape;
-use super::shape::{Grip, Lens};
-use super::{Scene, ViewEvent, aperture, beam, navigate};
+use super::bev::BevPlane;
+use super::shape::{self, Grip, Lens};
+use super::{BeamLayer, Scene, ViewEvent, ViewPlane, aperture, beam, navigate};
 use crate::state::ViewKind;
+use crate::state::roi::Shape;
 use analysis::AperturePart;
 use egui::{CursorIcon, PointerButton, Pos2, Response, Ui};
 
@@ -30,7 +31,7 @@ pub(crate) fn respond(
     response: &Response,
     kind: ViewKind,
     scene: &Scene,
-    lens: Lens<'_>,
+    lens: Lens,
     events: &mut Vec<ViewEvent>,
 ) -> bool {
     let id = response.id.with("hold");
@@ -51,31 +52,10 @@ pub(crate) fn respond(
     let Some(at) = response.interact_pointer_pos() else { return true };
     ui.set_cursor_icon(CursorIcon::Grabbing);
     match (hold, lens) {
-        (Hold::Gantry(index), Lens::Plane(plane)) => {
-            if let Some(layer) = scene.beams.iter().find(|b| b.index == index) {
-                let gantry_deg = beam::gantry_towards(layer, plane.patient_from_screen(at));
-                if gantry_deg != layer.gantry_deg || response.drag_stopped() {
-                    events.push(ViewEvent::GantryDragged { beam: index, gantry_deg });
-                }
-            }
-        }
-        (Hold::Shape(grip), _) => {
-            if let Some((structure, before)) = scene.shape
-                && let Some(shape) = shape::dragged(lens, &before, grip, at).filter(|s| *s != before)
-            {
-                events.push(ViewEvent::ShapeDragged { structure, shape });
-            }
-        }
         (Hold::Crosshair, Lens::Plane(plane)) => {
             let to = navigate::snapped(scene, plane.patient_from_screen(at));
             if to != scene.crosshair_mm {
                 events.push(ViewEvent::CrosshairMoved(to));
-            }
-        }
-        (Hold::Part(part), Lens::Beam(_, plane)) => {
-            if let Some(beam) = scene.bev_beam() {
-                let to_mm = aperture::position_mm(beam, plane, part, at);
-                events.push(ViewEvent::PartDragged { beam: beam.index, part, to_mm });
             }
         }
         (Hold::Brush(bank), Lens::Beam(_, plane)) => {
@@ -85,13 +65,76 @@ pub(crate) fn respond(
                 events.push(ViewEvent::LeavesBrushed { beam: beam.index, bank, from_mm, to_mm });
             }
         }
-        (Hold::Gantry(_) | Hold::Crosshair, Lens::Beam(..))
-        | (Hold::Part(_) | Hold::Brush(_), Lens::Plane(_)) => {}
+        _ => {
+            let held = Held::new(hold, scene, lens);
+            events.extend(held.as_ref().and_then(|held| held.event(at)));
+            ui.data_mut(|d| d.insert_temp(response.id.with("held"), held));
+        }
     }
     if response.drag_stopped() {
         ui.data_mut(|d| d.insert_temp::<Option<Hold>>(id, None));
     }
     true
+}
+
+/// An object that follows the pointer, with all that makes an event of a place of the pointer.
+#[derive(Clone, Debug)]
+pub(crate) enum Held {
+    Gantry { beam: BeamLayer, plane: ViewPlane },
+    Shape { structure: u32, shape: Shape, grip: Grip, lens: Lens },
+    Part { beam: BeamLayer, plane: BevPlane, part: AperturePart },
+}
+
+impl Held {
+    fn new(hold: Hold, scene: &Scene, lens: Lens) -> Option<Self> {
+        match (hold, lens) {
+            (Hold::Gantry(index), Lens::Plane(plane)) => {
+                let beam = scene.beams.iter().find(|b| b.index == index)?.clone();
+                Some(Self::Gantry { beam, plane })
+            }
+            (Hold::Shape(grip), _) => {
+                let (structure, shape) = scene.shape?;
+                Some(Self::Shape { structure, shape, grip, lens })
+            }
+            (Hold::Part(part), Lens::Beam(_, plane)) => {
+                Some(Self::Part { beam: scene.bev_beam()?.clone(), plane, part })
+            }
+            _ => None,
+        }
+    }
+
+    /// The event of a place of the pointer; `None` where it moves nothing.
+    pub fn event(&self, at: Pos2) -> Option<ViewEvent> {
+        match self {
+            Self::Gantry { beam, plane } => {
+                let gantry_deg = beam::gantry_towards(beam, plane.patient_from_screen(at));
+                (gantry_deg != beam.gantry_deg)
+                    .then_some(ViewEvent::GantryDragged { beam: beam.index, gantry_deg })
+            }
+            Self::Shape { structure, shape, grip, lens } => {
+                let dragged = shape::dragged(*lens, shape, *grip, at).filter(|dragged| dragged != shape)?;
+                Some(ViewEvent::ShapeDragged { structure: *structure, shape: dragged })
+            }
+            Self::Part { beam, plane, part } => {
+                let to_mm = aperture::position_mm(beam, plane, *part, at);
+                Some(ViewEvent::PartDragged { beam: beam.index, part: *part, to_mm })
+            }
+        }
+    }
+}
+
+/// Whether an event moves an object that follows the pointer.
+pub(crate) fn is_of_held(event: &ViewEvent) -> bool {
+    matches!(
+        event,
+        ViewEvent::GantryDragged { .. } | ViewEvent::ShapeDragged { .. } | ViewEvent::PartDragged { .. }
+    )
+}
+
+/// The object that the pointer drags in a view.
+pub(crate) fn held(ui: &Ui, response: &Response) -> Option<Held> {
+    let held = ui.data(|d| d.get_temp::<Option<Held>>(response.id.with("held")))?;
+    held.filter(|_| response.dragged())
 }
 
 /// The jaw or leaf that the pointer holds.
@@ -107,15 +150,15 @@ pub(crate) fn brushes(ui: &Ui, scene: &Scene) -> bool {
     scene.brush || ui.input(|i| i.modifiers.shift)
 }
 
-fn hold_at(ui: &Ui, kind: ViewKind, scene: &Scene, lens: Lens<'_>, at: Pos2) -> Option<Hold> {
+fn hold_at(ui: &Ui, kind: ViewKind, scene: &Scene, lens: Lens, at: Pos2) -> Option<Hold> {
     let shape = scene.shape.and_then(|(_, s)| shape::grip_at(lens, &s, at)).map(Hold::Shape);
-    let plane = match lens {
+    let plane = &match lens {
         Lens::Plane(plane) => plane,
         Lens::Beam(_, plane) => {
             let beam = scene.bev_beam()?;
             return match brushes(ui, scene) {
-                true => aperture::bank_at(beam, plane, at).map(Hold::Brush).or(shape),
-                false => shape.or_else(|| aperture::part_at(beam, plane, at).map(Hold::Part)),
+                true => aperture::bank_at(beam, &plane, at).map(Hold::Brush).or(shape),
+                false => shape.or_else(|| aperture::part_at(beam, &plane, at).map(Hold::Part)),
             };
         }
     };

@@ -25,15 +25,15 @@ pub(crate) enum Grip {
 }
 
 /// Projection of a view.
-#[derive(Clone, Copy)]
-pub(crate) enum Lens<'a> {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lens {
     /// Along the normal of a plane.
-    Plane(&'a ViewPlane),
+    Plane(ViewPlane),
     /// From a beam's source.
-    Beam(&'a BeamFrame, &'a BevPlane),
+    Beam(BeamFrame, BevPlane),
 }
 
-impl Lens<'_> {
+impl Lens {
     fn screen(&self, patient_mm: DVec3) -> Option<Pos2> {
         match self {
             Self::Plane(plane) => Some(plane.screen_from_patient(patient_mm)),
@@ -44,7 +44,7 @@ impl Lens<'_> {
     /// The plane through a position that the screen shows without distortion.
     fn plane_through(&self, patient_mm: DVec3) -> Option<ViewPlane> {
         match self {
-            Self::Plane(plane) => Some(**plane),
+            Self::Plane(plane) => Some(*plane),
             Self::Beam(frame, bev) => {
                 // Planes across the axis are similar to the isocentre's, scaled by their distances from the source.
                 let (_, depth_mm) = frame.project(patient_mm)?;
@@ -109,7 +109,7 @@ fn place_mm(shape: &Roi, grip: Grip) -> DVec3 {
 }
 
 /// The grip at a point.
-pub(crate) fn grip_at(lens: Lens<'_>, shape: &Roi, at: Pos2) -> Option<Grip> {
+pub(crate) fn grip_at(lens: Lens, shape: &Roi, at: Pos2) -> Option<Grip> {
     if !lens.meets(shape) {
         return None;
     }
@@ -124,7 +124,7 @@ pub(crate) fn grip_at(lens: Lens<'_>, shape: &Roi, at: Pos2) -> Option<Grip> {
 
 /// The shape after a grip was dragged to a point of the screen. The depth is unchanged: only the visible components
 /// move.
-pub(crate) fn dragged(lens: Lens<'_>, shape: &Roi, grip: Grip, at: Pos2) -> Option<Roi> {
+pub(crate) fn dragged(lens: Lens, shape: &Roi, grip: Grip, at: Pos2) -> Option<Roi> {
     let held_mm = match (grip, shape) {
         (Grip::Rim(_), Roi::Box { .. }) => place_mm(shape, grip),
         _ => shape.centre_mm(),
@@ -152,7 +152,7 @@ pub(crate) fn dragged(lens: Lens<'_>, shape: &Roi, grip: Grip, at: Pos2) -> Opti
 }
 
 /// Draws the shape in the view's projection, and its handles.
-pub(crate) fn draw(painter: &Painter, lens: Lens<'_>, shape: &Roi, colour: Color32) {
+pub(crate) fn draw(painter: &Painter, lens: Lens, shape: &Roi, colour: Color32) {
     if !lens.meets(shape) {
         return;
     }
@@ -205,10 +205,10 @@ mod tests {
         let shape = Roi::Box { centre_mm: DVec3::new(1.0, 2.0, 3.0), size_mm: DVec3::new(20.0, 30.0, 40.0) };
         // Coronal: up is +z; the upper face moves from z = 23 to 33.
         let view = plane(ViewKind::Coronal, DVec3::ZERO);
-        let grip = grip_at(Lens::Plane(&view), &shape, view.screen_from_patient(DVec3::new(1.0, 0.0, 23.0)));
+        let grip = grip_at(Lens::Plane(view), &shape, view.screen_from_patient(DVec3::new(1.0, 0.0, 23.0)));
         assert_eq!(grip, Some(Grip::Rim(DVec3::Z)));
         let to = view.screen_from_patient(DVec3::new(70.0, 0.0, 33.0));
-        let got = dragged(Lens::Plane(&view), &shape, Grip::Rim(DVec3::Z), to);
+        let got = dragged(Lens::Plane(view), &shape, Grip::Rim(DVec3::Z), to);
         let want = Roi::Box { centre_mm: DVec3::new(1.0, 2.0, 8.0), size_mm: DVec3::new(20.0, 30.0, 50.0) };
         assert_eq!(got, Some(want));
     }
@@ -218,12 +218,12 @@ mod tests {
         let shape = Roi::Sphere { centre_mm: DVec3::new(0.0, 0.0, 5.0), radius_mm: 20.0 };
         let view = plane(ViewKind::Axial, DVec3::new(0.0, 0.0, 10.0));
         let to = |x: f64, y: f64| view.screen_from_patient(DVec3::new(x, y, 10.0));
-        let got = dragged(Lens::Plane(&view), &shape, Grip::Middle, to(7.0, -8.0));
+        let got = dragged(Lens::Plane(view), &shape, Grip::Middle, to(7.0, -8.0));
         assert_eq!(got, Some(Roi::Sphere { centre_mm: DVec3::new(7.0, -8.0, 5.0), radius_mm: 20.0 }));
-        let sized = dragged(Lens::Plane(&view), &shape, Grip::Rim(DVec3::X), to(3.0, 4.0));
+        let sized = dragged(Lens::Plane(view), &shape, Grip::Rim(DVec3::X), to(3.0, 4.0));
         assert_eq!(sized, Some(Roi::Sphere { centre_mm: DVec3::new(0.0, 0.0, 5.0), radius_mm: 5.0 }));
         let beside = plane(ViewKind::Axial, DVec3::new(0.0, 0.0, 26.0));
-        assert_eq!(grip_at(Lens::Plane(&beside), &shape, pos2(100.0, 100.0)), None);
+        assert_eq!(grip_at(Lens::Plane(beside), &shape, pos2(100.0, 100.0)), None);
     }
 
     /// In the beam's-eye view the shape keeps its depth, and the grabbed point stays under the pointer.
@@ -234,7 +234,7 @@ mod tests {
             let frame = BeamFrame::new(PatientPosition::Hfs, gantry, collimator, couch, iso, 1000.0);
             let rect = Rect::from_min_size(Pos2::ZERO, vec2(400.0, 300.0));
             let bev = BevPlane { rect, centre_mm: [5.0, -3.0], mm_per_point: 0.8 };
-            let lens = Lens::Beam(&frame, &bev);
+            let lens = Lens::Beam(frame, bev);
             let at = pos2(230.0, 120.0);
             let centre_mm = iso + frame.axes[2] * 150.0 + frame.axes[0] * 12.0;
             let sphere = Roi::Sphere { centre_mm, radius_mm: 25.0 };

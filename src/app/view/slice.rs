@@ -20,7 +20,7 @@ pub(crate) fn show(
     let plane = navigate::current_plane(state, scene, response.rect);
     let claimed = draw::view::respond(ui, response, state.kind, scene, &plane, events)
         || measure::view::respond(ui, response, scene, &plane, events)
-        || drag::respond(ui, response, state.kind, scene, Lens::Plane(&plane), events);
+        || drag::respond(ui, response, state.kind, scene, Lens::Plane(plane), events);
     navigate::respond(ui, response, state, scene, &plane, claimed, events);
     // Panning and zooming take effect in the same frame.
     let plane = navigate::current_plane(state, scene, response.rect);
@@ -44,7 +44,7 @@ pub(crate) fn show(
     if let Some((number, roi)) = &scene.shape {
         let own = scene.structures.structures.iter().find(|s| s.number == *number);
         let colour = own.map_or(theme::IMAGE.accent, |s| overlay::on_image(s.colour));
-        shape::draw(&painter, Lens::Plane(&plane), roi, colour);
+        shape::draw(&painter, Lens::Plane(plane), roi, colour);
     }
     overlay::draw(&painter, &plane, state.kind, scene);
     draw::view::paint(&painter, response, &plane, state.kind, scene);

@@ -11,6 +11,7 @@ mod cases;
 mod check;
 mod closing;
 mod dialog;
+mod drag;
 mod export;
 mod folders;
 mod kept_doses;
@@ -40,6 +41,7 @@ use crate::view::ViewState;
 use crate::{feature, keys, panel, render, workspace};
 use access_tree::AccessTree;
 use dialog::Dialogs;
+use drag::Drag;
 use egui::{CentralPanel, Frame, Panel, Ui};
 use files::Layout;
 use memory::Memory;
@@ -80,6 +82,7 @@ pub struct App {
     jobs_seen: u64,
     /// Events that a notch of the wheel makes.
     wheel_events: f32,
+    drag: Drag,
 }
 
 impl App {
@@ -115,6 +118,7 @@ impl App {
             idle_frames: 0,
             jobs_seen: 0,
             wheel_events: 1.0,
+            drag: Drag::default(),
         })
     }
 
@@ -301,6 +305,7 @@ impl eframe::App for App {
         theme::choose(ctx, self.state.theme);
         self.take_picked();
         self.receive();
+        self.follow_handle(ctx);
         self.drain_network_events();
         self.request_check_models();
         self.watch_machine_files();
@@ -321,12 +326,14 @@ impl eframe::App for App {
     }
 
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
-        let mut commands = Commands::default();
+        let mut commands = Commands::beside(self.drag.followed);
+        let laid_out = self.revision();
         let keyboard = keys::Keyboard::new(ui.ctx());
         self.panels(ui, &mut commands);
         keys::commands(ui.ctx(), keyboard, &self.state, &mut commands);
         self.show_browser(ui.ctx());
         self.take_dropped(ui.ctx());
+        self.drag.handle = commands.take_handle().map(|handle| (handle, laid_out));
         let commands = commands.take();
         let changed = !commands.is_empty();
         if commands.iter().any(Command::moves_under_the_pointer) {

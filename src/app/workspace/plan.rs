@@ -9,8 +9,8 @@ use crate::feature::start;
 use crate::kit::theme;
 use crate::render::Gpu;
 use crate::state::display::WindowLevel;
-use crate::state::{Selection, State, Workspace};
-use crate::view::{BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewState};
+use crate::state::{Selection, State, ViewKind, Workspace};
+use crate::view::{BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewState, drag};
 use egui::{Rect, Ui, UiBuilder, pos2, vec2};
 
 /// Points between two views.
@@ -25,63 +25,69 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
     theme::dark_style(ui);
     ui.painter().rect_filled(all, 0.0, theme::IMAGE.ground);
     let scene = scene(state, gpu);
-    let mut events = Vec::new();
     let mut hovered = false;
     let one = views.iter().any(|v| v.maximised);
     let picks = state.picks_isocentre_of();
-    let mut picked = false;
     for (index, view) in views.iter_mut().enumerate() {
         if one && !view.maximised {
             continue;
         }
         let rect = if one { all } else { quarter(all, index) };
-        let from = events.len();
-        ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
+        let mut events = Vec::new();
+        let place = UiBuilder::new().max_rect(rect);
+        let response = ui.scope_builder(place, |ui| {
             ui.set_clip_rect(rect);
-            let response = super::room::show(ui, state, view, &scene, &mut events, commands);
-            hovered |= response.hovered() || response.dragged();
-            picked = response.clicked();
-            if picks.is_some() && response.hovered() {
-                ui.ctx().set_cursor_icon(egui::CursorIcon::Crosshair);
-            }
+            super::room::show(ui, state, view, &scene, &mut events, commands)
         });
-        let under = events[from..].iter().rev().find_map(|event| match event {
+        let response = response.inner;
+        hovered |= response.hovered() || response.dragged();
+        if picks.is_some() && response.hovered() {
+            ui.ctx().set_cursor_icon(egui::CursorIcon::Crosshair);
+        }
+        let under = events.iter().rev().find_map(|event| match event {
             ViewEvent::Hover(mm) => Some(*mm),
             _ => None,
         });
-        if let (Some(beam), Some(mm), true) = (picks, under, picked) {
+        if let (Some(beam), Some(mm), true) = (picks, under, response.clicked()) {
             commands.push(Command::Plans(PlanAction::Isocentre { beam, mm, gesture: None }));
         }
-        for event in events.drain(from..) {
-            commands.push(match event {
-                ViewEvent::CrosshairMoved(mm) => Command::CentreOn(mm),
-                ViewEvent::WindowLevel(width, level) => Command::Window(WindowLevel::new(width, level)),
-                ViewEvent::Hover(mm) => Command::Hover(Some(mm)),
-                ViewEvent::GantryDragged { beam, gantry_deg } => {
-                    Command::Gantry { beam, gantry_deg, gesture: Some(0x6761_6e74) }
-                }
-                ViewEvent::ShapeDragged { structure, shape } => {
-                    Command::Reshape { structure, shape, gesture: Some(0x7368_6170) }
-                }
-                ViewEvent::Draw(action) => Command::Draw(action),
-                ViewEvent::PartDragged { beam, part, to_mm } => {
-                    let gesture = Some(0x7061_7274);
-                    Command::Aperture(ApertureAction::Move { beam, part, to_mm, gesture })
-                }
-                ViewEvent::LeavesBrushed { beam, bank, from_mm, to_mm } => {
-                    Command::Aperture(ApertureAction::Brush { beam, bank, from_mm, to_mm })
-                }
-                ViewEvent::FluenceLimited { beam, from_mm, to_mm } => {
-                    Command::Aperture(ApertureAction::Limit { beam, from_mm, to_mm })
-                }
-                ViewEvent::Measured(number, item) => Command::Measure(MeasureAction::Set(number, item)),
-                ViewEvent::MeasureReleased => Command::Measure(MeasureAction::Release),
-                ViewEvent::ToggleMaximise => Command::ToggleMaximise(view.kind),
-            });
+        let kind = view.kind;
+        if let Some(held) = drag::held(ui, &response) {
+            commands.follow(&response, move |pointer| Some(command(kind, held.event(pointer.at)?)));
         }
+        events.retain(|event| !(commands.has_followed(&response) && drag::is_of_held(event)));
+        commands.extend(events.into_iter().map(|event| command(kind, event)));
     }
     if !hovered && state.pointer_mm.is_some() {
         commands.push(Command::Hover(None));
+    }
+}
+
+/// The command of what a user did in a view.
+fn command(view: ViewKind, event: ViewEvent) -> Command {
+    match event {
+        ViewEvent::CrosshairMoved(mm) => Command::CentreOn(mm),
+        ViewEvent::WindowLevel(width, level) => Command::Window(WindowLevel::new(width, level)),
+        ViewEvent::Hover(mm) => Command::Hover(Some(mm)),
+        ViewEvent::GantryDragged { beam, gantry_deg } => {
+            Command::Gantry { beam, gantry_deg, gesture: Some(0x6761_6e74) }
+        }
+        ViewEvent::ShapeDragged { structure, shape } => {
+            Command::Reshape { structure, shape, gesture: Some(0x7368_6170) }
+        }
+        ViewEvent::Draw(action) => Command::Draw(action),
+        ViewEvent::PartDragged { beam, part, to_mm } => {
+            Command::Aperture(ApertureAction::Move { beam, part, to_mm, gesture: Some(0x7061_7274) })
+        }
+        ViewEvent::LeavesBrushed { beam, bank, from_mm, to_mm } => {
+            Command::Aperture(ApertureAction::Brush { beam, bank, from_mm, to_mm })
+        }
+        ViewEvent::FluenceLimited { beam, from_mm, to_mm } => {
+            Command::Aperture(ApertureAction::Limit { beam, from_mm, to_mm })
+        }
+        ViewEvent::Measured(number, item) => Command::Measure(MeasureAction::Set(number, item)),
+        ViewEvent::MeasureReleased => Command::Measure(MeasureAction::Release),
+        ViewEvent::ToggleMaximise => Command::ToggleMaximise(view),
     }
 }
 

@@ -115,7 +115,7 @@ pub fn show_pane(
     let swiped = (pane == Pane::Swipe).then(|| swipe(ui, &response, compare.swipe)).flatten();
     let claimed = swiped.is_some()
         || measure::view::respond(ui, &response, scene, &plane, events)
-        || drag::respond(ui, &response, state.kind, scene, Lens::Plane(&plane), events);
+        || drag::respond(ui, &response, state.kind, scene, Lens::Plane(plane), events);
     navigate::respond(ui, &response, state, scene, &plane, claimed, events);
     let plane = navigate::current_plane(state, scene, rect);
     let painter = ui.painter_at(rect);

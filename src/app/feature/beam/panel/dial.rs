@@ -1,7 +1,9 @@
 //! The gantry as a dial, seen from the foot of the couch: 0 up, 90 to the right (IEC 61217 as one faces the gantry).
 
-use crate::kit::theme;
-use egui::{Align2, EventFilter, FontId, Key, Modifiers, Response, Sense, Stroke, Ui, WidgetInfo, vec2};
+use crate::kit::{Pointer, theme};
+use egui::{
+    Align2, EventFilter, FontId, Key, Modifiers, Rect, Response, Sense, Stroke, Ui, WidgetInfo, vec2,
+};
 use geometry::wrapped_deg;
 
 /// Step of an arrow key, degrees; below, with shift.
@@ -19,14 +21,8 @@ pub fn dial(ui: &mut Ui, name: &str, deg: &mut f64, diameter: f32, enabled: bool
         if response.drag_started() {
             response.request_focus();
         }
-        if let (true, Some(at)) = (response.dragged(), response.interact_pointer_pos()) {
-            let from = at - rect.center();
-            if from.length() > 4.0 {
-                let angle = f64::from(from.x).atan2(f64::from(-from.y)).to_degrees();
-                let step = if ui.input(|i| i.modifiers.shift) { BIG_STEP_DEG } else { STEP_DEG };
-                *deg = wrapped_deg((angle / step).round() * step);
-            }
-        }
+        let pointed_deg = Pointer::dragging(&response).and_then(|pointer| towards_deg(rect, pointer));
+        *deg = pointed_deg.unwrap_or(*deg);
         if response.has_focus() {
             let filter =
                 EventFilter { horizontal_arrows: true, vertical_arrows: true, ..EventFilter::default() };
@@ -41,6 +37,14 @@ pub fn dial(ui: &mut Ui, name: &str, deg: &mut f64, diameter: f32, enabled: bool
     response.widget_info(|| WidgetInfo::slider(enabled, value, name));
     paint(ui, &response, rect, *deg, enabled);
     response
+}
+
+/// The angle of a dial towards the pointer, degrees; `None` close to the middle.
+pub fn towards_deg(dial: Rect, pointer: Pointer) -> Option<f64> {
+    let from = pointer.at - dial.center();
+    let angle_deg = f64::from(from.x).atan2(f64::from(-from.y)).to_degrees();
+    let step_deg = if pointer.shift { BIG_STEP_DEG } else { STEP_DEG };
+    (from.length() > 4.0).then(|| wrapped_deg((angle_deg / step_deg).round() * step_deg))
 }
 
 /// Turn by the arrow keys of this frame, degrees; the keys are consumed.
@@ -58,7 +62,7 @@ pub fn arrow_steps(ui: &mut Ui) -> f64 {
     })
 }
 
-fn paint(ui: &Ui, response: &Response, rect: egui::Rect, deg: f64, enabled: bool) {
+fn paint(ui: &Ui, response: &Response, rect: Rect, deg: f64, enabled: bool) {
     let painter = ui.painter();
     let centre = rect.center();
     let radius = 0.5 * rect.width() - 12.0;

@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Commands, gesture};
 use crate::feature::plan::command::PlanAction;
-use crate::kit::{field, fields, number, section, small_menu, theme};
+use crate::kit::{dragged_number, field, fields, number, section, small_menu, theme};
 use crate::state::{State, roi};
 use case::{Beam, Plan};
 use egui::{Key, Ui};
@@ -15,11 +15,24 @@ pub fn show(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), commands:
     ui.horizontal(|ui| {
         for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
             ui.weak(name);
-            let mut mm = beam.isocentre_mm;
+            let shown_mm = beam.isocentre_mm;
+            let mut mm = shown_mm;
             let label = format!("Isocentre {name}");
             let response = number(&label, &mut mm[axis], "").speed(0.5).show(ui);
             if response.changed() {
                 to(mm, gesture(&response), commands);
+            }
+            if let Some(number) = dragged_number(&response) {
+                let gesture = gesture(&response);
+                commands.follow(&response, move |pointer| {
+                    let mut mm = shown_mm;
+                    mm[axis] = number.value(pointer);
+                    (mm != shown_mm).then_some(Command::Plans(PlanAction::Isocentre {
+                        beam: index,
+                        mm,
+                        gesture,
+                    }))
+                });
             }
         }
     });

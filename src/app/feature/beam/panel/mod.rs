@@ -7,7 +7,7 @@ pub mod dial;
 pub mod isocentre;
 pub mod points;
 
-use self::dial::dial;
+use self::dial::{dial, towards_deg};
 use crate::command::{Command, Commands, gesture};
 use crate::feature::start::panel::tour;
 use crate::feature::start::state::Stop;
@@ -94,6 +94,15 @@ impl Form<'_> {
             self.commands.push(Command::Gantry { beam: self.index, gantry_deg, gesture: gesture(response) });
         }
     }
+
+    /// Has the gantry follow the pointer on the dial, which shows `shown_deg`.
+    fn follow_dial(&mut self, dial: &Response, shown_deg: f64) {
+        let (beam, gesture, rect) = (self.index, gesture(dial), dial.rect);
+        self.commands.follow(dial, move |pointer| {
+            let gantry_deg = towards_deg(rect, pointer).filter(|deg| *deg != shown_deg)?;
+            Some(Command::Gantry { beam, gantry_deg, gesture })
+        });
+    }
 }
 
 fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
@@ -140,6 +149,7 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, shown: usize) 
         let response = dial(ui, "Gantry", &mut turned, diameter, enabled).on_hover_text(DIAL_HINT);
         tour::mark(ui, Stop::Gantry, response.rect);
         form.turn_gantry(&response, turned);
+        form.follow_dial(&response, gantry_deg);
         ui.vertical(|ui| {
             fields(ui, "angles", |ui| {
                 let mut typed = gantry_deg;
