@@ -1,5 +1,6 @@
 //! Dose-volume histograms.
 
+mod held;
 mod histogram;
 mod isodoses;
 mod redrawn;
@@ -10,8 +11,10 @@ mod sums;
 use case::Structure;
 use engine::{Cancelled, JobControl};
 use geometry::{Mask, MaskError, Volume};
+use held::HeldSamples;
 use histogram::{BINS, Bins, Histogram};
 pub use isodoses::Isodoses;
+use rayon::prelude::*;
 pub use redrawn::DvhPlanes;
 use samples::MaskedDose;
 pub use samples::Sampling;
@@ -75,6 +78,16 @@ pub enum DvhError {
     Cancelled(#[from] Cancelled),
 }
 
+/// Planes whose samples are counted one after the other. A fixed number, not one by threads: sums then have the same bits everywhere.
+const PLANES_OF_A_GROUP: usize = 8;
+
+/// The bins of the samples of some planes.
+fn counted(planes: &[(HeldSamples, Sums)], min_gy: f64, max_gy: f64) -> Bins {
+    let mut bins = Bins::new(min_gy, max_gy);
+    planes.iter().for_each(|(samples, _)| samples.visit(&mut bins));
+    bins
+}
+
 impl Dvh {
     /// The DVH of a structure in a dose (Gy). Equal for any number of threads.
     ///
@@ -130,14 +143,17 @@ impl Dvh {
         // Few samples are held for the second pass, many are read again.
         let planes = source.planes(control, 0.0, |source, plane| match source.is_held() {
             true => source.samples_and_sums(plane),
-            false => (Vec::new(), source.sums(plane)),
+            false => (HeldSamples::default(), source.sums(plane)),
         })?;
         let mut sums = Sums::default();
         planes.iter().for_each(|(_, plane)| sums.add(plane));
         let [min_gy, max_gy] = Self::range_gy(&sums)?;
         let mut bins = Bins::new(min_gy, max_gy);
-        planes.iter().for_each(|(samples, _)| bins.count_all(samples));
-        if !source.is_held() {
+        if source.is_held() {
+            let groups: Vec<Bins> =
+                planes.par_chunks(PLANES_OF_A_GROUP).map(|planes| counted(planes, min_gy, max_gy)).collect();
+            groups.iter().for_each(|group| bins.merge(group));
+        } else {
             let planes = source.planes(control, 0.5, |s, k| s.bins(k, min_gy, max_gy))?;
             planes.iter().for_each(|plane| bins.merge(plane));
         }

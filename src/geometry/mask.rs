@@ -8,11 +8,15 @@
 //! a real one. There and at its ends a structure ends half a usual step beyond its last contour, and no further than the plane
 //! of the grid on which that lies. On one plane contours combine by exclusive-or.
 
+mod parts;
+
 use super::Grid;
 use super::raster::{self, Window};
 use super::sheets::Sheets;
 use super::slabs::{self, Slab};
 use glam::DVec3;
+use parts::KeptParts;
+pub use parts::{Division, MOST_PARTS, PartShares, middle_of_part};
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,6 +46,7 @@ pub struct Mask {
     volume_cm3: f64,
     /// Volume of the contours, cut off at the grid.
     outside_cm3: f64,
+    parts: KeptParts,
 }
 
 /// Coverage of a plane of the grid; outside the window it is 0.
@@ -358,7 +363,8 @@ impl Mask {
         let cm3 = |(plane, k): (&Arc<MaskPlane>, usize)| plane.sum as f64 / 255.0 * parent.voxel_cm3(k);
         let volume_cm3 = planes.iter().zip(offset[2]..).map(cm3).sum();
         let covered = planes.iter().map(|plane| plane.covered).sum();
-        Self { parent: Arc::clone(parent), offset, size, planes, covered, volume_cm3, outside_cm3: 0.0 }
+        let (parent, outside_cm3, parts) = (Arc::clone(parent), 0.0, KeptParts::default());
+        Self { parent, offset, size, planes, covered, volume_cm3, outside_cm3, parts }
     }
 }
 

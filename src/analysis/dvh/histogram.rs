@@ -1,7 +1,7 @@
 //! Volumes by dose.
 
-use super::row::Visitor;
-use super::samples::{Sample, SampledDose};
+use super::row::{Visitor, Weight};
+use super::samples::SampledDose;
 use serde::{Deserialize, Serialize};
 
 /// Bins between the least and the greatest dose.
@@ -45,10 +45,6 @@ impl Bins {
         let n = (((f64::from(gy) - self.min_gy) * self.per_gy) as i32).clamp(0, BINS as i32 - 1) as usize;
         self.cm3[n] += cm3;
         self.cm3_gy2[n / ALIKE] += f64::from(half_gy2) * cm3;
-    }
-
-    pub fn count_all(&mut self, samples: &[Sample]) {
-        samples.iter().map(Sample::parts).for_each(|(dose, cm3)| self.sample(dose, cm3));
     }
 
     pub fn merge(&mut self, more: &Self) {
@@ -107,12 +103,12 @@ impl Visitor for Bins {
         }
     }
 
-    fn inside(&mut self, coverage: &[u8], gy: &[f32], half_gy2: &[f32], cm3: f64) -> bool {
+    fn inside<W: Weight>(&mut self, weights: &[W], gy: &[f32], half_gy2: &[f32], cm3: f64) -> bool {
         if half_gy2.is_empty() || !gy.iter().fold(true, |all, gy| all & gy.is_finite()) {
             return false;
         }
-        for ((c, gy), half) in coverage.iter().zip(gy).zip(half_gy2) {
-            self.add(*gy, *half, f64::from(*c) * cm3);
+        for ((weight, gy), half) in weights.iter().zip(gy).zip(half_gy2) {
+            self.add(*gy, *half, weight.weight() * cm3);
         }
         true
     }

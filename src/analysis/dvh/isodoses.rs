@@ -3,9 +3,8 @@
 use super::super::sampler::{Cell, Sampler};
 use super::histogram::{Bins, Histogram};
 use super::row::between;
-use super::samples::part;
 use engine::{Cancelled, JobControl};
-use geometry::Volume;
+use geometry::{Volume, middle_of_part};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +94,7 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
     let per_axis = (1..MOST_PER_AXIS).find(|s| count * s.pow(3) >= ENOUGH_SAMPLES).unwrap_or(MOST_PER_AXIS);
     let samples = per_axis.pow(3);
     let (sampler, edges_z_mm, [dx, dy]) = (Sampler::new(dose_gy), grid.edges_mm(2), grid.spacing_xy_mm());
-    let place = |at: usize| (at / per_axis) as f64 - 0.5 + part(at % per_axis, per_axis);
+    let place = |at: usize| (at / per_axis) as f64 - 0.5 + middle_of_part(at % per_axis, per_axis);
     let columns: Vec<Option<Cell>> =
         (0..nx * per_axis).map(|at| sampler.columns_at(place(at) * dx)).collect();
     let (low, high) = (f64::from(least_gy), f64::from(max_gy));
@@ -113,7 +112,7 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
             let (bottom, top) = (edges_z_mm[k], edges_z_mm[k + 1]);
             for sub in 0..per_axis * per_axis {
                 let y_mm = place(j * per_axis + sub % per_axis) * dy;
-                let z_mm = bottom + (top - bottom) * part(sub / per_axis, per_axis);
+                let z_mm = bottom + (top - bottom) * middle_of_part(sub / per_axis, per_axis);
                 if !sampler.row_at(y_mm, z_mm, used.clone(), &mut values) {
                     continue;
                 }

@@ -3,28 +3,46 @@
 use super::samples::SampledDose;
 use std::ops::Range;
 
+/// The part of a sample that is the structure's: a coverage of 0 to 255, or a share of 0 to 1.
+pub trait Weight: Copy {
+    fn weight(self) -> f64;
+}
+
+impl Weight for u8 {
+    #[inline]
+    fn weight(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+impl Weight for f32 {
+    #[inline]
+    fn weight(self) -> f64 {
+        f64::from(self)
+    }
+}
+
 /// Receives the samples of a structure.
 pub trait Visitor {
     /// A dose, `None` outside the dose grid, and the volume that it stands for, cm3.
     fn sample(&mut self, dose: Option<SampledDose>, cm3: f64);
 
-    /// Voxels of a row inside the dose grid, of one sample each: coverage of 0 to 255, doses, the squares of their half-widths
-    /// (empty: 0), and the volume of a coverage of 1. `false` where a dose is not finite: then none is counted.
-    fn inside(&mut self, _coverage: &[u8], _gy: &[f32], _half_gy2: &[f32], _cm3: f64) -> bool {
-        false
-    }
+    /// Samples of a row inside the dose grid: weights, doses, the squares of their half-widths (empty: 0), and the volume of a
+    /// weight of 1. `false` where a dose is not finite: then none is counted.
+    fn inside<W: Weight>(&mut self, weights: &[W], gy: &[f32], half_gy2: &[f32], cm3: f64) -> bool;
 
-    /// The voxels of a row from `first` on, of one sample each.
-    fn row(&mut self, first: usize, coverage: &[u8], doses: &DoseRow, cm3: f64) {
-        let (before, rest) = coverage.split_at((doses.first - first).min(coverage.len()));
+    /// The samples of a row from `first` on.
+    fn row<W: Weight>(&mut self, first: usize, weights: &[W], doses: &DoseRow, cm3: f64) {
+        let (before, rest) = weights.split_at((doses.first - first).min(weights.len()));
         let (inside, after) = rest.split_at(doses.gy.len());
-        let outside: u32 = before.iter().chain(after).map(|c| u32::from(*c)).sum();
-        if outside > 0 {
-            self.sample(None, f64::from(outside) * cm3);
+        let outside: f64 = before.iter().chain(after).map(|weight| weight.weight()).sum();
+        if outside > 0.0 {
+            self.sample(None, outside * cm3);
         }
         if !self.inside(inside, &doses.gy, &doses.half_gy2, cm3) {
-            for (n, c) in inside.iter().enumerate().filter(|(_, c)| **c > 0) {
-                self.sample(doses.at(doses.first + n), f64::from(*c) * cm3);
+            let weights = inside.iter().map(|weight| weight.weight()).enumerate();
+            for (n, weight) in weights.filter(|(_, weight)| *weight > 0.0) {
+                self.sample(doses.at(doses.first + n), weight * cm3);
             }
         }
     }

@@ -1,21 +1,20 @@
 //! The samples of a structure: positions in the voxels of its mask, at which a dose on another grid is read.
 
 use super::super::sampler::Sampler;
+use super::held::HeldSamples;
 use super::histogram::Bins;
 use super::row::{Columns, DoseRow, Visitor};
 use super::sums::Sums;
 use engine::{Cancelled, JobControl};
-use geometry::{Grid, Mask, Volume};
+use geometry::{Division, Grid, MOST_PARTS, Mask, PartShares, Volume, middle_of_part};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A structure of few voxels gets several samples in each, about this many in all.
 const ENOUGH_SAMPLES: usize = 60_000;
-
-/// Most samples along each axis of a voxel.
-const MOST_PER_AXIS: usize = 8;
 
 /// Most samples across a thick plane.
 const MOST_ACROSS: usize = 65;
@@ -53,6 +52,8 @@ pub struct MaskedDose<'a> {
     edges_z_mm: Vec<f64>,
     /// Samples along each axis of a voxel that is not thick.
     per_axis: usize,
+    /// The share of the structure in each of several samples of a voxel that is covered in part.
+    parts: Option<Arc<PartShares>>,
     /// Whether the voxels of the mask are those of the dose.
     on_dose_grid: bool,
     /// Whether the dose is read only at the centres of its own voxels.
@@ -78,31 +79,6 @@ pub struct SampledDose {
     pub half_gy2: f32,
 }
 
-/// A sample that is held: its dose and the volume that it represents, cm3.
-#[derive(Clone, Copy, Debug)]
-pub struct Sample {
-    /// Outside the dose grid the half-width is negative: with an option a sample would take half as much memory again.
-    dose: SampledDose,
-    cm3: f64,
-}
-
-impl Sample {
-    fn new(dose: Option<SampledDose>, cm3: f64) -> Self {
-        Self { dose: dose.unwrap_or(SampledDose { gy: f32::NAN, half_gy2: -1.0 }), cm3 }
-    }
-
-    /// The dose, `None` outside the dose grid, and the volume.
-    pub fn parts(&self) -> (Option<SampledDose>, f64) {
-        (Some(self.dose).filter(|dose| dose.half_gy2 >= 0.0), self.cm3)
-    }
-}
-
-impl Visitor for Vec<Sample> {
-    fn sample(&mut self, dose: Option<SampledDose>, cm3: f64) {
-        self.push(Sample::new(dose, cm3));
-    }
-}
-
 /// Whether the voxels of two grids coincide (to a thousandth of a mm, as files round them).
 fn same_voxels(a: &Grid, b: &Grid) -> bool {
     let near = |a: f64, b: f64| (a - b).abs() < 1e-3;
@@ -122,7 +98,7 @@ impl<'a> MaskedDose<'a> {
             Sampling::Preview => (PREVIEW_SAMPLES[0], covered.div_ceil(PREVIEW_SAMPLES[1]).max(1)),
         };
         let enough = |&s: &usize| covered * s * s * s >= least;
-        let sampled = || (1..MOST_PER_AXIS).find(enough).unwrap_or(MOST_PER_AXIS);
+        let sampled = || (1..MOST_PARTS).find(enough).unwrap_or(MOST_PARTS);
         // On equal voxels the dose is known at their centres: interpolation only blurs it, unless they are
         // few.
         let on_dose_grid = same_voxels(from, to);
@@ -134,6 +110,7 @@ impl<'a> MaskedDose<'a> {
             axes: from.axes().map(|axis| to.local_direction(axis)),
             edges_z_mm: from.edges_mm(2),
             per_axis: if centres { 1 } else { sampled() },
+            parts: None,
             on_dose_grid,
             centres,
             wide: !(centres && mask.has_whole_voxels_only()),
@@ -142,8 +119,9 @@ impl<'a> MaskedDose<'a> {
             scale: 1.0,
             columns: None,
         };
-        let planes = source.edges_z_mm.windows(2).map(|edges| source.across(edges[1] - edges[0]));
-        let in_a_voxel = source.per_axis * source.per_axis * planes.max().unwrap_or(1);
+        let across: Vec<usize> =
+            source.edges_z_mm.windows(2).map(|edges| source.across(edges[1] - edges[0])).collect();
+        let in_a_voxel = source.per_axis * source.per_axis * across.iter().max().unwrap_or(&1);
         let is_preview = sampling == Sampling::Preview;
         source.held = (source.per_axis > 1 || is_preview)
             && covered.div_ceil(rows_apart).saturating_mul(in_a_voxel) <= MOST_HELD;
@@ -151,6 +129,10 @@ impl<'a> MaskedDose<'a> {
             source.scale = source.whole_over_read();
         }
         source.columns = source.columns();
+        if source.per_axis > 1 {
+            let own = across[mask.offset()[2]..][..mask.size()[2]].to_vec();
+            source.parts = Some(mask.parts(Division { along: source.per_axis, across: own }));
+        }
         source
     }
 
@@ -235,49 +217,48 @@ impl<'a> MaskedDose<'a> {
         let k = k0 + plane;
         let (bottom, top) = (self.edges_z_mm[k], self.edges_z_mm[k + 1]);
         let (n, across) = (self.per_axis, self.across(top - bottom));
-        let sample_cm3 = self.scale * dx * dy * (top - bottom) / 1000.0 / (n * n * across) as f64;
+        let weight_cm3 = self.weight_cm3(plane);
         let half_mm = [0.5 * dx / n as f64, 0.5 * dy / n as f64, 0.5 * (top - bottom) / across as f64];
-        let (mut row, mut firsts, mut shares) = (DoseRow::default(), Vec::new(), Vec::new());
+        let (mut row, mut weights) = (DoseRow::default(), Vec::new());
         for y in (0..self.mask.size()[1]).filter(|y| self.reads(*y, plane)) {
             let (first, coverage) = self.mask.covered_row(y, plane);
             if coverage.is_empty() {
                 continue;
             }
-            let covered = || (first..).zip(coverage).filter(|(_, c)| **c > 0);
             // A single sample represents all of its voxel that is covered; each of several has its own share.
-            if n > 1 {
-                firsts.clear();
-                shares.clear();
-                for (x, _) in covered().filter(|(_, c)| **c < 255) {
-                    firsts.push(shares.len());
-                    self.add_shares([x, y, plane], across, &mut shares);
-                }
-            }
+            let shares = self.parts.as_ref().map_or(&[][..], |parts| parts.row(y, plane));
             for sub in 0..n * across {
-                let z_mm = bottom + (top - bottom) * part(sub / n, across);
-                let y_mm = ((j0 + y) as f64 - 0.5 + part(sub % n, n)) * dy;
+                let z_mm = bottom + (top - bottom) * middle_of_part(sub / n, across);
+                let y_mm = ((j0 + y) as f64 - 0.5 + middle_of_part(sub % n, n)) * dy;
                 let start = self.origin + self.axes[1] * y_mm + self.axes[2] * z_mm;
                 let samples = first * n..(first + coverage.len()) * n;
                 self.read_row::<WIDE>(start, half_mm, samples, &mut row);
-                // The loop of large structures.
                 if n == 1 {
-                    to.row(first, coverage, &row, sample_cm3 / 255.0);
+                    to.row(first, coverage, &row, weight_cm3);
                     continue;
                 }
-                let mut parted = firsts.iter().map(|first| first + sub * n);
-                for (x, &coverage) in covered() {
-                    let by_sample = if n > 1 && coverage < 255 { parted.next() } else { None };
-                    for s in 0..n {
-                        let share = by_sample
-                            .map_or(f64::from(coverage) / 255.0, |first| f64::from(shares[first + s]));
-                        if share <= 0.0 {
-                            continue;
-                        }
-                        to.sample(row.at(x * n + s), share * sample_cm3);
+                weights.clear();
+                let mut parted = shares.chunks_exact(n * n * across).map(|voxel| &voxel[sub * n..][..n]);
+                for coverage in coverage {
+                    match coverage {
+                        0 | 255 => weights.extend(std::iter::repeat_n(f32::from(coverage / 255), n)),
+                        _ => weights.extend_from_slice(parted.next().unwrap_or(&[])),
                     }
                 }
+                to.row(first * n, &weights, &row, weight_cm3);
             }
         }
+    }
+
+    /// The volume of a weight of 1 in a plane of the mask's box: of a coverage where a voxel has one sample, else of a share.
+    fn weight_cm3(&self, plane: usize) -> f64 {
+        let [dx, dy] = self.mask.grid().spacing_xy_mm();
+        let k = self.mask.offset()[2] + plane;
+        let thickness_mm = self.edges_z_mm[k + 1] - self.edges_z_mm[k];
+        let n = self.per_axis;
+        let samples = (n * n * self.across(thickness_mm)) as f64;
+        let sample_cm3 = self.scale * dx * dy * thickness_mm / 1000.0 / samples;
+        if n == 1 { sample_cm3 / 255.0 } else { sample_cm3 }
     }
 
     /// Reads the dose at samples along a row of the mask's box, which begins at `start` in the dose grid's frame.
@@ -392,52 +373,6 @@ impl<'a> MaskedDose<'a> {
         range_gy
     }
 
-    /// Adds the share of the structure in each sample of a partly covered voxel: its surface in the voxel is
-    /// approximated by the plane across the gradient of coverage that cuts off the covered part (Youngs 1982,
-    /// "Time-dependent multi-material flow with large fluid distortion"; there for fluids).
-    fn add_shares(&self, [x, y, z]: [usize; 3], across: usize, shares: &mut Vec<f32>) {
-        let (size, n) = (self.mask.size(), self.per_axis);
-        let at = |voxel: [usize; 3]| self.mask.value(voxel);
-        // The gradient is per voxel, as the positions of samples are: the voxel's sides cancel.
-        let mut gradient = [0.0_f32; 3];
-        for around in 0..27 {
-            let step = [around % 3, around / 3 % 3, around / 9];
-            let place: [usize; 3] = std::array::from_fn(|a| ([x, y, z][a] + step[a]).wrapping_sub(1));
-            if (0..3).any(|a| place[a] >= size[a]) {
-                continue;
-            }
-            let weight = step.map(|s| if s == 1 { 2.0 } else { 1.0 }).iter().product::<f32>();
-            let covered = weight * f32::from(at(place));
-            (0..3).for_each(|a| gradient[a] += covered * (step[a] as f32 - 1.0));
-        }
-        let count = n * n * across;
-        let inside = f32::from(at([x, y, z])) / 255.0 * count as f32;
-        let first = shares.len();
-        let parts: [f32; MOST_PER_AXIS] = std::array::from_fn(|s| part(s, n) as f32);
-        for z in (0..across).map(|s| part(s, across) as f32) {
-            for y in &parts[..n] {
-                let depth = |x: &f32| gradient[0] * x + gradient[1] * y + gradient[2] * z;
-                shares.extend(parts[..n].iter().map(depth));
-            }
-        }
-        let mut sorted = shares[first..].to_vec();
-        let last = (inside as usize).min(count - 1);
-        let (_, &mut surface, _) = sorted.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
-        let deeper = sorted.iter().filter(|d| **d > surface).count() as f32;
-        let level = sorted.iter().filter(|d| **d == surface).count() as f32;
-        // Samples on the surface share the rest.
-        let left = (inside - deeper) / level;
-        for d in &mut shares[first..] {
-            *d = if *d > surface {
-                1.0
-            } else if *d < surface {
-                0.0
-            } else {
-                left
-            };
-        }
-    }
-
     /// Volume of the structure's contours outside the mask's grid, which no sample represents, cm3.
     pub fn outside_mask_cm3(&self) -> f64 {
         self.mask.outside_cm3()
@@ -459,18 +394,27 @@ impl<'a> MaskedDose<'a> {
         self.held
     }
 
-    /// The samples of a plane, in the order of visits.
-    pub fn samples(&self, plane: usize) -> Vec<Sample> {
-        let mut samples = Vec::new();
+    /// As many samples as a plane has, or a few more: a list that grows is copied again and again.
+    fn most_samples(&self, plane: usize) -> usize {
+        let k = self.mask.offset()[2] + plane;
+        let across = self.across(self.edges_z_mm[k + 1] - self.edges_z_mm[k]);
+        let rows = (0..self.mask.size()[1]).filter(|y| self.reads(*y, plane));
+        let voxels: usize = rows.map(|y| self.mask.covered_row(y, plane).1.len()).sum();
+        voxels * self.per_axis * self.per_axis * across
+    }
+
+    /// The samples of a plane.
+    pub fn samples(&self, plane: usize) -> HeldSamples {
+        let mut samples = HeldSamples::with_capacity(self.most_samples(plane), self.weight_cm3(plane));
         self.visit_wide(plane, &mut samples);
         samples
     }
 
     /// The samples of a plane, and their sums.
-    pub fn samples_and_sums(&self, plane: usize) -> (Vec<Sample>, Sums) {
+    pub fn samples_and_sums(&self, plane: usize) -> (HeldSamples, Sums) {
         let samples = self.samples(plane);
         let mut sums = Sums::default();
-        samples.iter().map(Sample::parts).for_each(|(dose, cm3)| sums.sample(dose, cm3));
+        samples.visit(&mut sums);
         sums.reach(self.with_peaks_gy(plane, [sums.min_gy, sums.max_gy]));
         (samples, sums)
     }
@@ -508,9 +452,4 @@ fn part_within(start: DVec3, step: DVec3, low: DVec3, high: DVec3) -> Option<[f6
         range = [range[0].max(a.min(b)), range[1].min(a.max(b))];
     }
     (range[0] <= range[1]).then_some(range)
-}
-
-/// Position of sample `s` of `n` along a side of a voxel, as a share of it.
-pub fn part(s: usize, n: usize) -> f64 {
-    (s as f64 + 0.5) / n as f64
 }

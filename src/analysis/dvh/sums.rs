@@ -1,6 +1,6 @@
 //! Sums over the samples of a structure, and their least and greatest dose.
 
-use super::row::Visitor;
+use super::row::{Visitor, Weight};
 use super::samples::SampledDose;
 
 /// Sums that are added up side by side.
@@ -63,27 +63,28 @@ impl Visitor for Sums {
         }
     }
 
-    fn inside(&mut self, coverage: &[u8], gy: &[f32], _: &[f32], cm3: f64) -> bool {
-        let (mut weight, mut sum) = ([0_u32; LANES], [0.0_f64; LANES]);
+    fn inside<W: Weight>(&mut self, weights: &[W], gy: &[f32], _: &[f32], cm3: f64) -> bool {
+        let (mut whole, mut sum) = ([0.0_f64; LANES], [0.0_f64; LANES]);
         let (mut min, mut max) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
-        let mut add = |coverage: &[u8], gy: &[f32]| {
-            for (n, (c, gy)) in coverage.iter().zip(gy).enumerate() {
-                weight[n] += u32::from(*c);
-                sum[n] += f64::from(*c) * f64::from(*gy);
-                let (low, high) = if *c > 0 { (*gy, *gy) } else { (f32::INFINITY, f32::NEG_INFINITY) };
+        let mut add = |weights: &[W], gy: &[f32]| {
+            for (n, (weight, gy)) in weights.iter().zip(gy).enumerate() {
+                let weight = weight.weight();
+                whole[n] += weight;
+                sum[n] += weight * f64::from(*gy);
+                let (low, high) = if weight > 0.0 { (*gy, *gy) } else { (f32::INFINITY, f32::NEG_INFINITY) };
                 min[n] = if low < min[n] { low } else { min[n] };
                 max[n] = if high > max[n] { high } else { max[n] };
             }
         };
-        let (coverage, last_coverage) = coverage.as_chunks::<LANES>();
+        let (weights, last_weights) = weights.as_chunks::<LANES>();
         let (gy, last_gy) = gy.as_chunks::<LANES>();
-        coverage.iter().zip(gy).for_each(|(coverage, gy)| add(coverage, gy));
-        add(last_coverage, last_gy);
+        weights.iter().zip(gy).for_each(|(weights, gy)| add(weights, gy));
+        add(last_weights, last_gy);
         let sum: f64 = sum.iter().sum();
         if !sum.is_finite() {
             return false;
         }
-        self.inside_cm3 += cm3 * f64::from(weight.iter().sum::<u32>());
+        self.inside_cm3 += cm3 * whole.iter().sum::<f64>();
         self.gy_cm3 += cm3 * sum;
         self.reach([
             min.into_iter().fold(f32::INFINITY, f32::min),

@@ -243,3 +243,31 @@ fn a_redrawn_mask_is_the_mask_to_the_bit() {
     let redrawn = Mask::redrawn(&grid, &of_before, (&of_before, &elsewhere), &|_| true).expect("a mask");
     assert!(redrawn == mask(&grid, &before).expect("a mask"));
 }
+
+/// A bar that ends a quarter into its last voxels: their first quarter is the structure's. Of a sphere, parts hold what voxels hold.
+#[test]
+fn parts_of_a_voxel_lie_where_the_structure_is() {
+    let grid = even(DVec3::splat(2.0), [10, 20, 20]);
+    let corners = [(-8.0, -4.0), (8.5, -4.0), (8.5, 4.0), (-8.0, 4.0)];
+    let bar: Vec<Vec<DVec3>> =
+        (-4..4).map(|k| corners.map(|(x, y)| DVec3::new(x, y, f64::from(2 * k + 1))).to_vec()).collect();
+    let bar = mask(&grid, &bar).expect("a mask");
+    let division = |mask: &Mask| Division { along: 4, across: vec![3; mask.size()[2]] };
+    let parts = bar.parts(division(&bar));
+    let middle = parts.row(bar.size()[1] / 2, bar.size()[2] / 2);
+    assert_eq!(middle.len(), 4 * 4 * 3, "one voxel of the row is covered in part");
+    for (n, share) in middle.iter().enumerate() {
+        assert!((share - if n % 4 == 0 { 1.0 } else { 0.0 }).abs() < 0.01, "part {n}: {share}");
+    }
+    let heights = (-9..=9).map(|k| f64::from(2 * k + 1));
+    let ball = mask(&grid, &sphere(DVec3::ZERO, 8.3, DVec3::X, DVec3::Y, heights)).expect("a mask");
+    let parts = ball.parts(division(&ball));
+    for (y, z) in (0..ball.size()[2]).flat_map(|z| (0..ball.size()[1]).map(move |y| (y, z))) {
+        let partly = ball.row(y, z).1.iter().filter(|c| (1..255).contains(*c));
+        let held: Vec<f32> = parts.row(y, z).chunks(4 * 4 * 3).map(|voxel| voxel.iter().sum()).collect();
+        assert_eq!(held.len(), partly.clone().count());
+        for (held, covered) in held.iter().zip(partly) {
+            assert!((held / 48.0 - f32::from(*covered) / 255.0).abs() < 1e-3, "{held} of {covered}");
+        }
+    }
+}
