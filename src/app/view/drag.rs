@@ -68,7 +68,8 @@ pub(crate) fn respond(
         _ => {
             let held = Held::new(hold, scene, lens);
             events.extend(held.as_ref().and_then(|held| held.event(at)));
-            ui.data_mut(|d| d.insert_temp(response.id.with("held"), held));
+            let layout = ui.ctx().cumulative_pass_nr();
+            ui.data_mut(|d| d.insert_temp(response.id.with("held"), held.map(|held| (layout, held))));
         }
     }
     if response.drag_stopped() {
@@ -131,10 +132,11 @@ pub(crate) fn is_of_held(event: &ViewEvent) -> bool {
     )
 }
 
-/// The object that the pointer drags in a view.
+/// The object that the pointer drags in a view, told by this layout of it: a brush or a pan later drags nothing of an earlier drag.
 pub(crate) fn held(ui: &Ui, response: &Response) -> Option<Held> {
-    let held = ui.data(|d| d.get_temp::<Option<Held>>(response.id.with("held")))?;
-    held.filter(|_| response.dragged())
+    let held = ui.data(|d| d.get_temp::<Option<(u64, Held)>>(response.id.with("held")))?;
+    let (layout, held) = held.filter(|_| response.dragged())?;
+    (layout == ui.ctx().cumulative_pass_nr()).then_some(held)
 }
 
 /// The jaw or leaf that the pointer holds.
