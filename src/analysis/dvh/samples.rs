@@ -130,8 +130,8 @@ impl<'a> MaskedDose<'a> {
         }
         source.columns = source.columns();
         if source.per_axis > 1 {
-            let own = across[mask.offset()[2]..][..mask.size()[2]].to_vec();
-            source.parts = Some(mask.parts(Division { along: source.per_axis, across: own }));
+            let across = across[mask.offset()[2]..][..mask.size()[2]].to_vec();
+            source.parts = Some(mask.parts(Division { along: source.per_axis, across }));
         }
         source
     }

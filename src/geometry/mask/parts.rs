@@ -62,7 +62,7 @@ impl Mask {
     /// large fluid distortion"; there for fluids).
     pub fn parts(&self, division: Division) -> Arc<PartShares> {
         let kept = || self.parts.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, shares)) = kept().iter().find(|(of, _)| *of == division) {
+        if let Some((_, shares)) = kept().iter().find(|(known, _)| *known == division) {
             return Arc::clone(shares);
         }
         let planes = (0..self.size[2]).into_par_iter().map(|z| self.shares_of_plane(z, &division)).collect();
