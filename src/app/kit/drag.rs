@@ -58,8 +58,8 @@ impl DraggedNumber {
         let roundest = emath::smart_aim::best_in_range_f64(exact - aim, exact + aim);
         let NumberScale { decimals, range, .. } = &self.scale;
         let rounded = emath::round_to_decimals(roundest, *decimals);
-        // As `egui::DragValue` does, for ranges whose ends stand in either order.
-        rounded.clamp(range.start().min(*range.end()), range.end().max(*range.start()))
+        // The ends of a range may stand in either order, and `clamp` would panic on ends that are no numbers.
+        rounded.max(range.start().min(*range.end())).min(range.end().max(*range.start()))
     }
 }
 
