@@ -60,7 +60,7 @@ impl Normalising<'_> {
     /// The factor on all monitor units with which the plan gets the dose of the normalisation; `sum` is its present dose.
     pub(super) fn factor(&self, sum: &Volume<f32>, control: &JobControl) -> Result<f64, PlanSumError> {
         let fault = |why: String| PlanSumError::Normalisation { to: self.to.at.to_string(), why };
-        let most_gy = f64::from(sum.greatest_below(f32::INFINITY));
+        let most_gy = f64::from(sum.greatest());
         let now_gy = match &self.to.at {
             NormalisedAt::Volume { volume_percent, .. } => {
                 let mask = self.mask.ok_or_else(|| fault(CannotNormalise::NoMask.to_string()))?;

@@ -28,7 +28,7 @@ pub struct Spread {
 impl Spread {
     /// `sigma_gy` is one standard deviation of each voxel, Gy.
     pub fn new(gy: Arc<Volume<f32>>, sigma_gy: Arc<Volume<f32>>) -> Self {
-        let least = LEAST_SPREAD_DOSE * gy.greatest_below(f32::INFINITY);
+        let least = LEAST_SPREAD_DOSE * gy.greatest();
         let relative = |(&gy, &sigma): (&f32, &f32)| {
             if gy > 0.0 && gy >= least { 100.0 * sigma / gy } else { NO_SPREAD }
         };

@@ -147,7 +147,7 @@ impl Dose {
 
     /// Largest finite value, Gy.
     pub fn max_gy(&self) -> f32 {
-        self.gy.greatest_below(f32::INFINITY)
+        self.gy.greatest()
     }
 }
 

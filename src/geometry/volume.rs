@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use std::any::Any;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Identity of a volume: device copies and textures are keyed by it. Never used twice in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,6 +26,8 @@ pub struct Volume<T: 'static> {
     id: VolumeId,
     grid: Arc<Grid>,
     data: Values<T>,
+    /// Greatest value of a volume of numbers, once it has been asked for: sums, isodoses and views of a drag all ask.
+    greatest: OnceLock<f32>,
 }
 
 /// The values of a volume: its own, or those of an array of another library, as long as its owner is held.
@@ -57,7 +59,7 @@ impl<T> Volume<T> {
     /// (readers check what a file holds before they come here).
     pub fn new(grid: Arc<Grid>, data: Vec<T>) -> Self {
         assert_eq!(data.len(), grid.len(), "one value a voxel");
-        Self { id: VolumeId::next(), grid, data: Values::Own(data) }
+        Self { id: VolumeId::next(), grid, data: Values::Own(data), greatest: OnceLock::new() }
     }
 
     /// Values in memory that is another's: `owner` keeps them where they are, unchanged, as long as the volume holds it.
@@ -66,7 +68,8 @@ impl<T> Volume<T> {
     /// As [`Volume::new`].
     pub fn lent(grid: Arc<Grid>, values: &'static [T], owner: Box<dyn Any + Send + Sync>) -> Self {
         assert_eq!(values.len(), grid.len(), "one value a voxel");
-        Self { id: VolumeId::next(), grid, data: Values::Lent { values, _owner: owner } }
+        let data = Values::Lent { values, _owner: owner };
+        Self { id: VolumeId::next(), grid, data, greatest: OnceLock::new() }
     }
 
     pub fn id(&self) -> VolumeId {
@@ -144,6 +147,11 @@ impl Volume<f32> {
         Self::new(self.grid, data)
     }
 
+    /// The greatest of 0 and the finite values; not-a-number is none.
+    pub fn greatest(&self) -> f32 {
+        *self.greatest.get_or_init(|| self.greatest_below(f32::INFINITY))
+    }
+
     /// The greatest of 0 and the values below `limit`; not-a-number is none.
     pub fn greatest_below(&self, limit: f32) -> f32 {
         let greater = |most: f32, gy: f32| if gy > most && gy < limit { gy } else { most };
@@ -198,11 +206,11 @@ mod tests {
             data[500] = f32::NAN;
             data[80_400] = f32::INFINITY;
             let volume = Volume::new(Arc::clone(&grid), data);
-            assert_eq!(volume.greatest_below(f32::INFINITY), 12.5);
+            assert_eq!([volume.greatest(), volume.greatest()], [12.5; 2]);
             assert_eq!(volume.greatest_below(12.5), 9.99);
         }
         let cold = Volume::new(grid, vec![-1.0; 80_401]);
-        assert_eq!(cold.greatest_below(f32::INFINITY), 0.0);
+        assert_eq!(cold.greatest(), 0.0);
     }
 
     /// A volume of another's memory holds its owner and shows the values where they are; scaled it has its own.

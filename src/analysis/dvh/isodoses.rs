@@ -73,7 +73,7 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
     let grid = dose_gy.grid();
     let [nx, ny, nz] = grid.size();
     let block = nz.div_ceil(BLOCKS) * nx * ny;
-    let max_gy = dose_gy.greatest_below(f32::INFINITY);
+    let max_gy = dose_gy.greatest();
     if max_gy <= 0.0 {
         return None;
     }

@@ -80,7 +80,7 @@ impl BeamDoses<'_> {
     /// The comparison with the beams' doses times a factor.
     fn times(&self, factor: u32) -> Option<BeamSum> {
         let [.., planes] = self.planned.grid().size();
-        let greatest_gy = f64::from(self.planned.greatest_below(f32::INFINITY)).max(0.0);
+        let greatest_gy = f64::from(self.planned.greatest()).max(0.0);
         let has_same_grid: Vec<bool> =
             self.beams.iter().map(|beam| beam.grid() == self.planned.grid()).collect();
         let compared_plane = |k: usize| self.plane(k, &has_same_grid, f64::from(factor), greatest_gy);
