@@ -79,7 +79,7 @@ fn peak_losses<G: Send>(
 
 /// How much its voxels take off the peaks of a dose, in words, where that is too much; those of Monte Carlo take nothing.
 pub fn low_peaks(dose: &Dose) -> Option<String> {
-    if dose.receipt.as_deref().is_some_and(Receipt::is_monte_carlo) {
+    if dose.receipt.as_deref().is_some_and(Receipt::is_statistical) {
         return None;
     }
     let lost = lost_at_peaks_percent(dose)?;

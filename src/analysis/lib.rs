@@ -21,6 +21,7 @@ mod dvh;
 mod dvh_pair;
 mod dvh_table;
 mod either_way;
+mod engine_options;
 mod figures;
 mod fineness;
 mod gamma_report;
@@ -78,6 +79,7 @@ pub use dvh::{Dvh, DvhError, DvhPlanes, Isodoses, Sampling};
 pub use dvh_pair::{DvhPair, changed_most_first};
 pub use dvh_table::{dvh_csv, dvhs_of};
 pub use either_way::{decided_either_way, lacks_only_matter_outside};
+pub use engine_options::{EngineOptionError, EngineOptions};
 pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use fineness::low_peaks;
 pub use gamma_report::{

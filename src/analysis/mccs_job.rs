@@ -6,7 +6,7 @@ use super::beam_job::{
 use super::not_counted::NotCounted;
 use super::plan_sum::caveats_of;
 use super::remarks::status_with;
-use case::{Beam, Dose, DoseStatus, Plan};
+use case::{Beam, Dose, DoseEngine, DoseStatus, Plan};
 use engine::cccs::{DoseError, dose_grid};
 use engine::mccs::{
     self, BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, PartTally, RunPart, Until, Variant, dose_of_parts,
@@ -33,6 +33,24 @@ pub enum Engine {
     Cccs,
     /// Monte Carlo convolution/superposition, all beams together.
     Mccs(MonteCarlo),
+}
+
+impl Engine {
+    /// The engine without its settings.
+    pub fn kind(&self) -> DoseEngine {
+        match self {
+            Self::Cccs => DoseEngine::CollapsedCone,
+            Self::Mccs(_) => DoseEngine::MonteCarloConvolution,
+        }
+    }
+
+    /// The engine with another time between two intermediate answers, where it has such.
+    pub fn show_every(self, show_every: Duration) -> Self {
+        match self {
+            Self::Cccs => self,
+            Self::Mccs(how) => Self::Mccs(MonteCarlo { show_every, ..how }),
+        }
+    }
 }
 
 /// The settings of a Monte Carlo run.

@@ -1,6 +1,7 @@
 //! A dose and its status.
 
 use super::Reservations;
+use super::dose_engine::DoseEngine;
 use super::remark::add_each_once;
 use geometry::Volume;
 use glam::DVec3;
@@ -223,9 +224,14 @@ pub struct Receipt {
 const ON_THE_CPU: &str = "computed on the CPU";
 
 impl Receipt {
-    /// Whether Monte Carlo did the job.
-    pub fn is_monte_carlo(&self) -> bool {
-        self.job == "mccs"
+    /// Dose engine that did the job; none of a job that computes no dose.
+    pub fn engine(&self) -> Option<DoseEngine> {
+        self.job.parse().ok()
+    }
+
+    /// Whether the job sampled histories.
+    pub fn is_statistical(&self) -> bool {
+        self.engine().is_some_and(DoseEngine::is_statistical)
     }
 
     /// The receipt of a job that the CPU ran because a card failed, with that reason as a warning.

@@ -6,8 +6,9 @@ use super::outputs::{OutputArgs, Outputs};
 use super::words;
 use super::{Failure, VerbOutput};
 use analysis::second_check::{SecondCheck, Tolerances, Verdict};
-use analysis::{DEFAULT_GRID_MM, Engine, MonteCarlo};
+use analysis::{DEFAULT_GRID_MM, Engine, EngineOptions};
 use anyhow::Context as _;
+use case::DoseEngine;
 use dicom::scan;
 use engine::{DeviceChoice, JobControl};
 use files::{GoalTemplate, replace_file, state_folder};
@@ -46,8 +47,8 @@ pub struct Args {
     machine: Vec<String>,
 
     /// How the dose is computed
-    #[arg(long, value_name = "ENGINE", default_value = "cccs")]
-    engine: super::dose::Engine,
+    #[arg(long, value_name = "ENGINE", default_value_t, value_parser = words::engines())]
+    engine: DoseEngine,
 
     /// With --engine mccs: run until the mean standard deviation of voxels above half the maximum is this, percent, 2 at
     /// most [default: 1]
@@ -123,6 +124,16 @@ pub fn outputs(args: &Args) -> Outputs {
     outputs
 }
 
+fn engine(args: &Args) -> Result<Engine, Failure> {
+    let options = EngineOptions {
+        engine: args.engine,
+        uncertainty_percent: args.uncertainty,
+        ..EngineOptions::default()
+    };
+    let engine = options.engine().map_err(|error| Failure::Words(error.to_string()))?;
+    Ok(engine.show_every(Duration::from_secs(2)))
+}
+
 /// # Errors
 /// Wrong words; a device that is not there; a report that cannot be written. What cannot be judged is no error.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
@@ -132,9 +143,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             "there is no folder '{folder}'; name the folder of a plan's files"
         )));
     }
-    if args.engine == super::dose::Engine::Cccs && args.uncertainty.is_some() {
-        return Err(Failure::Words("--uncertainty belongs to --engine mccs".to_owned()));
-    }
+    let engine = engine(args)?;
     let outputs = outputs(args);
     if let Some(report) = &args.report {
         words::ending_of(report, &["pdf"], "--report")?;
@@ -149,12 +158,14 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let grid_mm = args.grid.unwrap_or(DEFAULT_GRID_MM);
     let settings = Settings { device, grid_mm, ..Settings::default() };
     let folders = folders_of(&args.folder);
+    let options =
+        CheckOptions { engine, tolerances: &tolerances, template: goals.as_ref(), settings: &settings };
     let mut rows = Vec::new();
     for folder in folders.as_deref().unwrap_or(std::slice::from_ref(&args.folder)) {
         if folders.is_some() {
             super::tell(&format!("{}", folder.display()));
         }
-        rows.extend(check_folder(folder, args, (&tolerances, goals.as_ref()), &settings, &mut machines));
+        rows.extend(check_folder(folder, &options, &mut machines));
     }
     let verdict = rows.iter().map(Row::verdict).fold(Verdict::Within, Verdict::worst);
     let mut text = text::checks(&rows, folders.is_some());
@@ -214,14 +225,17 @@ fn folders_of(folder: &Path) -> Option<Vec<PathBuf>> {
     inside.iter().any(is_case).then_some(inside)
 }
 
+/// Options of a check that hold for every folder.
+struct CheckOptions<'a> {
+    engine: Engine,
+    tolerances: &'a Tolerances,
+    template: Option<&'a GoalTemplate>,
+    settings: &'a Settings,
+}
+
 /// The checks of all plans of a folder.
-fn check_folder(
-    folder: &Path,
-    args: &Args,
-    (tolerances, template): (&Tolerances, Option<&GoalTemplate>),
-    settings: &Settings,
-    machines: &mut CheckMachines,
-) -> Vec<Row> {
+fn check_folder(folder: &Path, options: &CheckOptions<'_>, machines: &mut CheckMachines) -> Vec<Row> {
+    let CheckOptions { engine, tolerances, template, settings } = *options;
     let failed = |why: String| {
         vec![Row::Failed { folder: folder.display().to_string(), why: format!("Not judged: {why}.") }]
     };
@@ -233,11 +247,6 @@ fn check_folder(
         return failed(files.case.no_plan());
     }
     let goals = template.map(|template| template.matched(&files.case.structures).goals).unwrap_or_default();
-    let how = args.uncertainty.map_or_else(MonteCarlo::default, MonteCarlo::to_percent);
-    let engine = match args.engine {
-        super::dose::Engine::Cccs => Engine::Cccs,
-        super::dose::Engine::Mccs => Engine::Mccs(MonteCarlo { show_every: Duration::from_secs(2), ..how }),
-    };
     let mut rows: Vec<Row> = files.unchecked().iter().flat_map(|why| failed(why.clone())).collect();
     for plan in &files.case.plans {
         let stated = files.stated(plan);

@@ -7,14 +7,14 @@ use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
 use analysis::{
-    self, DEFAULT_GRID_MM, Dvh, MOST_HISTORIES, MonteCarlo, StructureFigures, dvh_csv, percent_words,
-    why_bolus_stays,
+    self, DEFAULT_GRID_MM, Dvh, Engine, EngineOptions, MOST_HISTORIES, StructureFigures, dvh_csv,
+    percent_words, why_bolus_stays,
 };
 use anyhow::{Context as _, bail};
-use case::{Case, DoseStatus, Plan, new_uid};
+use case::{Case, DoseEngine, DoseStatus, Plan, new_uid};
 use dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
 use engine::cccs::Quality;
-use engine::mccs::{DIRECTIONS, RunPart, Until, Variant};
+use engine::mccs::{DIRECTIONS, RunPart, Variant};
 use engine::{DeviceChoice, JobControl};
 use files::mha::Quantity;
 use files::{replace_file, write_dose_volume};
@@ -46,8 +46,8 @@ pub struct Args {
     plan: PlanArgs,
 
     /// How the dose is computed
-    #[arg(long, value_name = "ENGINE", default_value = "cccs")]
-    engine: Engine,
+    #[arg(long, value_name = "ENGINE", default_value_t, value_parser = words::engines())]
+    engine: DoseEngine,
 
     /// File to write (.mha, .dcm, .csv, .json)
     #[arg(long, value_name = "FILE")]
@@ -63,16 +63,8 @@ pub struct Args {
 impl Args {
     /// Whether it is a run of so many histories, which can be split.
     pub fn has_histories(&self) -> bool {
-        self.engine == Engine::Mccs && self.histories.histories.is_some()
+        self.engine.is_statistical() && self.histories.histories.is_some()
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Engine {
-    /// Collapsed-cone convolution/superposition
-    Cccs,
-    /// Monte Carlo convolution/superposition
-    Mccs,
 }
 
 /// Arguments of the engine mccs.
@@ -118,21 +110,22 @@ struct Histories {
 }
 
 impl Histories {
-    fn engine(&self, engine: Engine) -> Result<analysis::Engine, Failure> {
-        if engine == Engine::Cccs {
-            if self.histories.is_some() || self.uncertainty.is_some() || self.sigma.is_some() {
-                let why = "--histories, --uncertainty and --sigma belong to --engine mccs";
-                return Err(Failure::Words(why.to_owned()));
-            }
-            return Ok(analysis::Engine::Cccs);
+    fn engine(&self, engine: DoseEngine) -> Result<Engine, Failure> {
+        if self.sigma.is_some() && !engine.is_statistical() {
+            return Err(Failure::Words(format!(
+                "--sigma is of engines with histories: {engine} has no deviation"
+            )));
         }
-        let until = match (self.histories, self.uncertainty) {
-            (Some(n), _) => Until::Histories(n),
-            (None, percent) => Until::Uncertainty { percent: percent.unwrap_or(1.0), most: MOST_HISTORIES },
+        let options = EngineOptions {
+            engine,
+            histories: self.histories,
+            uncertainty_percent: self.uncertainty,
+            seed: Some(self.seed),
+            directions: Some(self.directions),
+            variant: Some(self.variant),
         };
-        let Self { seed, directions, variant, .. } = *self;
-        let show_every = Duration::from_secs(2);
-        Ok(analysis::Engine::Mccs(MonteCarlo { until, seed, directions, variant, show_every }))
+        let engine = options.engine().map_err(|error| Failure::Words(error.to_string()))?;
+        Ok(engine.show_every(Duration::from_secs(2)))
     }
 }
 
@@ -280,8 +273,8 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
     let structures: Vec<_> = result.dvhs.iter().map(|(s, d)| StructureFigures::new(&s.name, d)).collect();
     json!({
         "case": case.source,
-        "engine": if args.engine == Engine::Cccs { "cccs" } else { "mccs" },
-        "quality": (args.engine == Engine::Cccs).then_some(args.plan.quality()),
+        "engine": args.engine,
+        "quality": (!args.engine.is_statistical()).then_some(args.plan.quality()),
         "monte_carlo": result.certainty.as_ref().map(|c| json!({
             "histories": c.histories,
             "batches": c.batches,

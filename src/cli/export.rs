@@ -1,15 +1,15 @@
 //! `beamsight export`: a case as DICOM files that other systems read, as one study.
 
-use super::dose::{Engine, histories};
+use super::dose::histories;
 use super::outputs::OutputArgs;
 use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
 use super::xrays::XRayArgs;
 use super::{Failure, VerbOutput};
-use analysis::{self, MonteCarlo};
+use analysis::{Engine, EngineOptions};
 use anyhow::anyhow;
+use case::DoseEngine;
 use dicom::{Anonymise, DoseBits, ExportOptions, ExportPart, Exported};
-use engine::mccs::Until;
 use engine::{DeviceChoice, JobControl};
 use files::{Inputs, NewFolder};
 use open::paths_of;
@@ -53,8 +53,8 @@ pub struct Args {
     dose: Option<DosesToExport>,
 
     /// How doses are computed; Monte Carlo has no doses of single beams
-    #[arg(long, value_name = "ENGINE", default_value = "cccs")]
-    engine: Engine,
+    #[arg(long, value_name = "ENGINE", default_value_t, value_parser = words::engines())]
+    engine: DoseEngine,
 
     /// With --engine mccs: photons to run, like 5e7
     #[arg(long, value_name = "N", value_parser = histories, conflicts_with = "uncertainty")]
@@ -83,20 +83,10 @@ pub struct Args {
 }
 
 impl Args {
-    fn engine(&self) -> Result<analysis::Engine, Failure> {
-        if self.engine == Engine::Cccs {
-            if self.histories.is_some() || self.uncertainty.is_some() {
-                return Err(Failure::Words(
-                    "--histories and --uncertainty belong to --engine mccs".to_owned(),
-                ));
-            }
-            return Ok(analysis::Engine::Cccs);
-        }
-        let how = match (self.histories, self.uncertainty) {
-            (Some(n), _) => MonteCarlo { until: Until::Histories(n), ..MonteCarlo::default() },
-            (None, percent) => percent.map_or_else(MonteCarlo::default, MonteCarlo::to_percent),
-        };
-        Ok(analysis::Engine::Mccs(how))
+    fn engine(&self) -> Result<Engine, Failure> {
+        let Self { engine, histories, uncertainty: uncertainty_percent, .. } = *self;
+        let options = EngineOptions { engine, histories, uncertainty_percent, ..EngineOptions::default() };
+        options.engine().map_err(|error| Failure::Words(error.to_string()))
     }
 }
 
@@ -168,12 +158,12 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
 }
 
 /// A dose that does not leave, with the words for an export without it.
-fn without_dose(failure: ExportFailure, options: &ExportOptions, engine: analysis::Engine) -> anyhow::Error {
+fn without_dose(failure: ExportFailure, options: &ExportOptions, engine: Engine) -> anyhow::Error {
     if !options.has(ExportPart::Dose) {
         return failure.into();
     }
     let (why, beams) = match failure {
-        ExportFailure::Refused(why) if engine == analysis::Engine::Cccs => (why, "--dose beams, or "),
+        ExportFailure::Refused(why) if engine == Engine::Cccs => (why, "--dose beams, or "),
         ExportFailure::Refused(why) | ExportFailure::NoDoseLeaves(why) => (why, ""),
         other => return other.into(),
     };

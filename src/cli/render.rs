@@ -1,6 +1,6 @@
 //! `beamsight render`: the window, drawn into a file.
 
-use super::dose::{Engine, histories};
+use super::dose::histories;
 use super::outputs::{OutputArgs, Outputs};
 use super::words;
 use super::{Failure, VerbOutput};
@@ -13,7 +13,7 @@ use app::state::Workspace;
 use app::state::display::WashOf;
 use app::state::results::{EndsAt, EngineChoice};
 use app::{CompareOptions, Compared, DoseWord, OneView, Options, RegisterOptions, picture};
-use case::{Pose, status_text};
+use case::{DoseEngine, Pose, status_text};
 use engine::DeviceChoice;
 use files::{Temporary, ThemeChoice, plan_toml, replace_file};
 use geometry::PatientPosition;
@@ -110,8 +110,8 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 struct DoseArgs {
     /// Engine of the first plan; left out: that of the session, else cccs
-    #[arg(long, value_name = "ENGINE")]
-    engine: Option<Engine>,
+    #[arg(long, value_name = "ENGINE", value_parser = words::engines())]
+    engine: Option<DoseEngine>,
 
     /// With mccs: photons to run, like 5e7
     #[arg(long, value_name = "N", value_parser = histories, conflicts_with = "uncertainty")]
@@ -143,15 +143,15 @@ impl DoseArgs {
     /// # Errors
     /// Monte Carlo options without Monte Carlo, and values that the window does not offer.
     fn engine(&self) -> anyhow::Result<Option<EngineChoice>> {
-        let monte_carlo = self.engine == Some(Engine::Mccs);
+        let engine = self.engine.unwrap_or_default();
         let given = self.histories.is_some() || self.uncertainty.is_some() || self.seed.is_some();
         anyhow::ensure!(
-            monte_carlo || !given,
-            "--histories, --uncertainty and --seed belong to --engine mccs"
+            engine.is_statistical() || !given,
+            "--histories, --uncertainty and --seed belong to engines with histories, as mccs"
         );
         let default = EngineChoice::default();
         let choice = EngineChoice {
-            monte_carlo,
+            engine,
             ends_at: if self.histories.is_some() { EndsAt::Histories } else { EndsAt::Uncertainty },
             uncertainty_percent: self.uncertainty.unwrap_or(default.uncertainty_percent),
             histories_million: self.histories.map_or(default.histories_million, |n| n as f64 * 1e-6),

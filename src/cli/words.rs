@@ -2,7 +2,9 @@
 
 use super::Failure;
 use anyhow::anyhow;
+use case::DoseEngine;
 use case::{Case, Ct};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use dicom::Choice;
 use engine::drr::Region;
 use geometry::PatientPosition;
@@ -172,6 +174,12 @@ pub fn pixel(word: &str) -> Result<f64, String> {
 /// a patient.
 pub fn grid(word: &str) -> Result<f64, String> {
     within(0.5, 100.0)(word)
+}
+
+/// Dose engines by their words, their names in the help.
+pub fn engines() -> impl TypedValueParser<Value = DoseEngine> {
+    let words = DoseEngine::ALL.map(|engine| PossibleValue::new(engine.word()).help(engine.name()));
+    PossibleValuesParser::new(words).try_map(|word| word.parse())
 }
 
 /// MeV within the tables of attenuation.

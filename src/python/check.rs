@@ -5,7 +5,7 @@ use super::job::run;
 use super::json::dictionary;
 use super::words;
 use analysis::second_check::Tolerances;
-use analysis::{DEFAULT_GRID_MM, Engine, MonteCarlo};
+use analysis::{DEFAULT_GRID_MM, EngineOptions};
 use files::{GoalTemplate, state_folder};
 use pyo3::prelude::*;
 use results::{CheckFiles, CheckJob, CheckMachines, Settings, second_check};
@@ -33,12 +33,11 @@ pub fn check<'py>(
         return Err(Kind::File
             .exception(format!("there is no folder '{}'; name that of a plan's files", folder.display())));
     }
-    let how = uncertainty.map(|percent| words::within("uncertainty", percent, [0.01, 2.0])).transpose()?;
-    let engine = match (words::one_of("engine", engine, &[("cccs", false), ("mccs", true)])?, how) {
-        (true, how) => Engine::Mccs(how.map_or_else(MonteCarlo::default, MonteCarlo::to_percent)),
-        (false, None) => Engine::Cccs,
-        (false, Some(_)) => return Err(argument("uncertainty belongs to engine='mccs'")),
-    };
+    let uncertainty_percent =
+        uncertainty.map(|percent| words::within("uncertainty", percent, [0.01, 2.0])).transpose()?;
+    let options =
+        EngineOptions { engine: words::engine(engine)?, uncertainty_percent, ..EngineOptions::default() };
+    let engine = options.engine().map_err(argument)?;
     let read = tolerances.as_deref().map_or(Ok(Tolerances::default()), Tolerances::read);
     let mut tolerances = read.map_err(|error| Kind::File.caused_by(&error))?;
     if let Some(gamma) = gamma {

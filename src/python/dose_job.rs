@@ -6,10 +6,10 @@ use super::errors::{argument, failure};
 use super::job::run;
 use super::plan::PyPlan;
 use super::words;
-use analysis::{BodyWord, DEFAULT_GRID_MM, Engine, MOST_HISTORIES, MonteCarlo};
+use analysis::{BodyWord, DEFAULT_GRID_MM, Engine, EngineOptions, MOST_HISTORIES};
 use case::{Case, Plan};
 use engine::cccs::{DoseTo, Quality};
-use engine::mccs::{Until, Variant};
+use engine::mccs::Variant;
 use physics::HuTable;
 use pyo3::prelude::*;
 use results::{PlanJob, Settings, compute_plan, compute_plan_on_card};
@@ -74,7 +74,15 @@ impl How {
     }
 }
 
-/// Options of a Monte Carlo run.
+/// Number of histories, which Python has as a float.
+fn whole_histories(histories: f64) -> PyResult<u64> {
+    if histories >= 1.0 && histories.fract() == 0.0 && histories <= MOST_HISTORIES as f64 {
+        return Ok(histories as u64);
+    }
+    Err(argument(format!("histories is {histories}: it is a whole number up to 1e11, like 5e7")))
+}
+
+/// The engine of a dose with its options.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Histories {
@@ -90,41 +98,27 @@ impl Histories {
     /// # Errors
     /// `ArgumentError`: an engine or a variant that is not known, numbers out of their ranges, options of the other engine.
     pub fn engine(&self) -> PyResult<Engine> {
-        if !words::one_of("engine", &self.engine, &[("cccs", false), ("mccs", true)])? {
-            if self.histories.is_some() || self.uncertainty.is_some() {
-                return Err(argument("histories and uncertainty belong to engine='mccs'"));
-            }
-            return Ok(Engine::Cccs);
-        }
-        let until = match (self.histories, self.uncertainty) {
-            (Some(_), Some(_)) => {
-                return Err(argument("a run ends by histories or by uncertainty: give one of them"));
-            }
-            (Some(n), None) if n >= 1.0 && n.fract() == 0.0 && n <= MOST_HISTORIES as f64 => {
-                Until::Histories(n as u64)
-            }
-            (Some(n), None) => {
-                return Err(argument(format!("histories is {n}: it is a whole number up to 1e11, like 5e7")));
-            }
-            (None, percent) => Until::Uncertainty {
-                percent: words::within("uncertainty", percent.unwrap_or(1.0), [0.01, 100.0])?,
-                most: MOST_HISTORIES,
-            },
-        };
-        let usual = MonteCarlo::default();
-        let directions = self.directions.unwrap_or(usual.directions);
-        if !(1..=24).contains(&directions) {
+        let engine = words::engine(&self.engine)?;
+        let uncertainty_percent = self
+            .uncertainty
+            .map(|percent| words::within("uncertainty", percent, [0.01, 100.0]))
+            .transpose()?;
+        let histories = self.histories.map(whole_histories).transpose()?;
+        if let Some(directions) = self.directions.filter(|n| !(1..=24).contains(n)) {
             return Err(argument(format!("directions is {directions}: it must be from 1 to 24")));
         }
         let variants = [("own", Variant::Own), ("paper", Variant::Paper)];
         let variant = words::one_of("variant", self.variant.as_deref().unwrap_or("own"), &variants)?;
-        Ok(Engine::Mccs(MonteCarlo {
-            until,
-            seed: self.seed.unwrap_or(usual.seed),
+        let (seed, directions) = (self.seed, self.directions);
+        let options = EngineOptions {
+            engine,
+            histories,
+            uncertainty_percent,
+            seed,
             directions,
-            variant,
-            ..usual
-        }))
+            variant: Some(variant),
+        };
+        options.engine().map_err(argument)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::errors::{Kind, argument};
 use super::threads::is_forked;
+use case::DoseEngine;
 use engine::DeviceChoice;
 use glam::DVec3;
 use pyo3::prelude::*;
@@ -14,6 +15,11 @@ pub fn one_of<T: Clone>(name: &str, word: &str, known: &[(&str, T)]) -> PyResult
         let words: Vec<&str> = known.iter().map(|(own, _)| *own).collect();
         argument(format!("{name} is '{word}': it is one of {}", words.join(", ")))
     })
+}
+
+/// The dose engine of a word.
+pub fn engine(word: &str) -> PyResult<DoseEngine> {
+    one_of("engine", word, &DoseEngine::ALL.map(|engine| (engine.word(), engine)))
 }
 
 /// A finite number from `low` to `high`.

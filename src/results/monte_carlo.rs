@@ -2,22 +2,22 @@
 
 use super::inputs::{PatientInputs, Settings};
 use analysis::{Engine, MOST_HISTORIES, MonteCarlo, Spread, is_computed, percent_words};
-use case::{Beam, Plan};
+use case::{Beam, DoseEngine, Plan};
 use engine::cccs::Quality;
 use engine::mccs::Until;
 use geometry::PatientPosition;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::time::Duration;
 
 /// Time between two intermediate doses.
 const SHOW_EVERY: Duration = Duration::from_millis(200);
 
-/// The engine of a plan. The Monte Carlo settings are kept while the other engine is chosen.
+/// The engine of a plan with its settings, those of Monte Carlo also while another engine is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EngineChoice {
-    /// Monte Carlo convolution, not collapsed cone.
-    pub monte_carlo: bool,
+    #[serde(alias = "monte_carlo", deserialize_with = "stored_engine")]
+    pub engine: DoseEngine,
     pub ends_at: EndsAt,
     /// Mean relative standard deviation where the dose is above half its maximum.
     pub uncertainty_percent: f64,
@@ -34,10 +34,25 @@ pub enum EndsAt {
     Histories,
 }
 
+/// Engine of a stored choice: its word, or the flag that took its place in sessions until November 2026.
+fn stored_engine<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DoseEngine, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Engine(DoseEngine),
+        IsMonteCarlo(bool),
+    }
+    Ok(match Stored::deserialize(deserializer)? {
+        Stored::Engine(engine) => engine,
+        Stored::IsMonteCarlo(true) => DoseEngine::MonteCarloConvolution,
+        Stored::IsMonteCarlo(false) => DoseEngine::CollapsedCone,
+    })
+}
+
 impl Default for EngineChoice {
     fn default() -> Self {
         Self {
-            monte_carlo: false,
+            engine: DoseEngine::default(),
             ends_at: EndsAt::default(),
             uncertainty_percent: 1.0,
             histories_million: 50.0,
@@ -78,7 +93,7 @@ impl EngineChoice {
             EndsAt::Histories => Until::Histories((self.histories_million * 1e6).round() as u64),
         };
         let how = MonteCarlo { until, seed: self.seed, show_every: SHOW_EVERY, ..MonteCarlo::default() };
-        self.monte_carlo.then_some(how)
+        self.engine.is_statistical().then_some(how)
     }
 
     pub fn engine(&self) -> Engine {

@@ -5,7 +5,7 @@ use beamsight::app::App;
 use beamsight::app::command::Command;
 use beamsight::app::state::Selection;
 use beamsight::app::state::results::{EndsAt, EngineChoice};
-use beamsight::case::DoseStatus;
+use beamsight::case::{DoseEngine, DoseStatus};
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
@@ -28,7 +28,7 @@ fn is_running(app: &App) -> bool {
 }
 
 fn choose(w: &mut Window, choice: EngineChoice) {
-    let choice = EngineChoice { monte_carlo: true, ..choice };
+    let choice = EngineChoice { engine: DoseEngine::MonteCarloConvolution, ..choice };
     w.state_mut().command(Command::Engine { plan: 0, choice });
 }
 

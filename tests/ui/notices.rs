@@ -4,6 +4,7 @@ use crate::harness::{Window, said, small_case, until, window, window_at};
 use beamsight::app::command::Command;
 use beamsight::app::state::{NoticeKind, Workspace};
 use beamsight::app::{App, Options, RegisterOptions};
+use beamsight::case::DoseEngine;
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Id, LayerId, Order, OutputCommand, Rect, vec2};
 use egui_kittest::kittest::Queryable as _;
@@ -180,7 +181,7 @@ fn a_cancelled_dose_says_how_to_go_on() {
     let mut w = window(small_case("notices_cancel"));
     until(&mut w, "dose", App::is_settled);
     let never = beamsight::app::state::results::EngineChoice {
-        monte_carlo: true,
+        engine: DoseEngine::MonteCarloConvolution,
         uncertainty_percent: 0.1,
         ..Default::default()
     };

@@ -5,7 +5,7 @@ use crate::harness::{Window, folder, said, until, window};
 use beamsight::app::command::Command;
 use beamsight::app::feature::check::state::{CheckAction, CheckDraft, CheckGoals};
 use beamsight::app::{App, Options, Picked};
-use beamsight::case::{Case, Edit};
+use beamsight::case::{Case, DoseEngine, Edit};
 use beamsight::dicom::{DoseBits, ExportOptions, ExportPart};
 use beamsight::engine::JobControl;
 use beamsight::files::plan_toml;
@@ -126,7 +126,7 @@ fn three_clicks_give_a_verdict_that_goes_stale_with_what_it_is_of() {
     type Change = fn(&mut CheckDraft);
     let changes: [(Change, &str); 3] = [
         (|draft| draft.gamma = [2.0, 2.0], "the criterion of gamma"),
-        (|draft| draft.monte_carlo = true, "the engine"),
+        (|draft| draft.engine = DoseEngine::MonteCarloConvolution, "the engine"),
         (|draft| draft.goals = CheckGoals::None, "the goals"),
     ];
     for (how, says) in changes {
@@ -185,7 +185,7 @@ fn a_machine_of_another_output_is_not_within_tolerance() {
 fn a_check_is_cancelled() {
     let (mut w, _) = opened("cancel");
     open_box(&mut w);
-    draft(&mut w, |draft| draft.monte_carlo = true);
+    draft(&mut w, |draft| draft.engine = DoseEngine::MonteCarloConvolution);
     press(&mut w, "Run the check");
     assert!(w.query_by_label("Run the check").is_none());
     let is_live = |app: &App| {

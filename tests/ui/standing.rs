@@ -10,7 +10,7 @@ use beamsight::app::state::Selection;
 use beamsight::app::state::results::{EngineChoice, Shown};
 use beamsight::app::state::roi::Shape;
 use beamsight::case::{
-    Beam, DoseStatus, Edit, Jaws, Normalisation, Plan, Radiation, Structure, StructureKind,
+    Beam, DoseEngine, DoseStatus, Edit, Jaws, Normalisation, Plan, Radiation, Structure, StructureKind,
 };
 use beamsight::engine::JobControl;
 use beamsight::engine::cccs::DoseTo;
@@ -521,7 +521,11 @@ fn the_optimisers_dose_is_a_preview_and_that_of_maps_is_partial() {
         partial
     });
     assert!(partial && previews > 0 && !checked.is_empty(), "{previews} previews");
-    let choice = EngineChoice { monte_carlo: true, uncertainty_percent: 2.0, ..EngineChoice::default() };
+    let choice = EngineChoice {
+        engine: DoseEngine::MonteCarloConvolution,
+        uncertainty_percent: 2.0,
+        ..EngineChoice::default()
+    };
     command(&mut w, Command::Engine { plan: 0, choice });
     until(&mut w, "maps by Monte Carlo", |app| {
         let results = &app.state.results;

@@ -1,7 +1,8 @@
 //! Parts of a form: its title, captions with fields, remarks.
 
 use crate::kit::theme;
-use egui::Ui;
+use case::DoseEngine;
+use egui::{ComboBox, Ui};
 
 /// Name and kind of the selection, above its fields.
 pub fn title(ui: &mut Ui, kind: &str, name: &str) {
@@ -28,6 +29,17 @@ pub fn field<R>(ui: &mut Ui, caption: &str, add: impl FnOnce(&mut Ui) -> R) -> R
     let inner = ui.horizontal(add).inner;
     ui.end_row();
     inner
+}
+
+/// A list of the dose engines by their names.
+pub fn choose_engine(ui: &mut Ui, label: &str, width: f32, engine: &mut DoseEngine) {
+    let combo = ComboBox::from_id_salt(label).selected_text(engine.name()).width(width);
+    let response = combo.show_ui(ui, |ui| {
+        for offered in DoseEngine::ALL {
+            ui.selectable_value(engine, offered, offered.name());
+        }
+    });
+    response.response.accessible_name(label);
 }
 
 /// Remarks about a series, plan or structure set, worst first, each with the files concerned.

@@ -10,7 +10,7 @@ mod widget;
 
 pub use colour::colour_button;
 pub use drag::{Pointer, dragged_number};
-pub use form::{field, fields, remarks, title};
+pub use form::{choose_engine, field, fields, remarks, title};
 pub use plot::{GRID, mark_text, marks, plot_line};
 pub use progress::progress;
 pub use widget::{

@@ -136,7 +136,7 @@ fn receipt_ui(ui: &mut Ui, receipt: &Receipt) {
     }
     if receipt.work > 0 && receipt.total_ms() > 0.0 {
         let each = receipt.total_ms() * 1e6 / receipt.work as f64;
-        let of = if receipt.is_monte_carlo() { "histories" } else { "voxels × directions" };
+        let of = if receipt.is_statistical() { "histories" } else { "voxels × directions" };
         ui.label(small(format!("{:.1} million {of}, {each:.2} ns each", receipt.work as f64 / 1e6)));
     }
     if !receipt.digest.is_empty() {

@@ -83,8 +83,8 @@ impl App {
             Command::Compute(settings) => state.results.settings = settings,
             Command::Engine { plan, choice } => {
                 state.results.engines.insert(plan, choice);
-                if choice.monte_carlo && matches!(state.results.shown, Shown::Beam(_) | Shown::Point(..)) {
-                    // Monte Carlo has no dose by beam.
+                let has_beam_doses = !choice.engine.is_statistical();
+                if !has_beam_doses && matches!(state.results.shown, Shown::Beam(_) | Shown::Point(..)) {
                     state.results.shown = Shown::Plan;
                 }
             }

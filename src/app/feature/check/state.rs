@@ -4,7 +4,7 @@ use crate::state::State;
 use crate::state::results::Settings;
 use analysis::second_check::{MachineUse, SecondCheck, Tolerances};
 use analysis::{DEFAULT_GRID_MM, Engine, MonteCarlo};
-use case::{Goal, Plan, StructureSet};
+use case::{DoseEngine, Goal, Plan, StructureSet};
 use engine::cccs::Quality;
 use files::ChosenMachines;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ pub struct SecondCheckBox {
 /// Options of a check, as the user sets them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckDraft {
-    pub monte_carlo: bool,
+    pub engine: DoseEngine,
     /// Spacing of the recomputed dose; a finer grid of the dose on show goes before it.
     pub grid_mm: f64,
     /// Percent and mm, global.
@@ -50,7 +50,7 @@ impl Default for CheckDraft {
     fn default() -> Self {
         let limits = Tolerances::default();
         Self {
-            monte_carlo: false,
+            engine: DoseEngine::default(),
             grid_mm: DEFAULT_GRID_MM,
             gamma: [limits.gamma_dose_percent, limits.gamma_dta_mm],
             goals: CheckGoals::default(),
@@ -60,8 +60,12 @@ impl Default for CheckDraft {
 }
 
 impl CheckDraft {
-    pub fn engine(&self) -> Engine {
-        if self.monte_carlo { Engine::Mccs(MonteCarlo::default()) } else { Engine::Cccs }
+    /// The engine with its own settings.
+    pub fn engine_with_settings(&self) -> Engine {
+        match self.engine {
+            DoseEngine::CollapsedCone => Engine::Cccs,
+            DoseEngine::MonteCarloConvolution => Engine::Mccs(MonteCarlo::default()),
+        }
     }
 }
 
@@ -204,7 +208,7 @@ impl State {
             (was.settings.machine_changes != now.settings.machine_changes, "the file of a machine"),
             (settings_differ(&was.settings, &now.settings), "the settings of the computation"),
             (was.models != now.models, "the machine"),
-            (was.draft.monte_carlo != now.draft.monte_carlo, "the engine"),
+            (was.draft.engine != now.draft.engine, "the engine"),
             (was.draft.gamma != now.draft.gamma, "the criterion of gamma"),
             (was.goals != now.goals || was.draft.goals != now.draft.goals, "the goals"),
         ];

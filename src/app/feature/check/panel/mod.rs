@@ -4,7 +4,7 @@ mod answer;
 
 use crate::command::{Command, Commands};
 use crate::feature::check::state::{CheckAction, CheckDraft, CheckGoals};
-use crate::kit::{number, progress, theme};
+use crate::kit::{choose_engine, number, progress, theme};
 use crate::state::State;
 use crate::state::files::FileAction;
 use crate::state::slot::Slot;
@@ -67,15 +67,7 @@ fn settings(ui: &mut Ui, state: &State, draft: &mut CheckDraft, commands: &mut C
     Grid::new("second check").num_columns(2).min_col_width(150.0).show(ui, |ui| {
         machines(ui, state, draft, commands);
         ui.weak("Engine");
-        let name = |monte_carlo| if monte_carlo { "Monte Carlo convolution" } else { "Collapsed cone" };
-        let combo =
-            ComboBox::from_id_salt("engine of the check").selected_text(name(draft.monte_carlo)).width(220.0);
-        let response = combo.show_ui(ui, |ui| {
-            for monte_carlo in [false, true] {
-                ui.selectable_value(&mut draft.monte_carlo, monte_carlo, name(monte_carlo));
-            }
-        });
-        response.response.accessible_name("Engine of the check");
+        choose_engine(ui, "Engine of the check", 220.0, &mut draft.engine);
         ui.end_row();
         ui.weak("Grid");
         let grid = number("Grid of the check", &mut draft.grid_mm, " mm").speed(0.05).decimals(2);

@@ -7,7 +7,9 @@ pub mod normalisation;
 use crate::command::{Command, Commands};
 use crate::feature::commission::state::MachineFitAction;
 use crate::feature::{beam, check, ct, leaves};
-use crate::kit::{field, fields, number, remarks, section, stated, status_with_caveats, theme, title};
+use crate::kit::{
+    choose_engine, field, fields, number, remarks, section, stated, status_with_caveats, theme, title,
+};
 use crate::state::State;
 use crate::state::files::FileAction;
 use crate::state::results::{EndsAt, EngineChoice, Settings, machine_label};
@@ -169,16 +171,9 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
     let mut next = now;
     fields(ui, "engine", |ui| {
         field(ui, "Engine", |ui| {
-            let name = |monte_carlo| if monte_carlo { "Monte Carlo convolution" } else { "Collapsed cone" };
-            let combo = ComboBox::from_id_salt("engine").selected_text(name(next.monte_carlo)).width(170.0);
-            let response = combo.show_ui(ui, |ui| {
-                for monte_carlo in [false, true] {
-                    ui.selectable_value(&mut next.monte_carlo, monte_carlo, name(monte_carlo));
-                }
-            });
-            response.response.accessible_name("Engine");
+            choose_engine(ui, "Engine", 170.0, &mut next.engine);
         });
-        if !next.monte_carlo {
+        if !next.engine.is_statistical() {
             return;
         }
         field(ui, "Until", |ui| {
@@ -201,7 +196,7 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
                 .show(ui),
         });
     });
-    if next.monte_carlo {
+    if next.engine.is_statistical() {
         egui::CollapsingHeader::new(egui::RichText::new("More").small()).id_salt("more of engine").show(
             ui,
             |ui| {
@@ -270,7 +265,7 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let mut next = state.results.settings.clone();
     let engine = engine(ui, state, commands);
     fields(ui, "computation", |ui| {
-        if !engine.monte_carlo {
+        if !engine.engine.is_statistical() {
             quality(ui, &mut next);
         }
         field(ui, "Dose to", |ui| {
