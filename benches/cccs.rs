@@ -6,7 +6,7 @@
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::JobControl;
 use beamsight::engine::cccs::cpu::beam_dose;
-use beamsight::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality};
+use beamsight::engine::dose::{BeamDose, DoseRequest, DoseTo, Quality};
 use beamsight::geometry::{Grid, PatientPosition, Volume};
 use beamsight::physics::{Machine, Material, Patient};
 use glam::DVec3;

@@ -10,8 +10,8 @@ mod rays;
 mod search;
 
 use beamsight::case::{Beam, Jaws};
-use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality};
 use beamsight::engine::cuda::{self, CudaError, Device, signature};
+use beamsight::engine::dose::{DoseRequest, DoseTo, Quality};
 use beamsight::engine::gamma::{Criterion, GammaRequest};
 use beamsight::engine::{JobControl, Random, cccs, gamma, phantom};
 use beamsight::geometry::{Grid, Volume};

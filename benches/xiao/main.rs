@@ -11,7 +11,7 @@ mod rays;
 
 use beamsight::engine::cccs::bench::{ON_CARD, PAPER_NS, XIAO, water};
 use beamsight::engine::cccs::cuda::beam_dose;
-use beamsight::engine::cccs::{BeamDose, DoseRequest, Quality};
+use beamsight::engine::dose::{BeamDose, DoseRequest, Quality};
 use beamsight::engine::{JobControl, cuda};
 use rays::Walk;
 use std::error::Error;

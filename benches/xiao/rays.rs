@@ -2,8 +2,8 @@
 
 use beamsight::engine::JobControl;
 use beamsight::engine::cccs::cuda::{HighTerma, beam_dose_by};
-use beamsight::engine::cccs::{BeamDose, DoseError, DoseRequest};
 use beamsight::engine::cuda::{Arg, CardLock, CudaError, Device, Failure, Shape, int};
+use beamsight::engine::dose::{BeamDose, DoseError, DoseRequest};
 use bytemuck::{Pod, Zeroable};
 
 pub const PTX: &str = include_str!("../../kernels/ptx/paper_xiao.ptx");

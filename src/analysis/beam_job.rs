@@ -8,9 +8,11 @@ use super::given::{DensityOverrides, WithoutDensity};
 use super::not_counted::NotCounted;
 use super::outside::{Outside, meets_matter};
 use super::remarks::{hu_caveats, hu_remarks, status_with};
-use case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, PlanFault, Radiation, Reservations, Structure};
-use engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
-use engine::{DeviceChoice, DeviceError, JobControl};
+use case::{
+    Beam, Contours, Ct, Dose, DoseEngine, DoseStatus, Plan, PlanFault, Radiation, Reservations, Structure,
+};
+use engine::dose::{DoseError, DoseRequest, DoseTo, Quality, dose_grid, matter_box};
+use engine::{DeviceChoice, DeviceError, JobControl, beam_dose};
 use geometry::{Grid, GridError, Mask, MaskError};
 use glam::DVec3;
 use physics::{BeyondTable, BodyMismatch, HuTable, Machine, MachineError, Patient};
@@ -134,9 +136,11 @@ impl Ready {
     }
 }
 
-/// Resolution of a dose computation, its medium and its device.
+/// Engine of a dose computation, its resolution, medium and device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Computation {
+    /// Of single beams ([`DoseEngine::beam_engine`]).
+    pub engine: DoseEngine,
     pub quality: Quality,
     pub dose_to: DoseTo,
     /// Spacing of the dose grid, mm.
@@ -147,6 +151,7 @@ pub struct Computation {
 impl Default for Computation {
     fn default() -> Self {
         Self {
+            engine: DoseEngine::default(),
             quality: Quality::default(),
             dose_to: DoseTo::default(),
             grid_mm: DEFAULT_GRID_MM,
@@ -205,7 +210,7 @@ pub fn dose_of_beam(
         quality: how.quality,
         dose_to: how.dose_to,
     };
-    let answer = beam_dose(&request, &how.device.resolve()?, control)?;
+    let answer = beam_dose(how.engine, &request, &how.device.resolve()?, control)?;
     let on_this_grid = if how.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(remarks);

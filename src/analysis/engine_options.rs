@@ -41,13 +41,12 @@ impl EngineOptions {
     pub fn engine(&self) -> Result<Engine, EngineOptionError> {
         let ends =
             [("histories", self.histories.is_some()), ("uncertainty", self.uncertainty_percent.is_some())];
-        match self.engine {
-            DoseEngine::CollapsedCone => match ends.into_iter().find(|(_, is_given)| *is_given) {
+        match Engine::from(self.engine) {
+            by_beam @ Engine::ByBeam(_) => match ends.into_iter().find(|(_, is_given)| *is_given) {
                 Some((option, _)) => Err(EngineOptionError::NotStatistical { option, engine: self.engine }),
-                None => Ok(Engine::Cccs),
+                None => Ok(by_beam),
             },
-            DoseEngine::MonteCarloConvolution => {
-                let usual = MonteCarlo::default();
+            Engine::Mccs(usual) => {
                 let until = match (self.histories, self.uncertainty_percent) {
                     (Some(_), Some(_)) => return Err(EngineOptionError::TwoEnds),
                     (Some(histories), None) => Until::Histories(histories),

@@ -7,10 +7,10 @@ use super::not_counted::NotCounted;
 use super::plan_sum::caveats_of;
 use super::remarks::status_with;
 use case::{Beam, Dose, DoseEngine, DoseStatus, Plan};
-use engine::cccs::{DoseError, dose_grid};
+use engine::dose::{DoseError, dose_grid};
 use engine::mccs::{
-    self, BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, PartTally, RunPart, Until, Variant, dose_of_parts,
-    refine_over,
+    self, BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, OfPartsError, PartTally, RunPart, Until, Variant,
+    dose_of_parts, refine_over,
 };
 use engine::{Compute, DeviceError, JobControl};
 use geometry::Volume;
@@ -25,29 +25,51 @@ const WORTH_ALL_CARDS: u64 = 100_000_000;
 /// Most histories of a run, whichever way it is asked for.
 pub const MOST_HISTORIES: u64 = 100_000_000_000;
 
-/// The dose engine of a plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// Dose engine of a plan with its settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Engine {
-    /// Collapsed cone, beam by beam.
-    #[default]
-    Cccs,
+    /// An engine that computes beam by beam.
+    ByBeam(DoseEngine),
     /// Monte Carlo convolution/superposition, all beams together.
     Mccs(MonteCarlo),
 }
 
+impl Default for Engine {
+    fn default() -> Self {
+        Self::from(DoseEngine::default())
+    }
+}
+
+/// Engine with its usual settings.
+impl From<DoseEngine> for Engine {
+    fn from(engine: DoseEngine) -> Self {
+        match engine {
+            DoseEngine::CollapsedCone => Self::ByBeam(engine),
+            DoseEngine::MonteCarloConvolution => Self::Mccs(MonteCarlo::default()),
+        }
+    }
+}
+
 impl Engine {
+    pub const COLLAPSED_CONE: Self = Self::ByBeam(DoseEngine::CollapsedCone);
+
     /// The engine without its settings.
     pub fn kind(&self) -> DoseEngine {
         match self {
-            Self::Cccs => DoseEngine::CollapsedCone,
+            Self::ByBeam(engine) => *engine,
             Self::Mccs(_) => DoseEngine::MonteCarloConvolution,
         }
+    }
+
+    /// Whether the doses of single beams are known.
+    pub fn is_by_beam(&self) -> bool {
+        !self.kind().is_statistical()
     }
 
     /// The engine with another time between two intermediate answers, where it has such.
     pub fn show_every(self, show_every: Duration) -> Self {
         match self {
-            Self::Cccs => self,
+            Self::ByBeam(_) => self,
             Self::Mccs(how) => Self::Mccs(MonteCarlo { show_every, ..how }),
         }
     }
@@ -115,6 +137,8 @@ pub enum RunError {
     Device(#[from] DeviceError),
     #[error(transparent)]
     Dose(#[from] DoseError),
+    #[error(transparent)]
+    Parts(#[from] OfPartsError),
 }
 
 /// The request for a plan's beams.

@@ -43,6 +43,12 @@ impl DoseEngine {
         }
     }
 
+    /// Engine of single beams: itself, or for an engine that computes whole plans the one that stands in until its first histories.
+    #[must_use]
+    pub const fn beam_engine(self) -> Self {
+        if self.is_statistical() { Self::CollapsedCone } else { self }
+    }
+
     /// Whether the engine samples histories: its dose has a statistical uncertainty, refines on screen, and comes from one run of all
     /// beams of a plan. The others compute a plan beam by beam.
     pub const fn is_statistical(self) -> bool {

@@ -13,7 +13,7 @@ use analysis::{
 use anyhow::{Context as _, bail};
 use case::{Case, DoseEngine, DoseStatus, Plan, new_uid};
 use dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
-use engine::cccs::Quality;
+use engine::dose::Quality;
 use engine::mccs::{DIRECTIONS, RunPart, Variant};
 use engine::{DeviceChoice, JobControl};
 use files::mha::Quantity;

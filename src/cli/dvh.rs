@@ -137,7 +137,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         }
         None => {
             let plan = args.plan.plan(&case)?;
-            let result = args.plan.compute(&case, plan, Engine::Cccs, device)?;
+            let result = args.plan.compute(&case, plan, Engine::COLLAPSED_CONE, device)?;
             remarks.extend(result.remarks.iter().cloned());
             let prescription = result.plan.prescription_gy.ok_or("the plan does not say what is prescribed");
             let with_matter = args.plan.with_matter_outside(&case, (&result, goals.as_ref()), device)?;

@@ -163,7 +163,7 @@ fn without_dose(failure: ExportFailure, options: &ExportOptions, engine: Engine)
         return failure.into();
     }
     let (why, beams) = match failure {
-        ExportFailure::Refused(why) if engine == Engine::Cccs => (why, "--dose beams, or "),
+        ExportFailure::Refused(why) if engine.is_by_beam() => (why, "--dose beams, or "),
         ExportFailure::Refused(why) | ExportFailure::NoDoseLeaves(why) => (why, ""),
         other => return other.into(),
     };

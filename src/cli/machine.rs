@@ -8,7 +8,7 @@ use analysis::machine_fit::{
     Verdict, compare_files, parameter_line, tolerances,
 };
 use anyhow::Context as _;
-use engine::cccs::Quality;
+use engine::dose::Quality;
 use engine::{DeviceChoice, JobControl};
 use files::replace_file;
 use physics::Parameter;

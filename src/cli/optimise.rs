@@ -163,7 +163,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let answer = &found.answer;
     let seconds = start.elapsed().as_secs_f64();
     super::tell("true dose of the maps");
-    let result = args.plan.compute(&case, answer.plan.clone(), Engine::Cccs, device)?;
+    let result = args.plan.compute(&case, answer.plan.clone(), Engine::COLLAPSED_CONE, device)?;
     let cut = answer.leaves.as_ref().map(|leaves| {
         let sequenced = SequencedPlan::new(&answer.plan, leaves.plan.clone())?;
         Cut::with_dose(&case, &args.plan, (&result, matched.clone()), (sequenced, leaves.objective), device)

@@ -4,8 +4,8 @@ use super::outputs::Outputs;
 use super::words;
 use analysis::{BodyWord, DEFAULT_GRID_MM, Engine};
 use anyhow::anyhow;
-use case::{Case, Plan};
-use engine::cccs::{DoseTo, Quality};
+use case::{Case, DoseEngine, Plan};
+use engine::dose::{DoseTo, Quality};
 use engine::{DeviceChoice, JobControl};
 use files::{Matched, plan_toml};
 use geometry::PatientPosition;
@@ -192,7 +192,7 @@ impl PlanArgs {
         if matched.is_none_or(|matched| matched.goals.is_empty()) {
             return Ok(None);
         }
-        let job = self.job(case, result.plan.clone(), Engine::Cccs, device)?;
+        let job = self.job(case, result.plan.clone(), Engine::COLLAPSED_CONE, device)?;
         Ok(with_matter_outside(&job, result, &JobControl::new(), &super::tell)?)
     }
 
@@ -230,6 +230,7 @@ impl PlanArgs {
     /// A HU table that cannot be read; a body that the case does not have.
     pub fn settings(&self, case: &Case, device: DeviceChoice) -> anyhow::Result<Settings> {
         Ok(Settings {
+            engine: DoseEngine::default(),
             quality: self.quality(),
             dose_to: self.dose_to(),
             grid_mm: self.grid_mm(),

@@ -81,7 +81,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     // Maps that cannot be cut are refused before any dose.
     sequence_plan(&plan, args.technique.into())?;
     super::tell("dose of the maps");
-    let maps = args.plan.compute(&case, plan, Engine::Cccs, device)?;
+    let maps = args.plan.compute(&case, plan, Engine::COLLAPSED_CONE, device)?;
     let cut = Cut::new(&case, &args.plan, (&maps, goals), args.technique, device)?;
     outputs.write(|| Ok(plan_toml::write(&args.out, cut.plan())?))?;
     let mut text = cut.text();
@@ -138,7 +138,7 @@ impl Cut {
         device: DeviceChoice,
     ) -> Result<Self, Failure> {
         super::tell("dose of the leaves");
-        let leaves = how.compute(case, sequenced.plan.clone(), Engine::Cccs, device)?;
+        let leaves = how.compute(case, sequenced.plan.clone(), Engine::COLLAPSED_CONE, device)?;
         let card = |result: &PlanResult, matched: Matched| {
             let with_matter = how.with_matter_outside(case, (result, Some(&matched)), device)?;
             let hundred_gy = result.plan.prescription_gy;

@@ -7,7 +7,7 @@ use analysis::{BodyChoice, DEFAULT_GRID_MM, PlanFigures};
 use anyhow::{Context as _, anyhow};
 use app::render::offscreen::OffscreenError;
 use app::{Options, RunError, ShotError, has_display, picture};
-use engine::cccs::{DoseTo, Quality};
+use engine::dose::{DoseTo, Quality};
 use engine::{DeviceChoice, JobControl};
 use files::{is_taken, state_folder};
 use open::{CaseWord, OpenOptions, open};

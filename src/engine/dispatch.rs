@@ -1,5 +1,6 @@
 //! Dispatch of every job: a card where one was chosen, the CPU where the card fails, with a note in the receipt.
 
+use super::dose::BeamDose;
 use super::failure::Failure;
 use super::wgpu::WgpuError;
 use super::{Compute, DeviceError, cuda, wgpu};
@@ -9,6 +10,12 @@ use std::sync::Arc;
 /// The answer of a job, with its receipt.
 pub(super) trait HasReceipt {
     fn receipt(&mut self) -> &mut Receipt;
+}
+
+impl HasReceipt for BeamDose {
+    fn receipt(&mut self) -> &mut Receipt {
+        Arc::make_mut(&mut self.receipt)
+    }
 }
 
 /// Answers on a device. Where a card of either kind fails, the CPU answers and the receipt says why.

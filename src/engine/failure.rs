@@ -1,7 +1,7 @@
 //! Why a device gave no answer, whatever kind of device.
 
 use crate::Cancelled;
-use crate::cccs::DoseError;
+use crate::dose::DoseError;
 use crate::gamma::GammaError;
 
 /// Why a device whose errors are `D` gave no answer to a job that fails with `E` on every device.

@@ -8,8 +8,10 @@ pub mod cuda;
 mod device;
 mod digest;
 mod dispatch;
+pub mod dose;
 pub mod drr;
 pub mod drr_gradient;
+mod engines;
 mod failure;
 pub mod gamma;
 mod in_turn;
@@ -33,6 +35,7 @@ pub use device::{
 };
 pub use digest::Digest;
 pub use dispatch::else_cpu;
+pub use engines::beam_dose;
 pub use job_control::{Cancelled, JobControl};
 pub use random::Random;
 pub use wgpu::WgpuError;

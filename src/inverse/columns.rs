@@ -4,7 +4,7 @@ use super::beamlets::Beamlets;
 use super::rows::Rows;
 use analysis::UNIT_MU;
 use case::Beam;
-use engine::cccs::{DoseError, DoseRequest};
+use engine::dose::{DoseError, DoseRequest};
 use engine::influence::{CardColumns, DoseColumns, InfluenceRequest, Matrix, beamlet_doses_of_beams};
 use engine::{Compute, JobControl};
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use super::setup::Inputs;
 use super::solve::NoValue;
 use case::Plan;
 use engine::JobControl;
-use engine::cccs::DoseError;
+use engine::dose::DoseError;
 use geometry::GridError;
 use physics::MachineError;
 use sequence::{SequenceError, sequence_plan};

@@ -13,7 +13,7 @@ use super::smoothness;
 use super::solve::{Bounds, Stop, solve};
 use analysis::{Dvh, UNIT_MU};
 use case::{FluenceMap, Plan};
-use engine::cccs::Quality;
+use engine::dose::Quality;
 use engine::influence::beams_together;
 use engine::{Compute, JobControl};
 use std::sync::Arc;

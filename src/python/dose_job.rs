@@ -7,8 +7,8 @@ use super::job::run;
 use super::plan::PyPlan;
 use super::words;
 use analysis::{BodyWord, DEFAULT_GRID_MM, Engine, EngineOptions, MOST_HISTORIES};
-use case::{Case, Plan};
-use engine::cccs::{DoseTo, Quality};
+use case::{Case, DoseEngine, Plan};
+use engine::dose::{DoseTo, Quality};
 use engine::mccs::Variant;
 use physics::HuTable;
 use pyo3::prelude::*;
@@ -40,6 +40,7 @@ impl How {
         let qualities = Quality::NAMED.map(|quality| (quality.word(), quality));
         let body: Option<BodyWord> = self.body.as_ref().map(|word| word.parse().unwrap_or(BodyWord::Auto));
         Ok(Settings {
+            engine: DoseEngine::default(),
             quality: words::one_of("quality", &word(&self.quality, Quality::default().word()), &qualities)?,
             dose_to: words::one_of(
                 "dose_to",

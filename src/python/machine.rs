@@ -8,7 +8,7 @@ use analysis::machine_fit::{
     FitContext, FitJob, FitSettings, Report, Sampling, TankFiles, compare_files, parameter_line, tolerances,
 };
 use engine::JobControl;
-use engine::cccs::Quality;
+use engine::dose::Quality;
 use files::replace_file;
 use physics::{Machine, Parameter};
 use pyo3::prelude::*;

@@ -7,7 +7,7 @@ use super::shared::Shared;
 use analysis::{Computation, DEFAULT_GRID_MM, contradiction, dose_of_beam};
 use case::{Beam, Dose, DoseStatus, Plan};
 use engine::DeviceChoice;
-use engine::cccs::Quality;
+use engine::dose::Quality;
 use physics::{Machine, MachineContents};
 use std::sync::Arc;
 use worker::Lane;

@@ -13,7 +13,7 @@ use dicom::{
     ExportOptions, ExportPart, Exported, PlanDoses, WriteError, check_export, export, why_no_plan_dose,
 };
 use engine::JobControl;
-use engine::cccs::Quality;
+use engine::dose::Quality;
 use engine::mccs::FINAL_PERCENT;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -46,7 +46,7 @@ pub struct ExportHow<'a> {
 impl DosesToExport {
     /// All that an engine gives.
     pub fn all_of(engine: Engine) -> Self {
-        if engine == Engine::Cccs { Self::Both } else { Self::Plan }
+        if engine.is_by_beam() { Self::Both } else { Self::Plan }
     }
 }
 
@@ -175,7 +175,7 @@ fn as_delivered(
         let _ = write!(remark, ". The dose that they follow from would not leave: {why}");
     }
     let delivered = PlanDoses {
-        note: note(case, plan, how.settings, result.certainty.as_ref()),
+        note: note(case, plan, &how.settings.by(engine.kind()), result.certainty.as_ref()),
         uncertainty_percent: None,
         plan: result.plan,
         dose: None,
@@ -203,7 +203,7 @@ fn check_certainty(plan: &Plan, certainty: Option<&Certainty>) -> Result<(), Exp
 fn check_doses(case: &Case, how: &ExportHow) -> Result<(), ExportFailure> {
     let (which, settings) = (how.doses, how.settings);
     for (n, plan) in case.plans.iter().enumerate() {
-        if which == DosesToExport::Beams && how.engine(n) != Engine::Cccs {
+        if which == DosesToExport::Beams && !how.engine(n).is_by_beam() {
             return Err(ExportFailure::Refused(format!(
                 "the plan '{}' has no doses of single beams: Monte Carlo computes all beams together. Its dose can leave as a \
                  whole",
@@ -284,7 +284,7 @@ fn doses_of(
         refused.map_or(Ok(()), |why| Err(ExportFailure::Refused(why)))?;
     }
     Ok(PlanDoses {
-        note: note(case, plan, settings, result.certainty.as_ref()),
+        note: note(case, plan, &settings.by(engine.kind()), result.certainty.as_ref()),
         uncertainty_percent: uncertainty_percent.flatten(),
         plan: result.plan,
         dose: whole,
@@ -309,7 +309,7 @@ fn note(case: &Case, plan: &Plan, settings: &Settings, certainty: Option<&Certai
             *histories as f64 * 1e-6,
             uncertainty_percent.unwrap_or(f64::NAN)
         ),
-        None => "collapsed cone".to_owned(),
+        None => settings.engine.name().to_lowercase(),
     };
     let computed = plan.beams.iter().filter(|beam| is_computed(beam));
     let machines: BTreeSet<&str> = computed.map(|beam| plan.machine_of(beam)).collect();

@@ -1,9 +1,9 @@
 //! Inputs of results: equal inputs give equal results.
 
 use analysis::{BodyChoice, Computation, body_of, is_without_density, unit_beam};
-use case::{Beam, Case, DensityOverride, Plan, StructureKind, StructureSet};
+use case::{Beam, Case, DensityOverride, DoseEngine, Plan, StructureKind, StructureSet};
 use engine::DeviceChoice;
-use engine::cccs::{DoseTo, Quality};
+use engine::dose::{DoseTo, Quality};
 use geometry::{Grid, PatientPosition, VolumeId};
 use physics::HuTable;
 use std::sync::Arc;
@@ -11,6 +11,8 @@ use std::sync::Arc;
 /// Settings of the dose computation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// Engine of single beams ([`DoseEngine::beam_engine`]): a plan chooses it.
+    pub engine: DoseEngine,
     pub quality: Quality,
     pub dose_to: DoseTo,
     pub grid_mm: f64,
@@ -23,9 +25,18 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let Computation { quality, dose_to, grid_mm, device } = Computation::default();
+        let Computation { engine, quality, dose_to, grid_mm, device } = Computation::default();
         let hu_table = Arc::new(HuTable::shipped_default());
-        Self { quality, dose_to, grid_mm, device, hu_table, body: BodyChoice::default(), machine_changes: 0 }
+        Self {
+            engine,
+            quality,
+            dose_to,
+            grid_mm,
+            device,
+            hu_table,
+            body: BodyChoice::default(),
+            machine_changes: 0,
+        }
     }
 }
 
@@ -55,9 +66,15 @@ impl Settings {
         (!said.is_empty()).then(|| format!("Settings of the case before: {}.", said.join("; ")))
     }
 
+    /// The same settings, beams computed by `engine`.
+    #[must_use]
+    pub fn by(&self, engine: DoseEngine) -> Self {
+        Self { engine: engine.beam_engine(), ..self.clone() }
+    }
+
     pub fn computation(&self) -> Computation {
-        let Self { quality, dose_to, grid_mm, device, .. } = *self;
-        Computation { quality, dose_to, grid_mm, device }
+        let Self { engine, quality, dose_to, grid_mm, device, .. } = *self;
+        Computation { engine, quality, dose_to, grid_mm, device }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::inputs::{PatientInputs, Settings};
 use analysis::{Engine, MOST_HISTORIES, MonteCarlo, Spread, is_computed, percent_words};
 use case::{Beam, DoseEngine, Plan};
-use engine::cccs::Quality;
+use engine::dose::Quality;
 use engine::mccs::Until;
 use geometry::PatientPosition;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -97,7 +97,7 @@ impl EngineChoice {
     }
 
     pub fn engine(&self) -> Engine {
-        self.how().map_or(Engine::Cccs, Engine::Mccs)
+        self.how().map_or(Engine::ByBeam(self.engine), Engine::Mccs)
     }
 }
 

@@ -16,7 +16,8 @@ use analysis::{
 };
 use case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Remark, Structure, StructureSet};
 use dicom::plan_as_written;
-use engine::cccs::{CardDose, DoseTo, Quality};
+use engine::cccs::CardDose;
+use engine::dose::{DoseTo, Quality};
 use engine::mccs::{PartTally, RunPart};
 use engine::{Compute, DeviceChoice, JobControl};
 use physics::HuTable;
@@ -48,6 +49,7 @@ pub struct PlanJob {
 impl PlanJob {
     fn settings(&self) -> Result<Settings, Failure> {
         Ok(Settings {
+            engine: self.engine.kind().beam_engine(),
             quality: self.quality,
             dose_to: self.dose_to,
             grid_mm: self.grid_mm,
@@ -240,6 +242,7 @@ fn compute_with(
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<ComputedPlan, Failure> {
+    let settings = &settings.by(engine.kind());
     let plan = case.plans.first().map(Arc::clone).ok_or_else(|| Failure::Here(case.no_plan()))?;
     let ct = case.ct.as_ref().ok_or_else(|| Failure::here("there is no CT"))?;
     let computed: Vec<_> = plan.beams.iter().filter(|b| is_computed(b)).collect();
@@ -259,7 +262,7 @@ fn compute_with(
     let of = |beam| DoseOfBeam::new(&densities, &plan, beam, settings, None);
     let beams: Vec<DoseOfBeam> = { computed.iter() }.map(|beam| of(beam)).collect();
     let (run, mut made) = match engine {
-        Engine::Cccs => (None, asked.beams(&plan, &beams, settings.device, tell)?),
+        Engine::ByBeam(_) => (None, asked.beams(&plan, &beams, settings.device, tell)?),
         Engine::Mccs(how) => {
             let keep = Arc::default();
             let run = RunOfPlan::new(&densities, &plan, settings, Some(how), (1, &keep), None);

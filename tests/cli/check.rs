@@ -149,7 +149,7 @@ fn monte_carlo_checks_the_plan_and_each_beam() {
     let (code, answer, reasons) = check(cross(), &["--engine", "mccs", "--uncertainty", "2"]);
     assert_eq!((code, reasons.as_str()), (0, ""), "{answer}");
     let plan = &answer["checks"][0];
-    assert_eq!((&plan["engine"], &plan["recomputed"]), (&"Monte Carlo".into(), &"final".into()));
+    assert_eq!((&plan["engine"], &plan["recomputed"]), (&"mccs".into(), &"final".into()));
     let percent = number(&plan["uncertainty_percent"]);
     assert!(percent > 0.0 && percent <= 2.0, "{percent} %, not at most 2 %");
     for of in [&plan["whole"], &plan["beams"][0], &plan["beams"][1]] {

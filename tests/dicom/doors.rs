@@ -10,7 +10,7 @@ use beamsight::case::{
     Mlc, MlcAxis, Normalisation, Plan, Rgb, Structure, StructureKind, StructureSet, UniformDose, turn_deg,
 };
 use beamsight::dicom::{DicomError, read_plan, write_plan};
-use beamsight::engine::cccs::{DoseTo, Quality};
+use beamsight::engine::dose::{DoseTo, Quality};
 use beamsight::engine::{DeviceChoice, JobControl};
 use beamsight::files::plan_toml;
 use beamsight::files::session::{self, Session};
@@ -351,7 +351,7 @@ fn why_no_dose(plan: &Plan) -> String {
         quality: Quality::Preview,
         dose_to: DoseTo::default(),
         device: DeviceChoice::Cpu,
-        engine: Engine::Cccs,
+        engine: Engine::COLLAPSED_CONE,
         parts: None,
     };
     compute_plan(&job, &JobControl::default(), &|_| {}).map(|_| ()).expect_err("a dose").to_string()

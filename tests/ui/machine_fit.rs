@@ -9,7 +9,7 @@ use beamsight::app::state::Selection;
 use beamsight::app::state::files::FileAction;
 use beamsight::app::{App, Picked};
 use beamsight::case::{DoseStatus, Edit, Plan};
-use beamsight::engine::cccs::Quality;
+use beamsight::engine::dose::Quality;
 use beamsight::engine::{Compute, JobControl};
 use beamsight::files::measured::{FieldEdges, MeasuredCurve, Scan, ScanAxis};
 use beamsight::physics::{Machine, Parameter};

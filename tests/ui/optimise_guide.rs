@@ -10,7 +10,7 @@ use beamsight::app::state::results::Settings;
 use beamsight::app::state::{Selection, ViewKind, Workspace};
 use beamsight::app::{App, Options};
 use beamsight::case::{DoseStatus, Edit};
-use beamsight::engine::cccs::Quality;
+use beamsight::engine::dose::Quality;
 use eframe::egui::vec2;
 use egui_kittest::kittest::Queryable as _;
 

@@ -8,7 +8,7 @@ use beamsight::app::feature::plan::command::PlanAction;
 use beamsight::app::state::results::Settings;
 use beamsight::app::state::{Selection, Workspace};
 use beamsight::case::{Beam, DoseStatus, Edit, Plan, Template};
-use beamsight::engine::cccs::DoseTo;
+use beamsight::engine::dose::DoseTo;
 use eframe::egui::{Key, Modifiers, vec2};
 use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;

@@ -13,7 +13,7 @@ use beamsight::case::{
     Beam, DoseEngine, DoseStatus, Edit, Jaws, Normalisation, Plan, Radiation, Structure, StructureKind,
 };
 use beamsight::engine::JobControl;
-use beamsight::engine::cccs::DoseTo;
+use beamsight::engine::dose::DoseTo;
 use beamsight::geometry::Volume;
 use beamsight::results::{PlanJob, PlanResult, compute_plan};
 use egui_kittest::kittest::Queryable as _;
@@ -97,7 +97,7 @@ fn computed(app: &App, plan: Plan) -> PlanResult {
         quality: settings.quality,
         dose_to: settings.dose_to,
         device: settings.device,
-        engine: Engine::Cccs,
+        engine: Engine::COLLAPSED_CONE,
         parts: None,
         body: settings.body,
     };

@@ -7,7 +7,7 @@ use beamsight::app::state::display::{DoseDisplay, WashOf, WindowLevel};
 use beamsight::app::state::results::Certainty;
 use beamsight::app::view::{self, BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewState};
 use beamsight::case::{Beam, Contour, Dose, DoseStatus, Jaws, Rgb, Structure, StructureKind, StructureSet};
-use beamsight::engine::cccs::DoseTo;
+use beamsight::engine::dose::DoseTo;
 use beamsight::engine::mccs::{DIRECTIONS, MccsRequest, Next, Until, Variant, refine};
 use beamsight::engine::{Compute, JobControl};
 use beamsight::geometry::{Grid, Mask, PatientPosition, Volume};

@@ -28,7 +28,7 @@ pub use held::HeldFactor;
 pub use job::{FitJob, FittedMachine, TankFiles, TankRead, compare_files};
 
 use compare::Prepared;
-use engine::cccs::{DoseError, Quality};
+use engine::dose::{DoseError, Quality};
 use engine::{Compute, JobControl};
 use files::measured::{FieldEdges, MeasuredCurve, MeasuredError, OutputFactors, Scan, ScanAxis};
 use held::HELD_MM;

@@ -3,7 +3,8 @@
 use super::held::{HELD_DEPTH_MM, HELD_MM, HELD_REFERENCE_MM};
 use super::{FitError, Sampling, TankData};
 use case::{Bank, Beam, Jaws};
-use engine::cccs::{DoseRequest, DoseTo, beam_dose};
+use engine::cccs::beam_dose;
+use engine::dose::{DoseRequest, DoseTo};
 use engine::{Compute, JobControl, phantom};
 use files::measured::{FieldEdges, MeasuredCurve, Scan, ScanAxis};
 use geometry::Grid;
@@ -301,12 +302,12 @@ impl Setup {
         let ny = (((self.deepest_mm + BELOW_MM) / steps.y).ceil() as usize).max(4);
         let size = [nx.max(5), ny, nz];
         let patient = phantom::patient(steps, size, |_| (1.0, Material::Water))
-            .map_err(engine::cccs::DoseError::from)?;
+            .map_err(engine::dose::DoseError::from)?;
         let surface_mm = -0.5 * ny as f64 * steps.y;
         let isocentre_mm = DVec3::new(0.0, surface_mm + machine.sad_mm - self.ssd_mm, 0.0);
         let first = DVec3::new(-0.5 * (size[0] - 1) as f64 * steps.x, surface_mm + 0.5 * steps.y, -steps.z);
         let grid =
-            Grid::axis_aligned(first, steps, [size[0], ny, 3]).map_err(engine::cccs::DoseError::from)?;
+            Grid::axis_aligned(first, steps, [size[0], ny, 3]).map_err(engine::dose::DoseError::from)?;
         let request = DoseRequest {
             patient,
             machine: Arc::clone(machine),

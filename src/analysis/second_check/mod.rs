@@ -13,7 +13,7 @@ pub use points::{DosePoint, beam_point, common_point, plan_point};
 pub use tolerances::{Tolerances, TolerancesError};
 
 use crate::{CentralRay, digits_apart, percent_words, rate_text};
-use case::Metric;
+use case::{DoseEngine, Metric};
 use engine::gamma::{Criterion, GammaMap, OUTSIDE};
 use geometry::Volume;
 use serde::Serialize;
@@ -29,8 +29,7 @@ pub struct SecondCheck {
     pub fractions: u32,
     pub prescription_gy: Option<f64>,
     pub machines: Vec<MachineUse>,
-    /// `collapsed cone`, `Monte Carlo`.
-    pub engine: &'static str,
+    pub engine: DoseEngine,
     pub grid_mm: f64,
     /// Name of the HU table.
     pub hu_table: String,
@@ -59,7 +58,7 @@ impl SecondCheck {
     pub fn engine_words(&self) -> String {
         let uncertainty =
             self.uncertainty_percent.map_or(String::new(), |percent| format!(" {}", percent_words(percent)));
-        format!("{}{uncertainty}", self.engine)
+        format!("{}{uncertainty}", self.engine.name())
     }
 }
 

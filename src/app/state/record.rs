@@ -9,7 +9,7 @@ use crate::feature::measure::state::{Measured, Measures};
 use crate::feature::register::state::RegisterRecord;
 use analysis::{BodyChoice, body_of};
 use case::{Case, Goal};
-use engine::cccs::{DoseTo, Quality};
+use engine::dose::{DoseTo, Quality};
 use glam::DVec3;
 use physics::HuTable;
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@ use analysis::Engine;
 use dicom::ExportPart;
 use dicom::Exported;
 use files::{NewFolder, NewFolderError};
-use results::{EngineChoice, ExportHow, export_case};
+use results::{ExportHow, export_case};
 use std::path::Path;
 use worker::{Lane, Task};
 
@@ -30,7 +30,7 @@ impl App {
         // Their monitor units follow from doses.
         let has_normalised =
             options.has(ExportPart::Plan) && case.plans.iter().any(|plan| plan.normalisation.is_some());
-        let of_plan = |n| state.results.engines.get(&n).map(EngineChoice::engine).unwrap_or_default();
+        let of_plan = |n| state.results.engine_of(n).engine();
         let engines: Vec<Engine> = state.export.plans_of(state.case()).map(of_plan).collect();
         let doses = (state.export.doses().unwrap_or_default(), state.results.settings.clone());
         let inputs = self.inputs(&target);

@@ -1,7 +1,8 @@
 //! How long a device takes for a small collapsed-cone dose, and whether that is the CPU's.
 
+use crate::cccs::beam_dose;
 use crate::cccs::bench::water;
-use crate::cccs::{DoseRequest, Quality, beam_dose};
+use crate::dose::{DoseRequest, Quality};
 use crate::{DeviceChoice, DeviceError, JobControl};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;

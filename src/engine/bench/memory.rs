@@ -1,7 +1,8 @@
 //! Memory of this process and of the cards, at rest and at the peak of a case's jobs.
 
+use crate::cccs::beam_dose;
 use crate::cccs::bench::water;
-use crate::cccs::{Quality, beam_dose};
+use crate::dose::Quality;
 use crate::drr::bench::{View, projection};
 use crate::drr::{DrrRequest, Integrator, Pixels, drr};
 use crate::gamma::{Criterion, GammaRequest, gamma};

@@ -2,14 +2,12 @@
 
 use super::angles::{AngleTable, TiltNorm};
 use super::directions::{Direction, equal_energy_spiral};
-use super::medium::Medium;
-use super::request::{DoseTo, Quality};
 use crate::cache::{ByteSize, Cache};
-use geometry::{BeamFrame, Grid, Volume};
+use crate::dose::Quality;
+use geometry::{BeamFrame, Grid};
 use glam::{DMat3, DVec3};
 use physics::kernel_beam::BeamKernel;
 use physics::{Curve, Fluence, Machine, Softening, Spectrum};
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// TERMA up to this fraction of the greatest is low: smooth, mostly leakage, and transported along few directions. It is nearly
@@ -22,32 +20,6 @@ fn low_terma_direction_count(quality: Quality) -> usize {
         Quality::Full => 72,
         Quality::Preview | Quality::Fast | Quality::Standard => 48,
     }
-}
-
-/// Below this (g/cm3) is vacuum, without dose.
-pub const VACUUM_G_CM3: f32 = 1e-4;
-
-/// The mass by which a voxel's energy is divided.
-pub fn mass_of(medium: &Medium, dose_to: DoseTo) -> &Volume<f32> {
-    match dose_to {
-        DoseTo::Medium => &medium.mass_g_cm3,
-        DoseTo::Water => &medium.equivalent_g_cm3,
-    }
-}
-
-/// The energy in the requested voxels over their mass.
-pub fn cropped(request: &Grid, dose_to: DoseTo, medium: &Medium, energy: &[f32]) -> Vec<f32> {
-    let [nx, ny, nz] = request.size();
-    let mass = mass_of(medium, dose_to).data();
-    let [x, y, z] = medium.offset;
-    let mut gy = vec![0.0; nx * ny * nz];
-    gy.par_chunks_mut(nx).enumerate().for_each(|(row, gy)| {
-        let start = medium.grid.index(x, y + row % ny, z + row / ny);
-        for (gy, i) in gy.iter_mut().zip(start..) {
-            *gy = if mass[i] > VACUUM_G_CM3 { energy[i] / mass[i] } else { 0.0 };
-        }
-    });
-    gy
 }
 
 /// A field as it comes in.

@@ -1,8 +1,8 @@
 //! Collapsed cone: a clinical grid, and the geometries of Xiao et al. 2012 (Table 1) as blocks of water.
 
 use crate::bench::{Options, Row, card_error, median, timed};
-use crate::cccs::{BeamDose, DoseRequest, DoseTo, Quality};
 use crate::cccs::{cpu, cuda, wgpu};
+use crate::dose::{BeamDose, DoseRequest, DoseTo, Quality};
 use crate::failure::Failure;
 use crate::{Compute, DeviceError, JobControl, phantom};
 use case::{Beam, Jaws};

@@ -1,9 +1,9 @@
 //! Gy per monitor unit, by the engine at the machine's reference condition.
 
 use super::beam::{Field, Superposition};
-use super::medium::Medium;
-use super::request::{DoseError, Quality};
 use crate::cache::{ByteSize, Cache};
+use crate::dose::medium::Medium;
+use crate::dose::{DoseError, Quality};
 use case::{Beam, Jaws};
 use geometry::{BeamFrame, Grid, PatientPosition};
 use glam::DVec3;

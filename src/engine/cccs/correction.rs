@@ -13,7 +13,7 @@
 use super::angles::{PRIMARY, place_of};
 use super::beam::Superposition;
 use super::directions::{Direction, start};
-use super::lattice::{Lattice, dominant_axis};
+use crate::dose::lattice::{Lattice, dominant_axis};
 use geometry::walk::lattice::{LatticeWalk, Segment};
 use glam::{DMat3, DVec3};
 use physics::kernel_fit::decay_per_cm;

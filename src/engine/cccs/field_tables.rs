@@ -2,7 +2,7 @@
 
 use super::angles::TiltNorm;
 use super::beam;
-use super::medium::Medium;
+use crate::dose::medium::Medium;
 use crate::kernel_size::int;
 use bytemuck::{Pod, Zeroable};
 use glam::DVec3;

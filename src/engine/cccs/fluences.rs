@@ -1,8 +1,8 @@
 //! Fluences of the last apertures: a turned gantry or a moved isocentre changes none of them.
 
-use super::request::DoseRequest;
 use crate::JobControl;
 use crate::cache::ByteSize;
+use crate::dose::DoseRequest;
 use case::{ControlPoint, FluenceMap, Mlc};
 use physics::{Exposure, Fluence, FluenceError, Machine, exposures};
 use rayon::prelude::*;
@@ -93,7 +93,7 @@ pub fn prepare_fluences(requests: &[DoseRequest], control: &JobControl) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cccs::request::{DoseTo, Quality};
+    use crate::dose::{DoseTo, Quality};
     use crate::phantom;
     use case::{Beam, Jaws, MlcAxis};
     use glam::DVec3;

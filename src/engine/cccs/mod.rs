@@ -11,27 +11,16 @@ pub(crate) mod directions;
 pub(crate) mod field_tables;
 mod fluences;
 pub(crate) mod job;
-pub(crate) mod lattice;
-pub(crate) mod medium;
 pub mod reference;
-pub(crate) mod request;
 pub(crate) mod selftest;
 pub(crate) mod terma;
 pub(crate) mod wgpu;
 
-use crate::dispatch::{HasReceipt, answer};
+use crate::dispatch::answer;
+use crate::dose::{BeamDose, DoseError, DoseRequest};
 use crate::{Compute, JobControl};
-use case::Receipt;
 pub use cuda::CardDose;
 pub use fluences::prepare_fluences;
-pub use request::{BeamDose, DoseError, DoseRequest, DoseTo, Quality, dose_grid, matter_box};
-use std::sync::Arc;
-
-impl HasReceipt for BeamDose {
-    fn receipt(&mut self) -> &mut Receipt {
-        Arc::make_mut(&mut self.receipt)
-    }
-}
 
 /// Answers a request on a device. Where a card fails, the CPU answers and the receipt says why.
 ///

@@ -12,12 +12,14 @@
 //! Nothing is shared with the fast forms but the medium, the fluence, the kernels' terms and the choice of directions.
 
 use crate::JobControl;
-use crate::cccs::beam::{Field, Superposition, VACUUM_G_CM3, grid_from_kernel, mass_of};
+use crate::cccs::beam::{Field, Superposition, grid_from_kernel};
 use crate::cccs::calibrate::MonitorUnit;
 use crate::cccs::directions::Direction;
-use crate::cccs::job::{check, each_field};
-use crate::cccs::medium::Medium;
-use crate::cccs::request::{DoseError, DoseRequest};
+use crate::cccs::job::each_field;
+use crate::dose::check;
+use crate::dose::medium::Medium;
+use crate::dose::medium::{VACUUM_G_CM3, mass_of};
+use crate::dose::{DoseError, DoseRequest};
 use glam::DVec3;
 use physics::kernel_beam::CHANNELS;
 use physics::kernel_fit::{TERMS, decay_per_cm};

@@ -1,7 +1,7 @@
 //! Collapsed cone: phantoms and fields of every kind, a card against the CPU, and both against the plain reference.
 
-use crate::cccs::{BeamDose, DoseError, DoseRequest, DoseTo, Quality};
 use crate::cccs::{cpu, cuda, reference, wgpu};
+use crate::dose::{BeamDose, DoseError, DoseRequest, DoseTo, Quality};
 use crate::failure::Failure;
 use crate::phantom::patient;
 use crate::selftest::{Row, differences};

@@ -2,9 +2,10 @@
 
 use super::request::{InfluenceRequest, OpenField};
 use crate::cccs::angles::TiltNorm;
-use crate::cccs::beam::{Superposition, mass_of};
-use crate::cccs::medium::Medium;
+use crate::cccs::beam::Superposition;
 use crate::cccs::terma::open_terma;
+use crate::dose::medium::Medium;
+use crate::dose::medium::mass_of;
 use crate::{Cancelled, JobControl};
 use bytemuck::{Pod, Zeroable};
 use geometry::Volume;
@@ -182,7 +183,7 @@ impl Sampled {
         };
         let voxels: Vec<u32> = request.voxels.iter().map(in_medium).collect();
         let per_energy = |voxel: &u32| match mass[*voxel as usize] {
-            mass if mass > crate::cccs::beam::VACUUM_G_CM3 => (photons / f64::from(mass)) as f32,
+            mass if mass > crate::dose::medium::VACUUM_G_CM3 => (photons / f64::from(mass)) as f32,
             _ => 0.0,
         };
         let gy_per_energy = voxels.iter().map(per_energy).collect();

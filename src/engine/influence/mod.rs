@@ -11,8 +11,8 @@ mod smooth;
 mod walks;
 mod wgpu;
 
-use crate::cccs::request::DoseError;
 use crate::dispatch::{HasReceipt, answer};
+use crate::dose::DoseError;
 use crate::in_turn::in_turn;
 use crate::{Compute, JobControl};
 use case::Receipt;

@@ -1,6 +1,6 @@
 //! The influence of beamlets by its definition: the dose of one beamlet after another.
 
-use crate::cccs::{BeamDose, DoseError, DoseRequest};
+use crate::dose::{BeamDose, DoseError, DoseRequest};
 use crate::influence::request::InfluenceRequest;
 
 /// The request for the dose of a map that has `value` of each beamlet asked for.

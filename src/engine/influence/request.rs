@@ -5,8 +5,8 @@
 //! tube carry anything. What the extra-focal source and the electrons give is smooth and scaled from one dose of all beamlets.
 
 use crate::cccs::beam::Field;
-use crate::cccs::job::{check, frame_of};
-use crate::cccs::{DoseError, DoseRequest};
+use crate::dose::{DoseError, DoseRequest};
+use crate::dose::{check, frame_of};
 use crate::influence::columns::DoseColumns;
 use case::{FluenceMap, Receipt};
 use geometry::BeamFrame;

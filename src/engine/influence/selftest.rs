@@ -1,6 +1,6 @@
 //! Influence of beamlets: columns against the dose of one beamlet after another, and their sum against the dose of a map.
 
-use crate::cccs::{DoseError, DoseRequest, DoseTo, Quality};
+use crate::dose::{DoseError, DoseRequest, DoseTo, Quality};
 use crate::failure::Failure;
 use crate::influence::reference::at_voxels;
 use crate::influence::{InfluenceRequest, Matrix, cpu, cuda, wgpu};

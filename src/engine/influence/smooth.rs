@@ -6,7 +6,7 @@
 
 use super::field::Sampled;
 use super::request::{InfluenceRequest, OpenField};
-use crate::cccs::medium::Medium;
+use crate::dose::medium::Medium;
 use geometry::Volume;
 use rayon::prelude::*;
 

@@ -5,7 +5,7 @@
 //! chosen by its Figure 4, which shows slice 98 of the first and slice 125 of 240 of the second.
 
 use crate::bench::{Options, timed};
-use crate::cccs::DoseError;
+use crate::dose::DoseError;
 use crate::mccs::{MccsDose, MccsRequest, Next, Until, Variant, refine_over};
 use crate::{Compute, DeviceError, JobControl, phantom};
 use case::{Beam, Jaws};

@@ -2,7 +2,8 @@
 
 use super::request::MccsRequest;
 use super::tables::MOST_DIRECTIONS;
-use crate::cccs::{DoseError, job};
+
+use crate::dose::{self, DoseError};
 use case::{Beam, ControlPoint};
 use physics::kernel::KernelTable;
 use physics::{FluenceError, Machine};
@@ -22,7 +23,7 @@ pub fn check(request: &MccsRequest) -> Result<(), DoseError> {
         return Err(refusal(&request.beams[0].0.name, &why));
     }
     for (beam, machine) in &request.beams {
-        job::check(beam)?;
+        dose::check(beam)?;
         check_spectrum(machine)?;
         if !request.patient.mass_density_g_cm3.grid().contains(beam.isocentre_mm) {
             let [x, y, z] = beam.isocentre_mm.to_array();

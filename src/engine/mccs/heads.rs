@@ -6,7 +6,7 @@ use super::request::MccsRequest;
 use super::tables::{BeamPosition, Cell, Head, RADII, RADIUS_STEP_MM, Segment};
 use crate::JobControl;
 use crate::cccs::calibrate::MonitorUnit;
-use crate::cccs::{DoseError, Quality};
+use crate::dose::{DoseError, Quality};
 use case::{Beam, MlcAxis};
 use geometry::{BeamFrame, Grid};
 use glam::DVec3;

@@ -6,9 +6,9 @@ use super::request::{MccsDose, MccsRequest, Next, Until};
 use super::simulation::Simulation;
 use super::tally::{Tally, uncertainty_percent};
 use crate::JobControl;
-use crate::cccs::DoseError;
-use crate::cccs::beam::cropped;
-use crate::cccs::job::Clock;
+use crate::dose::Clock;
+use crate::dose::DoseError;
+use crate::dose::medium::cropped;
 use case::{DoseStatus, Receipt};
 use geometry::Volume;
 use physics::Patient;
@@ -164,10 +164,24 @@ impl<'a> Job<'a> {
         format!("{}-{}-{}", self.run.digest(), self.batch(), env!("CARGO_PKG_VERSION"))
     }
 
-    /// Runs the batches of a part.
+    /// # Errors
+    /// [`PartError::TooMany`]: a run in more parts than it has batches.
+    pub fn check_part(&self, part: RunPart) -> Result<(), PartError> {
+        let batches = self.all_batches();
+        if part.of > batches { Err(PartError::TooMany { batches, of: part.of }) } else { Ok(()) }
+    }
+
+    /// # Errors
+    /// [`PartError`] of parts that are not all of this run.
+    pub fn check_parts(&self, parts: &PartTally) -> Result<(), PartError> {
+        let batches = self.all_batches();
+        parts.check(&self.run_digest(), [batches, batches * self.batch()])
+    }
+
+    /// Runs the batches of a part, which [`Self::check_part`] has passed.
     ///
     /// # Errors
-    /// Errors of the runner; a part of more than there are batches.
+    /// Errors of the runner.
     pub fn part<R: Runner>(
         &mut self,
         part: RunPart,
@@ -175,9 +189,6 @@ impl<'a> Job<'a> {
         control: &JobControl,
     ) -> Result<PartTally, R::Error> {
         let (batch, batches) = (self.batch(), self.all_batches());
-        if part.of > batches {
-            return Err(DoseError::Parts(PartError::TooMany { batches, of: part.of }).into());
-        }
         let own = part.batches(batches);
         let begin = Instant::now();
         for n in own.clone() {
@@ -189,15 +200,13 @@ impl<'a> Job<'a> {
         Ok(PartTally::new(self.run_digest(), part, runner.device(), ms, runner.take()?))
     }
 
-    /// The dose of all parts of the run: the one that [`Self::refine`] gives, to the bit.
+    /// Dose of all parts of the run, which [`Self::check_parts`] has passed: the one that [`Self::refine`] gives, to the bit.
     ///
     /// # Errors
-    /// Errors of the runner; parts that are not all of this run.
+    /// Errors of the runner.
     pub fn of_parts<R: Runner>(&mut self, parts: &PartTally, runner: &mut R) -> Result<MccsDose, R::Error> {
         let batch = self.batch();
         self.batches = self.all_batches();
-        let all = [self.batches, self.batches * batch];
-        parts.check(&self.run_digest(), all).map_err(DoseError::Parts)?;
         runner.add(&self.run, &parts.tally)?;
         let mut dose = self.dose(runner, batch)?;
         dose.status = self.final_status(&dose, false);

@@ -17,14 +17,14 @@ mod simulation;
 mod tables;
 pub(crate) mod tally;
 
-use crate::cccs::request::DoseError;
 use crate::cuda::Failure;
 use crate::dispatch::else_cpu;
+use crate::dose::DoseError;
 use crate::wgpu::WgpuError;
 use crate::{Compute, JobControl};
 pub use job::FINAL_PERCENT;
 use job::{Job, Runner};
-pub use part::{PartError, PartTally, RunPart};
+pub use part::{OfPartsError, PartError, PartTally, RunPart};
 pub use request::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant};
 use shared::Shared;
 
@@ -80,40 +80,42 @@ pub fn refine_over(
 /// The sums of a part of a request's histories. Where a card fails, the CPU runs the part.
 ///
 /// # Errors
-/// Errors of [`refine_over`]; more parts than the run has batches.
+/// [`OfPartsError`]; among them more parts than the run has batches.
 pub fn part(
     request: &MccsRequest,
     part: RunPart,
     devices: &[Compute],
     control: &JobControl,
-) -> Result<PartTally, DoseError> {
+) -> Result<PartTally, OfPartsError> {
     let mut cards = devices.iter().filter_map(|device| match device {
         Compute::Cuda(card) => Some(cuda::Histories::new(card)),
         Compute::Cpu | Compute::Wgpu(_) => None,
     });
     let mut job = job(request, control)?;
+    job.check_part(part)?;
     let Some(first) = cards.next() else {
-        return job.part(part, &mut cpu::Histories::default(), control);
+        return Ok(job.part(part, &mut cpu::Histories::default(), control)?);
     };
     let by_cards: Result<_, Failure<_>> = job.part(part, &mut Shared::new(first, cards), control);
-    else_cpu(by_cards, |why| {
+    Ok(else_cpu(by_cards, |why| {
         tracing::warn!("part {part} of the histories on the CPU: {why}");
         job.part(part, &mut cpu::Histories::default(), control)
-    })
+    })?)
 }
 
 /// The dose of all parts of a request's histories, as one run gives it, to the bit: parts from cards are averaged on a card.
 ///
 /// # Errors
-/// [`PartError`] of parts that are not all of this request's; those of [`refine_over`].
+/// [`OfPartsError`]; among them parts that are not all of this request's.
 pub fn dose_of_parts(
     request: &MccsRequest,
     parts: &PartTally,
     device: &Compute,
     control: &JobControl,
-) -> Result<MccsDose, DoseError> {
+) -> Result<MccsDose, OfPartsError> {
     let mut job = job(request, control)?;
-    match device {
+    job.check_parts(parts)?;
+    let dose = match device {
         Compute::Cuda(card) if parts.on_a_card() => {
             let by_card: Result<_, Failure<_>> = job.of_parts(parts, &mut cuda::Histories::new(card));
             else_cpu(by_card, |why| {
@@ -122,7 +124,8 @@ pub fn dose_of_parts(
             })
         }
         _ => job.of_parts(parts, &mut cpu::Histories::default()),
-    }
+    };
+    Ok(dose?)
 }
 
 /// Monitor units are those of collapsed cone on the CPU, so that every runner has the same.

@@ -2,6 +2,7 @@
 //! gives, to the bit.
 
 use super::tally::Tally;
+use crate::dose::DoseError;
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -67,6 +68,15 @@ pub enum PartError {
     UnlikeDevices,
     #[error("it is no tally of histories: {0}")]
     Unreadable(String),
+}
+
+/// Errors of a run in parts.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum OfPartsError {
+    #[error(transparent)]
+    Dose(#[from] DoseError),
+    #[error(transparent)]
+    Parts(#[from] PartError),
 }
 
 /// Contents of a file's head.

@@ -5,7 +5,7 @@
 //! in the patient; from there their energy is spread along sampled directions by cumulative kernels. Machine, medium and
 //! monitor unit are those of [`cccs`](crate::cccs::request).
 
-use crate::cccs::DoseTo;
+use crate::dose::DoseTo;
 use case::{Beam, DoseStatus, Receipt};
 use geometry::{Grid, Volume};
 use physics::{Machine, Patient};

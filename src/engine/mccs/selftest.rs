@@ -1,7 +1,7 @@
 //! Monte Carlo: energy against an integral, one set of random numbers against another, a card against the CPU.
 
-use crate::cccs::DoseError;
 use crate::cccs::selftest::field;
+use crate::dose::DoseError;
 use crate::mccs::{MccsDose, MccsRequest, Next, Variant, refine_over};
 use crate::phantom::patient;
 use crate::selftest::Row;

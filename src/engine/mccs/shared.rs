@@ -4,7 +4,7 @@ use super::job::Runner;
 use super::simulation::Simulation;
 use super::tally::Tally;
 use crate::JobControl;
-use crate::cccs::job::add_phase;
+use crate::dose::add_phase;
 
 /// A runner whose sums another of its kind can take.
 pub trait Sharing: Runner {

@@ -74,10 +74,10 @@ fn parts_by_themselves_give_the_bits_of_one_run() {
     assert_eq!(first.add(&part_of(&other, 2, 2)), Err(PartError::OtherRun));
     first.add(&part_of(&request, 2, 2)).unwrap();
     let refused = |request: &MccsRequest| dose_of_parts(request, &first, &cpu, &control).unwrap_err();
-    assert_eq!(refused(&other), DoseError::Parts(PartError::OtherRun));
+    assert_eq!(refused(&other), OfPartsError::Parts(PartError::OtherRun));
     let mut turned = request.clone();
     turned.beams[0].0.control_points[0].gantry_deg = 1.0;
-    assert_eq!(refused(&turned), DoseError::Parts(PartError::OtherRun));
+    assert_eq!(refused(&turned), OfPartsError::Parts(PartError::OtherRun));
     let too_many = part(&request, RunPart { number: 1, of: 12 }, &[Compute::Cpu], &control).unwrap_err();
-    assert_eq!(too_many, DoseError::Parts(PartError::TooMany { batches: 11, of: 12 }));
+    assert_eq!(too_many, OfPartsError::Parts(PartError::TooMany { batches: 11, of: 12 }));
 }

@@ -8,7 +8,7 @@ use super::asked::{Asked, body_of_fall_off};
 use analysis::{OutsideTargets, no_beams};
 use case::{Case, Goal, Plan};
 use engine::JobControl;
-use engine::cccs::dose_grid;
+use engine::dose::dose_grid;
 use inverse::{Inputs, Optimised, Progress, optimise};
 use sequence::Technique;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use super::query::OptimiseQuery;
 use analysis::{Dvh, HotSpot};
 use case::{Beam, Plan};
 use engine::JobControl;
-use engine::cccs::dose_grid;
+use engine::dose::dose_grid;
 use inverse::{Inputs, OptimiseError, OptimiseRemark, Optimiser, Progress, RefinedLeaves, Snapshot, Watch};
 use std::sync::Arc;
 

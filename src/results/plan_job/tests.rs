@@ -48,7 +48,7 @@ fn job(ct: &Arc<Ct>, structures: &Arc<StructureSet>, body: BodyChoice) -> PlanJo
         quality: Quality::Fast,
         dose_to: DoseTo::Medium,
         device: DeviceChoice::Cpu,
-        engine: Engine::Cccs,
+        engine: Engine::COLLAPSED_CONE,
         parts: None,
     }
 }
@@ -97,7 +97,7 @@ fn a_beam_that_is_not_computed_as_it_is_has_a_partial_dose() {
     let ct = cube_and_slab(0.0);
     let set = drawn(&ct, DVec3::splat(-60.0), DVec3::splat(60.0));
     let monte_carlo = MonteCarlo { until: Until::Histories(20_000), ..MonteCarlo::default() };
-    for engine in [Engine::Cccs, Engine::Mccs(monte_carlo)] {
+    for engine in [Engine::COLLAPSED_CONE, Engine::Mccs(monte_carlo)] {
         let of = |change: fn(&mut Beam)| {
             let mut job = PlanJob { engine, ..job(&ct, &set, BodyChoice::Drawn) };
             job.plan.machine = "generic-6mv".to_owned();
@@ -134,7 +134,7 @@ fn what_a_beam_meets_outside_the_body_is_said_and_its_dose_is_partial() {
     let thick = cube_and_slab(24.0);
     let set = cube(&thick, 60.0);
     let monte_carlo = MonteCarlo { until: Until::Histories(20_000), ..MonteCarlo::default() };
-    for engine in [Engine::Cccs, Engine::Mccs(monte_carlo)] {
+    for engine in [Engine::COLLAPSED_CONE, Engine::Mccs(monte_carlo)] {
         let got = computed(&PlanJob { engine, ..job(&thick, &set, BodyChoice::Drawn) });
         assert_eq!(got.dose.status, DoseStatus::Partial, "{engine:?}");
         let [caveat] = &got.dose.caveats[..] else { panic!("{:?}", got.dose.caveats) };

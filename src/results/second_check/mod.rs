@@ -90,7 +90,7 @@ pub fn second_check(
         fractions: plan.fractions,
         prescription_gy: plan.prescription_gy,
         machines: job.machines.clone(),
-        engine: if job.engine == Engine::Cccs { "collapsed cone" } else { "Monte Carlo" },
+        engine: job.engine.kind(),
         grid_mm: settings.grid_mm,
         hu_table: settings.hu_table.name.clone(),
         dose_to: settings.dose_to.word(),

@@ -5,7 +5,7 @@
 
 use super::kernel_sets::KernelSet;
 use super::phantom::{block, cone_solid_angle_sr, csv, cube, dose, machine, on_axis, point_source, request};
-use beamsight::engine::cccs::Quality;
+use beamsight::engine::dose::Quality;
 use beamsight::physics::Spectrum;
 use beamsight::physics::kernel::{CONES, KernelTable};
 use beamsight::physics::kernel_beam::{BeamKernel, CHANNELS};

@@ -4,7 +4,7 @@ use super::phantom::{block, cube, dose, machine, on_axis, request};
 use crate::common::cancelling::cancelled_at;
 use beamsight::engine::JobControl;
 use beamsight::engine::cccs::cpu::beam_dose;
-use beamsight::engine::cccs::{DoseError, Quality, dose_grid, matter_box};
+use beamsight::engine::dose::{DoseError, Quality, dose_grid, matter_box};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -155,7 +155,7 @@ fn the_box_of_matter_is_found() {
 #[test]
 fn bad_requests_are_refused_in_words() {
     let good = request(&small(), &machine("point-6mv"), 40.0, Quality::Fast);
-    let ask = |change: &dyn Fn(&mut beamsight::engine::cccs::DoseRequest)| {
+    let ask = |change: &dyn Fn(&mut beamsight::engine::dose::DoseRequest)| {
         let mut r = good.clone();
         change(&mut r);
         beam_dose(&r, &JobControl::new()).map(|_| ()).expect_err("refused").to_string()

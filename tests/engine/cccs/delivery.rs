@@ -2,7 +2,7 @@
 
 use super::phantom::{block, dose, machine, request};
 use beamsight::case::{Bank, Beam, ControlPoint, Jaws};
-use beamsight::engine::cccs::{BeamDose, DoseRequest, Quality};
+use beamsight::engine::dose::{BeamDose, DoseRequest, Quality};
 use beamsight::physics::Patient;
 use glam::DVec3;
 use std::sync::Arc;

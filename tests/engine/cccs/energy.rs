@@ -3,7 +3,7 @@
 
 use super::kernel_sets::KernelSet;
 use super::phantom::{block, dose, machine, request};
-use beamsight::engine::cccs::Quality;
+use beamsight::engine::dose::Quality;
 use beamsight::physics::kernel::{CONES, KernelTable};
 use glam::DVec3;
 use std::sync::Arc;

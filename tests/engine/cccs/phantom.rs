@@ -4,7 +4,7 @@ use crate::common::physics_data;
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::JobControl;
 use beamsight::engine::cccs::cpu::beam_dose;
-use beamsight::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality};
+use beamsight::engine::dose::{BeamDose, DoseRequest, DoseTo, Quality};
 use beamsight::geometry::{Grid, PatientPosition, Volume};
 use beamsight::physics::kernel::KernelTable;
 use beamsight::physics::{Machine, Material, Patient};

@@ -5,7 +5,7 @@ use beamsight::case::{Beam, Jaws};
 use beamsight::engine::JobControl;
 use beamsight::engine::cccs::cpu::beam_dose;
 use beamsight::engine::cccs::reference;
-use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality};
+use beamsight::engine::dose::{DoseRequest, DoseTo, Quality};
 use beamsight::physics::{Calibration, Machine};
 use glam::DVec3;
 use std::sync::Arc;

@@ -7,7 +7,7 @@
 //! layer, from enough rays for negligible noise.
 
 use super::phantom::{block, dose, machine, request};
-use beamsight::engine::cccs::Quality;
+use beamsight::engine::dose::Quality;
 use beamsight::physics::kernel::{CONES, KernelClass, KernelTable, SHELLS};
 use beamsight::physics::{Machine, Patient};
 use glam::DVec3;
@@ -182,7 +182,7 @@ fn lung_slab_by_direct_superposition() {
     }
     // The effect of heterogeneity: less dose in the lung than in water there, rebuild behind it.
     let water = dose(&request(&phantom(|_| 1.0), &parallel(), FIELD_MM, Quality::Full));
-    let on = |d: &beamsight::engine::cccs::BeamDose, j: usize| f64::from(d.gy.at(ACROSS / 2, j, ACROSS / 2));
+    let on = |d: &beamsight::engine::dose::BeamDose, j: usize| f64::from(d.gy.at(ACROSS / 2, j, ACROSS / 2));
     assert!(on(&engine, 8) < on(&water, 8), "inside the lung");
     let share = |j: usize| on(&engine, j) / on(&water, j);
     assert!(share(13) > share(11) && share(16) > 1.0, "behind the lung");

@@ -1,7 +1,7 @@
 //! Depth doses and profiles in water against Monte Carlo and measurements.
 
 use super::phantom::{axis_ratios, block, csv, cube, dose, machine, on_axis, point_source, request};
-use beamsight::engine::cccs::{BeamDose, Quality};
+use beamsight::engine::dose::{BeamDose, Quality};
 use beamsight::physics::Machine;
 use glam::DVec3;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::direct::Direct;
 use super::phantom::{block, dose, machine};
 use beamsight::case::{Beam, Jaws};
-use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality};
+use beamsight::engine::dose::{DoseRequest, DoseTo, Quality};
 use beamsight::geometry::Volume;
 use beamsight::physics::Machine;
 use glam::DVec3;

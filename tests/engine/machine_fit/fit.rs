@@ -5,7 +5,8 @@ use beamsight::analysis::machine_fit::{
     compare, fit, machine_text,
 };
 use beamsight::case::{Beam, Jaws};
-use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality, beam_dose};
+use beamsight::engine::cccs::beam_dose;
+use beamsight::engine::dose::{DoseRequest, DoseTo, Quality};
 use beamsight::engine::{Compute, JobControl, phantom};
 use beamsight::files::measured::{FieldEdges, MeasuredCurve, OutputFactor, OutputFactors, Scan, ScanAxis};
 use beamsight::geometry::{Grid, Volume};

@@ -3,7 +3,7 @@
 use super::{request, run};
 use crate::cccs::phantom::{block, dose, machine};
 use beamsight::case::{Beam, FluenceMap, Jaws, MlcAxis};
-use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality};
+use beamsight::engine::dose::{DoseRequest, DoseTo, Quality};
 use beamsight::engine::influence::{InfluenceRequest, beamlet_doses};
 use beamsight::engine::{Compute, JobControl};
 use beamsight::physics::{CouchFactor, Machine, Patient};

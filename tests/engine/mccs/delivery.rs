@@ -3,7 +3,7 @@
 use super::{request, run};
 use crate::cccs::phantom::{block, dose, machine};
 use beamsight::case::{Beam, ControlPoint, Jaws};
-use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality};
+use beamsight::engine::dose::{DoseRequest, DoseTo, Quality};
 use beamsight::engine::mccs::MccsRequest;
 use beamsight::geometry::Volume;
 use glam::DVec3;

@@ -10,7 +10,7 @@ mod water;
 mod wide;
 
 use beamsight::case::Beam;
-use beamsight::engine::cccs::DoseTo;
+use beamsight::engine::dose::DoseTo;
 use beamsight::engine::mccs::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine};
 use beamsight::engine::{Compute, JobControl};
 use beamsight::physics::{Machine, Patient};

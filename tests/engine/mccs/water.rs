@@ -3,7 +3,7 @@
 use super::{request, run};
 use crate::cccs::phantom::{axis_ratios, block, csv, cube, dose, machine};
 use beamsight::case::{Beam, Jaws};
-use beamsight::engine::cccs::Quality;
+use beamsight::engine::dose::Quality;
 use beamsight::geometry::Volume;
 use glam::DVec3;
 use std::sync::Arc;

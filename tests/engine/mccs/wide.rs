@@ -3,7 +3,7 @@
 use super::{request, run_on};
 use crate::cccs::phantom::{block, dose, machine};
 use beamsight::case::{Beam, Jaws};
-use beamsight::engine::cccs::Quality;
+use beamsight::engine::dose::Quality;
 use beamsight::engine::{Compute, DeviceChoice};
 use beamsight::geometry::Volume;
 use beamsight::physics::Machine;

@@ -76,7 +76,7 @@ impl CheckInputs {
             plan: Arc::new(plan),
             machines: uses.clone(),
             settings: &ask.settings,
-            engine: ask.draft.engine_with_settings(),
+            engine: ask.draft.engine.into(),
             tolerances: &Tolerances::default().with_gamma(ask.draft.gamma),
             goals: &goals,
             changed_here: self.changed_in_dose(&ask.structures),

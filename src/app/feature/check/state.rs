@@ -2,10 +2,10 @@
 
 use crate::state::State;
 use crate::state::results::Settings;
+use analysis::DEFAULT_GRID_MM;
 use analysis::second_check::{MachineUse, SecondCheck, Tolerances};
-use analysis::{DEFAULT_GRID_MM, Engine, MonteCarlo};
 use case::{DoseEngine, Goal, Plan, StructureSet};
-use engine::cccs::Quality;
+use engine::dose::Quality;
 use files::ChosenMachines;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -55,16 +55,6 @@ impl Default for CheckDraft {
             gamma: [limits.gamma_dose_percent, limits.gamma_dta_mm],
             goals: CheckGoals::default(),
             picked: ChosenMachines::default(),
-        }
-    }
-}
-
-impl CheckDraft {
-    /// The engine with its own settings.
-    pub fn engine_with_settings(&self) -> Engine {
-        match self.engine {
-            DoseEngine::CollapsedCone => Engine::Cccs,
-            DoseEngine::MonteCarloConvolution => Engine::Mccs(MonteCarlo::default()),
         }
     }
 }

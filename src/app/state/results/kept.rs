@@ -40,7 +40,7 @@ impl State {
                 let node = self.results.nodes.node::<DoseOfBeam>((DISPLAYED, number));
                 node.filter(|_| plan == self.plan).and_then(Node::now)
             };
-            let beams = beams_of(&densities, own, settings, known);
+            let beams = beams_of(&densities, own, &self.results.settings_of(plan), known);
             beams.into_iter().map(move |beam| (BeamPlace { plan, beam: beam.inputs().beam.number }, beam))
         };
         plans.into_iter().flat_map(of_plan).collect()

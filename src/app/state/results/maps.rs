@@ -29,7 +29,7 @@ impl State {
         let results = &self.results;
         let densities = results.nodes.node::<Densities>(ONLY).and_then(|node| node.now());
         let dose = results.maps.plans.as_ref().zip(densities).and_then(|([_, maps], densities)| {
-            let beams = beams_of(densities, maps, &results.settings, |_| None);
+            let beams = beams_of(densities, maps, &results.settings_of(self.plan), |_| None);
             let known = results.nodes.node::<DoseOfPlan>((MAPS, 0)).and_then(|node| node.now());
             DoseOfPlan::of_plan(self.case(), maps, None, &beams, None, known)
         });

@@ -4,7 +4,7 @@ use super::CaseResults;
 use super::needed::DISPLAYED;
 use crate::state::{About, NoticeKind, State};
 use case::DoseStatus;
-use results::{Certainty, DvhOf, Node, RunOfPlan};
+use results::{Certainty, DvhOf, EngineChoice, Node, RunOfPlan, Settings};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -22,6 +22,16 @@ impl State {
 }
 
 impl CaseResults {
+    /// Engine that a plan, by index, chooses.
+    pub fn engine_of(&self, plan: usize) -> EngineChoice {
+        self.engines.get(&plan).copied().unwrap_or_default()
+    }
+
+    /// Settings of the doses of a plan, by index, with its engine.
+    pub fn settings_of(&self, plan: usize) -> Settings {
+        self.settings.by(self.engine_of(plan).engine)
+    }
+
     /// Whether the displayed plan is computed by Monte Carlo.
     pub fn is_monte_carlo(&self) -> bool {
         self.run().is_some_and(|node| node.now().is_some())

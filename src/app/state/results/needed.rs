@@ -67,7 +67,7 @@ impl State {
         let beams = plan.zip(densities.as_ref()).map_or_else(Vec::new, |(plan, densities)| {
             let known =
                 |number| results.nodes.node::<DoseOfBeam>((DISPLAYED, number)).and_then(|node| node.now());
-            beams_of(densities, plan, &results.settings, known)
+            beams_of(densities, plan, &results.settings_of(self.plan), known)
         });
         results.nodes.keep_only::<DoseOfBeam>(|(_, number)| {
             beams.iter().any(|beam| beam.inputs().beam.number == number)
@@ -86,7 +86,7 @@ impl State {
         for beam in &beams {
             results.nodes.entry((DISPLAYED, beam.inputs().beam.number)).set(Some(beam.clone()));
         }
-        let engine = results.engines.get(&self.plan).copied().unwrap_or_default();
+        let engine = results.engine_of(self.plan);
         let run = plan.zip(densities.as_ref()).and_then(|(plan, densities)| {
             let known = results.nodes.node::<RunOfPlan>(ONLY).and_then(|node| node.now());
             RunOfPlan::new(
@@ -136,13 +136,13 @@ impl State {
                     results.nodes.node::<DoseOfBeam>((DISPLAYED, number)).filter(|_| index == self.plan);
                 node.and_then(|node| node.now())
             };
-            beams_of(densities, plan, &results.settings, own)
+            beams_of(densities, plan, &results.settings_of(index), own)
         });
         let run = if index == self.plan {
             results.nodes.node::<RunOfPlan>(ONLY).and_then(|node| node.now()).cloned()
         } else {
             plan.zip(densities).and_then(|(plan, densities)| {
-                let engine = results.engines.get(&index).copied().unwrap_or_default();
+                let engine = results.engine_of(index);
                 RunOfPlan::new(
                     densities,
                     plan,
@@ -296,7 +296,7 @@ impl CaseResults {
         let part =
             Plan { beams: vec![beam_of_point(beam, point)?], normalisation: None, ..Plan::clone(whole) };
         let part = Arc::new(part);
-        let doses = beams_of(densities, &part, &self.settings, |_| None);
+        let doses = beams_of(densities, &part, &self.settings_of(plan), |_| None);
         let mut dose = DoseOfPlan::of_plan(case, &part, Some(number), &doses, None, known)?;
         dose.what = Shown::Point(number, point);
         Some(dose)

@@ -1,8 +1,8 @@
 //! Voxels laid out for the lines: one axis contiguous, rows padded to whole strips.
 
 use super::terma::Terma;
-use crate::cccs::lattice::Lattice;
-use crate::cccs::medium::is_low_density;
+use crate::dose::lattice::Lattice;
+use crate::dose::medium::is_low_density;
 use crate::lanes::F32xN;
 use crate::{Cancelled, JobControl};
 use glam::DVec3;

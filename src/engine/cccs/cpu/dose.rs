@@ -2,12 +2,14 @@
 
 use super::superpose::{TransportInput, superpose};
 use super::terma::{Incident, terma};
-use crate::cccs::beam::{Field, Superposition, cropped, grid_from_kernel};
+use crate::cccs::beam::{Field, Superposition, grid_from_kernel};
 use crate::cccs::calibrate::{MonitorUnit, calibration};
 use crate::cccs::correction::Tilts;
-use crate::cccs::job::{Clock, answer, check, digest, each_field};
-use crate::cccs::medium::Medium;
-use crate::cccs::request::{BeamDose, DoseError, DoseRequest, Quality};
+use crate::cccs::job::{answer, each_field};
+use crate::dose::medium::Medium;
+use crate::dose::medium::cropped;
+use crate::dose::{BeamDose, DoseError, DoseRequest, Quality};
+use crate::dose::{Clock, check, digest};
 use crate::path::cpu::radiological_depth;
 use crate::{Cancelled, JobControl};
 use physics::Machine;

@@ -60,8 +60,8 @@ mod tests {
     use crate::cccs::beam::Superposition;
     use crate::cccs::correction::Tilts;
     use crate::cccs::cpu::superpose::superpose;
-    use crate::cccs::lattice::Lattice;
-    use crate::cccs::request::Quality;
+    use crate::dose::Quality;
+    use crate::dose::lattice::Lattice;
     use glam::DMat3;
     use physics::Machine;
 

@@ -1,6 +1,6 @@
 //! Collapsed-cone convolution/superposition on the CPU.
 //!
-//! 1. [`medium`](crate::cccs::medium): the patient averaged onto the lattice of the dose, as water of equivalent
+//! 1. [`medium`](crate::dose::medium): the patient averaged onto the lattice of the dose, as water of equivalent
 //!    attenuation.
 //! 2. [`terma`]: TERMA of each voxel in four channels (primary and scatter, each shallow and deep).
 //! 3. [`superpose`]: for each direction a lattice of parallel lines ([`walk`](geometry::walk::lattice)) transports energy

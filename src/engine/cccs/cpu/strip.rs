@@ -129,7 +129,7 @@ fn transport_term<const FUSED: bool>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cccs::medium::LOW_DENSITY_G_CM3;
+    use crate::dose::medium::LOW_DENSITY_G_CM3;
 
     /// Deposit and state against exponentials in f64, at every density.
     #[test]

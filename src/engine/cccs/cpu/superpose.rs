@@ -9,7 +9,7 @@ use crate::cccs::angles::{AngleTable, TiltNorm};
 use crate::cccs::beam::Superposition;
 use crate::cccs::correction::{Stencil, Tilts};
 use crate::cccs::directions::{Direction, start};
-use crate::cccs::lattice::{Lattice, ORDERS, dominant_axis};
+use crate::dose::lattice::{Lattice, ORDERS, dominant_axis};
 use crate::{Cancelled, JobControl};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;

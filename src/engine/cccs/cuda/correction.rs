@@ -3,8 +3,8 @@
 use super::superpose::{Coefficients, DeviceLayout, LANES, LineDirection, Placement, SlabLayout};
 use crate::cccs::beam::Superposition;
 use crate::cccs::correction::{Ball, DENSITIES, Offset, PATH, PLACES, POWERS, Tilts, powers_of_density};
-use crate::cccs::lattice::ORDERS;
 use crate::cuda::{Arg, Buffer, CardLock, CudaError, Shape};
+use crate::dose::lattice::ORDERS;
 use bytemuck::{Pod, Zeroable};
 use std::sync::LazyLock;
 

@@ -6,9 +6,9 @@ use super::superpose::{TransportInput, finish};
 use super::{FieldTerma, MediumOnCard, dose_by};
 use crate::JobControl;
 use crate::cccs::beam::Field;
-use crate::cccs::lattice::ORDERS;
-use crate::cccs::request::{BeamDose, DoseError, DoseRequest};
 use crate::cuda::{Buffer, CardLock, CudaError, Device, Failure};
+use crate::dose::lattice::ORDERS;
+use crate::dose::{BeamDose, DoseError, DoseRequest};
 use glam::DVec3;
 
 /// All TERMA of a field, laid out on a card, and the lines that transport it. Voxel `[z][y][x]` is cell

@@ -4,8 +4,8 @@ use super::superpose::Terma;
 use crate::cccs::angles::TiltNorm;
 use crate::cccs::beam;
 use crate::cccs::field_tables::FieldTables;
-use crate::cccs::medium::Medium;
 use crate::cuda::{Arg, Buffer, CardLock, CudaError, Shape};
+use crate::dose::medium::Medium;
 
 const THREADS: u32 = 128;
 
@@ -57,7 +57,7 @@ pub fn crop(
     let [gx, gy_size, _] = medium.grid.size();
     let [x, y, z] = medium.offset;
     let mut args: Vec<Arg> = [x, y, z, gx, gy_size, size[0], size[1]].map(Arg::int).into();
-    args.push(Arg::value(&beam::VACUUM_G_CM3));
+    args.push(Arg::value(&crate::dose::medium::VACUUM_G_CM3));
     args.extend([Arg::from(energy), Arg::from(mass), Arg::from(&gy)]);
     card.launch("terma", "dose_crop", Shape::covering(size, [THREADS, 1, 1]), &args)?;
     Ok(gy)

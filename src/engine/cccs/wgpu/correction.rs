@@ -5,7 +5,7 @@ use super::superpose::{DEPOSIT_WGSL, Placement, THREADS, Transported};
 use super::terma::Greatest;
 use crate::cccs::beam::Superposition;
 use crate::cccs::correction::{PATH, POWERS, Stencil, Tilts};
-use crate::cccs::lattice::ORDERS;
+use crate::dose::lattice::ORDERS;
 use crate::kernel_size::int;
 use crate::wgpu::{Buffer, Kernel, Session, WgpuError};
 use bytemuck::{Pod, Zeroable};

@@ -2,8 +2,8 @@
 
 use super::superpose::{DEPOSIT_WGSL, THREADS, Transported};
 use super::terma::Greatest;
-use crate::cccs::beam::VACUUM_G_CM3;
-use crate::cccs::medium::Medium;
+use crate::dose::medium::Medium;
+use crate::dose::medium::VACUUM_G_CM3;
 use crate::kernel_size::int;
 use crate::wgpu::{Buffer, Kernel, Session, WgpuError};
 use bytemuck::{Pod, Zeroable};

@@ -6,12 +6,14 @@ pub(crate) mod superpose;
 mod terma;
 
 use crate::JobControl;
-use crate::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
+use crate::cccs::beam::{Field, Superposition, grid_from_kernel};
 use crate::cccs::calibrate::{MonitorUnit, calibration};
 use crate::cccs::correction::Tilts;
-use crate::cccs::job::{Clock, answer, check, digest, each_field};
-use crate::cccs::medium::Medium;
-use crate::cccs::request::{BeamDose, DoseError, DoseRequest, Quality};
+use crate::cccs::job::{answer, each_field};
+use crate::dose::medium::Medium;
+use crate::dose::medium::mass_of;
+use crate::dose::{BeamDose, DoseError, DoseRequest, Quality};
+use crate::dose::{Clock, check, digest};
 use crate::job_control::Phases;
 use crate::path::wgpu as path;
 use crate::wgpu::{Buffer, Device, Failure, Session, WgpuError};

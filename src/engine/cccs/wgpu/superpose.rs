@@ -4,7 +4,7 @@ use super::terma::{Greatest, Terma};
 use crate::cccs::angles::{ANGLES, AngleTable, Coefficients, PRIMARY, SCATTER, TiltNorm};
 use crate::cccs::beam::{LOW_TERMA_FRACTION, Superposition};
 use crate::cccs::directions::{Direction, start};
-use crate::cccs::lattice::{Lattice, ORDERS, dominant_axis};
+use crate::dose::lattice::{Lattice, ORDERS, dominant_axis};
 use crate::kernel_size::int;
 use crate::wgpu::{Buffer, Kernel, Session, WgpuError};
 use bytemuck::{Pod, Zeroable};

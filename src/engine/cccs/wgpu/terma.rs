@@ -3,7 +3,7 @@
 use crate::cccs::angles::TiltNorm;
 use crate::cccs::beam::{self, Superposition};
 use crate::cccs::field_tables::{Field, FieldTables, Picture};
-use crate::cccs::medium::Medium;
+use crate::dose::medium::Medium;
 use crate::wgpu::{Buffer, Kernel, Session, WgpuError};
 use bytemuck::{Pod, Zeroable};
 use physics::kernel_beam::CHANNELS;

@@ -1,7 +1,7 @@
 //! Pairs of doses of the sizes of Gu 2010, Table 1: a computed dose, and the same changed, shifted and scaled.
 
-use crate::cccs::Quality;
 use crate::cccs::bench::water;
+use crate::dose::Quality;
 use crate::{DeviceError, JobControl};
 use case::{Beam, Jaws};
 use geometry::{Grid, Volume};

@@ -2,7 +2,7 @@
 //! path between them alone.
 
 use crate::cccs::cpu::slowest_loss;
-use crate::cccs::lattice::ORDERS;
+use crate::dose::lattice::ORDERS;
 use crate::influence::walks::{Padded, Walk};
 use crate::lanes::F32xN;
 use geometry::walk::lattice::Segment;

@@ -5,11 +5,11 @@ mod lines;
 pub mod products;
 mod tiles;
 
-use crate::cccs::DoseError;
 use crate::cccs::beam::Superposition;
 use crate::cccs::cpu::{energy_of, monitor_unit_at};
-use crate::cccs::job::{Clock, digest, receipt};
-use crate::cccs::medium::Medium;
+use crate::dose::DoseError;
+use crate::dose::medium::Medium;
+use crate::dose::{Clock, digest, receipt};
 use crate::influence::columns::DoseColumns;
 use crate::influence::field::{Lit, Sampled};
 use crate::influence::request::{BeamletDoses, InfluenceRequest, OpenField};

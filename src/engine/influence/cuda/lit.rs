@@ -1,8 +1,8 @@
 //! The lit voxels and their shares on a card (`kernels/influence_lit.cu`): as [`Lit`](crate::influence::field::Lit).
 
 use super::tables::{Spans, TablesOnCard};
-use crate::cccs::medium::Medium;
 use crate::cuda::{Arg, Buffer, CardLock, CudaError, Download, Shape};
+use crate::dose::medium::Medium;
 use crate::influence::field::{Sampled, Share};
 use crate::influence::walks::{LitVoxel, Padded};
 use bytemuck::{Pod, Zeroable};

@@ -3,8 +3,8 @@
 use crate::cccs::angles::TiltNorm;
 use crate::cccs::beam::{self, Superposition};
 use crate::cccs::field_tables::{Field, FieldTables};
-use crate::cccs::medium::Medium;
 use crate::cuda::{Buffer, CardLock, CudaError, int};
+use crate::dose::medium::Medium;
 use crate::influence::request::{InfluenceRequest, OpenField};
 use bytemuck::{Pod, Zeroable};
 use physics::{Machine, SpanTables};

@@ -4,12 +4,12 @@
 mod lines;
 
 use crate::JobControl;
-use crate::cccs::DoseError;
 use crate::cccs::beam::{Superposition, grid_from_kernel};
-use crate::cccs::job::{Clock, digest, receipt};
-use crate::cccs::medium::Medium;
 use crate::cccs::wgpu::superpose::Placement;
 use crate::cccs::wgpu::{energy_of, monitor_unit_at};
+use crate::dose::DoseError;
+use crate::dose::medium::Medium;
+use crate::dose::{Clock, digest, receipt};
 use crate::influence::columns::DoseColumns;
 use crate::influence::field::{Lit, Sampled};
 use crate::influence::request::{BeamletDoses, InfluenceRequest, OpenField};

@@ -3,7 +3,7 @@
 use super::deposit::{Numbers, deposit, deposit_electrons, ray};
 use super::flight::{entry, interactions};
 use super::head::{PLACE_PATIENT, draw};
-use crate::cccs::DoseError;
+use crate::dose::DoseError;
 use crate::mccs::job::Runner;
 use crate::mccs::philox::{Stream, unit};
 use crate::mccs::request::Variant;

@@ -5,9 +5,9 @@
 mod work;
 
 use crate::JobControl;
-use crate::cccs::DoseError;
-use crate::cccs::job::add_phase;
 use crate::cuda::{Device, Failure, ReadyEvent};
+use crate::dose::DoseError;
+use crate::dose::add_phase;
 use crate::mccs::job::Runner;
 use crate::mccs::shared::Sharing;
 use crate::mccs::simulation::Simulation;

@@ -308,7 +308,7 @@ fn what_lies_beyond_the_ct_makes_the_dose_partial_and_what_is_counted_is_not_mis
     {
         let set = with(&set, "Bolus", StructureKind::Bolus, moved(by), water());
         let monte_carlo = MonteCarlo { until: Until::Histories(20_000), ..MonteCarlo::default() };
-        for engine in [Engine::Cccs, Engine::Mccs(monte_carlo)] {
+        for engine in [Engine::COLLAPSED_CONE, Engine::Mccs(monte_carlo)] {
             let got = computed(&PlanJob { engine, ..job_of(&ct, &set, 0.0) });
             assert_eq!(got.dose.status, DoseStatus::Partial);
             assert_eq!(got.dose.caveats, [words]);

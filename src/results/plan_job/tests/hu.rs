@@ -18,7 +18,7 @@ fn hu_above_the_table_are_said_and_more_than_a_few_make_a_caveat() {
     let monte_carlo = MonteCarlo { until: Until::Histories(20_000), ..MonteCarlo::default() };
     let metal = with_metal(8000.0, 16.0);
     let set = water(&metal);
-    for engine in [Engine::Cccs, Engine::Mccs(monte_carlo)] {
+    for engine in [Engine::COLLAPSED_CONE, Engine::Mccs(monte_carlo)] {
         let got = computed(&PlanJob { engine, ..job(&metal, &set, BodyChoice::Drawn) });
         // 4 x 4 x 4 voxels of 4 mm: 4.096 cm3. The table's last row: 3000 HU, 2.8859 g/cm3.
         let said = |r: &String| {

@@ -11,7 +11,7 @@ use crate::state::files::{FileAction, file_name};
 use crate::state::results::machine_label;
 use crate::state::slot::Slot;
 use egui::{Button, ComboBox, RichText, Ui};
-use engine::cccs::Quality;
+use engine::dose::Quality;
 use physics::Parameter;
 use std::path::Path;
 

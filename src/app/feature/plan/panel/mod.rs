@@ -16,7 +16,7 @@ use crate::state::results::{EndsAt, EngineChoice, Settings, machine_label};
 use analysis::{BodyChoice, beams_left_out, body_of, computed_mu, why_left_out};
 use case::{Case, Edit, Plan};
 use egui::{ComboBox, Ui};
-use engine::cccs::{DoseTo, Quality};
+use engine::dose::{DoseTo, Quality};
 use engine::{DeviceChoice, Measured, automatic_order, cuda, wgpu};
 
 /// Reasons why plans among the files were refused.
@@ -167,7 +167,7 @@ fn monitor_units(ui: &mut Ui, state: &State, plan: &Plan) {
 
 /// Collapsed cone or Monte Carlo, and where a Monte Carlo run ends.
 fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
-    let now = state.results.engines.get(&state.plan).copied().unwrap_or_default();
+    let now = state.results.engine_of(state.plan);
     let mut next = now;
     fields(ui, "engine", |ui| {
         field(ui, "Engine", |ui| {

@@ -1,7 +1,9 @@
 //! The patient on the lattice of the dose: densities averaged over its voxels.
 
+use super::error::DoseError;
+use super::grid::matter_box;
 use super::lattice::{Lattice, lattice_of};
-use super::request::{DoseError, matter_box};
+use super::quality::DoseTo;
 use crate::cache::ByteSize;
 use crate::{Cancelled, JobControl};
 use geometry::{Grid, Volume, VolumeId};
@@ -15,6 +17,9 @@ use std::sync::Arc;
 pub const LOW_DENSITY_G_CM3: f32 = 0.05;
 /// Voxels of a lattice, at most: 2.5 GB of work arrays.
 const MOST_VOXELS: usize = 50_000_000;
+
+/// Below this (g/cm3) is vacuum, without dose.
+pub const VACUUM_G_CM3: f32 = 1e-4;
 
 /// Densities on an even grid that holds the dose grid and all of the patient: matter between source and dose grid
 /// attenuates, and matter beside it scatters.
@@ -249,4 +254,27 @@ fn point_average(
             }
         }
     }
+}
+
+/// The mass by which a voxel's energy is divided.
+pub fn mass_of(medium: &Medium, dose_to: DoseTo) -> &Volume<f32> {
+    match dose_to {
+        DoseTo::Medium => &medium.mass_g_cm3,
+        DoseTo::Water => &medium.equivalent_g_cm3,
+    }
+}
+
+/// The energy in the requested voxels over their mass.
+pub fn cropped(request: &Grid, dose_to: DoseTo, medium: &Medium, energy: &[f32]) -> Vec<f32> {
+    let [nx, ny, nz] = request.size();
+    let mass = mass_of(medium, dose_to).data();
+    let [x, y, z] = medium.offset;
+    let mut gy = vec![0.0; nx * ny * nz];
+    gy.par_chunks_mut(nx).enumerate().for_each(|(row, gy)| {
+        let start = medium.grid.index(x, y + row % ny, z + row / ny);
+        for (gy, i) in gy.iter_mut().zip(start..) {
+            *gy = if mass[i] > VACUUM_G_CM3 { energy[i] / mass[i] } else { 0.0 };
+        }
+    });
+    gy
 }
