@@ -21,7 +21,7 @@ pub struct EngineOptions {
 /// Options that contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EngineOptionError {
-    #[error("{option} belongs to engines with histories ({}), not to {engine}", with_histories())]
+    #[error("{option} is an option of engines that sample histories ({}), not of {engine}", with_histories())]
     NotStatistical { option: &'static str, engine: DoseEngine },
     #[error("a run ends by histories or by uncertainty: give one of them")]
     TwoEnds,
@@ -82,6 +82,9 @@ mod tests {
             assert!(both.engine().is_err());
         }
         let error = EngineOptions { histories: Some(1), ..EngineOptions::default() }.engine().unwrap_err();
-        assert_eq!(error.to_string(), "histories belongs to engines with histories (mccs), not to cccs");
+        assert_eq!(
+            error.to_string(),
+            "histories is an option of engines that sample histories (mccs), not of cccs"
+        );
     }
 }

@@ -113,7 +113,7 @@ impl Histories {
     fn engine(&self, engine: DoseEngine) -> Result<Engine, Failure> {
         if self.sigma.is_some() && !engine.is_statistical() {
             return Err(Failure::Words(format!(
-                "--sigma is of engines with histories: {engine} has no deviation"
+                "--sigma is an option of engines that sample histories: {engine} has no deviation"
             )));
         }
         let options = EngineOptions {

@@ -147,7 +147,7 @@ impl DoseArgs {
         let given = self.histories.is_some() || self.uncertainty.is_some() || self.seed.is_some();
         anyhow::ensure!(
             engine.is_statistical() || !given,
-            "--histories, --uncertainty and --seed belong to engines with histories, as mccs"
+            "--histories, --uncertainty and --seed are options of engines that sample histories, as mccs"
         );
         let default = EngineChoice::default();
         let choice = EngineChoice {

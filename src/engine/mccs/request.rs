@@ -3,7 +3,7 @@
 //! Zhou, Yu, Chen and Hu, "GPU-accelerated Monte Carlo convolution/superposition implementation for dose calculation", Med.
 //! Phys. 37, 5593 (2010). Photons are drawn from the sources, followed through the head as weights and to their first interaction
 //! in the patient; from there their energy is spread along sampled directions by cumulative kernels. Machine, medium and
-//! monitor unit are those of [`cccs`](crate::cccs::request).
+//! monitor unit are those of [`cccs`](crate::cccs).
 
 use crate::dose::DoseTo;
 use case::{Beam, DoseStatus, Receipt};
