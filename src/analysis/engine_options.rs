@@ -2,7 +2,8 @@
 
 use super::mccs_job::{Engine, MOST_HISTORIES, MonteCarlo};
 use case::DoseEngine;
-use engine::mccs::{Until, Variant};
+use engine::histories::Until;
+use engine::mccs::Variant;
 use thiserror::Error;
 
 /// Options of a dose engine, as a verb or Python has them; `None`: the engine's own.

@@ -8,10 +8,8 @@ use super::plan_sum::caveats_of;
 use super::remarks::status_with;
 use case::{Beam, Dose, DoseEngine, DoseStatus, Plan};
 use engine::dose::{DoseError, dose_grid};
-use engine::mccs::{
-    self, BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, OfPartsError, PartTally, RunPart, Until, Variant,
-    dose_of_parts, refine_over,
-};
+use engine::histories::{HistoriesDose, Next, OfPartsError, PartTally, RunPart, Until};
+use engine::mccs::{self, BATCH, DIRECTIONS, MccsRequest, Variant, dose_of_parts, refine_over};
 use engine::{Compute, DeviceError, JobControl};
 use geometry::Volume;
 use physics::Machine;
@@ -207,7 +205,7 @@ pub fn mccs_of_plan(
     computation: Computation,
     (how, parts): (MonteCarlo, Option<&PartTally>),
     control: &JobControl,
-    show: &mut dyn FnMut(&MccsDose) -> Next,
+    show: &mut dyn FnMut(&HistoriesDose) -> Next,
 ) -> Result<RunDose, RunError> {
     let request = mccs_request(plan, ready, computation, how)?;
     let answer = match parts {

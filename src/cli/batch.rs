@@ -12,7 +12,7 @@ mod workers;
 use super::{Failure, VerbOutput};
 use anyhow::{Context as _, anyhow};
 use engine::DeviceChoice;
-use engine::mccs::RunPart;
+use engine::histories::RunPart;
 use files::{Lock, remove_leftovers, stop_in_order};
 use jobs_file::Job;
 use record::{Program, check_own, done, failure, inputs_stand};

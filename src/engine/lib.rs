@@ -14,6 +14,7 @@ pub mod drr_gradient;
 mod engines;
 mod failure;
 pub mod gamma;
+pub mod histories;
 mod in_turn;
 pub mod influence;
 mod job_control;

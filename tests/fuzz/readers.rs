@@ -3,7 +3,7 @@
 use beamsight::analysis::second_check::Tolerances;
 use beamsight::case::Placement;
 use beamsight::dicom;
-use beamsight::engine::mccs::PartTally;
+use beamsight::engine::histories::PartTally;
 use beamsight::files::{GoalTemplate, measured, mha, picture, plan_toml, session};
 use beamsight::geometry::PatientPosition;
 use beamsight::input;

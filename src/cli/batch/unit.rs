@@ -4,7 +4,7 @@ use super::jobs_file::{Job, Word, with_files};
 use super::record::{Program, done};
 use super::workers::BatchContext;
 use engine::Digest;
-use engine::mccs::RunPart;
+use engine::histories::RunPart;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,7 @@ use super::super::outputs::Outputs;
 use super::super::{Failure, VerbOutput};
 use anyhow::Context as _;
 use engine::JobControl;
-use engine::mccs::{PartTally, RunPart};
+use engine::histories::{PartTally, RunPart};
 use files::replace_file;
 use results::{PlanJob, compute_part};
 use serde_json::json;

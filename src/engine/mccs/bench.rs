@@ -6,7 +6,8 @@
 
 use crate::bench::{Options, timed};
 use crate::dose::DoseError;
-use crate::mccs::{MccsDose, MccsRequest, Next, Until, Variant, refine_over};
+use crate::histories::{HistoriesDose, Next, Until};
+use crate::mccs::{MccsRequest, Variant, refine_over};
 use crate::{Compute, DeviceError, JobControl, phantom};
 use case::{Beam, Jaws};
 use geometry::GridError;
@@ -165,11 +166,11 @@ fn time(
     })
 }
 
-fn run(asked: &MccsRequest, devices: &[Compute], control: &JobControl) -> Result<MccsDose, DoseError> {
+fn run(asked: &MccsRequest, devices: &[Compute], control: &JobControl) -> Result<HistoriesDose, DoseError> {
     refine_over(asked, devices, control, &mut |_| Next::GoOn)
 }
 
-fn apart(a: &MccsDose, b: &MccsDose) -> Apart {
+fn apart(a: &HistoriesDose, b: &HistoriesDose) -> Apart {
     let most = a.gy.data().iter().copied().fold(0.0, f32::max);
     let (mut voxel, mut furthest, mut sum, mut count) = (0.0_f64, 0.0_f64, 0.0, 0.0);
     let mut doses = [0.0; 2];

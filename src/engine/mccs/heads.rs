@@ -1,12 +1,12 @@
 //! Tables of beams: the heads of their machines, their directions, their collimators, and the cells of the isocentre
 //! plane through which histories start.
 
-use super::alias::alias_table;
 use super::request::MccsRequest;
 use super::tables::{BeamPosition, Cell, Head, RADII, RADIUS_STEP_MM, Segment};
 use crate::JobControl;
 use crate::cccs::calibrate::MonitorUnit;
 use crate::dose::{DoseError, Quality};
+use crate::histories::alias::alias_table;
 use case::{Beam, MlcAxis};
 use geometry::{BeamFrame, Grid};
 use glam::DVec3;

@@ -1,32 +1,27 @@
 //! Monte Carlo convolution/superposition: the dose of a plan's beams together.
 
-mod alias;
 pub mod bench;
 mod check;
 mod cpu;
 mod cuda;
 mod heads;
-mod job;
-mod part;
-mod philox;
 pub(crate) mod request;
 mod rows;
 pub(crate) mod selftest;
-mod shared;
 mod simulation;
 mod tables;
-pub(crate) mod tally;
 
 use crate::cuda::Failure;
 use crate::dispatch::else_cpu;
-use crate::dose::DoseError;
+use crate::dose::{Clock, DoseError};
+use crate::histories::{
+    DoseGrid, HistoriesDose, Next, OfPartsError, PartTally, Run, RunLength, RunPart, Runner, Shared,
+};
 use crate::wgpu::WgpuError;
 use crate::{Compute, JobControl};
-pub use job::FINAL_PERCENT;
-use job::{Job, Runner};
-pub use part::{OfPartsError, PartError, PartTally, RunPart};
-pub use request::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant};
-use shared::Shared;
+pub use request::{BATCH, DIRECTIONS, MccsRequest, Variant};
+use simulation::Simulation;
+use std::sync::Arc;
 
 /// As [`refine_over`], on one device.
 ///
@@ -36,8 +31,8 @@ pub fn refine(
     request: &MccsRequest,
     device: &Compute,
     control: &JobControl,
-    show: &mut dyn FnMut(&MccsDose) -> Next,
-) -> Result<MccsDose, DoseError> {
+    show: &mut dyn FnMut(&HistoriesDose) -> Next,
+) -> Result<HistoriesDose, DoseError> {
     refine_over(request, std::slice::from_ref(device), control, show)
 }
 
@@ -51,8 +46,8 @@ pub fn refine_over(
     request: &MccsRequest,
     devices: &[Compute],
     control: &JobControl,
-    show: &mut dyn FnMut(&MccsDose) -> Next,
-) -> Result<MccsDose, DoseError> {
+    show: &mut dyn FnMut(&HistoriesDose) -> Next,
+) -> Result<HistoriesDose, DoseError> {
     let mut cards = devices.iter().filter_map(|device| match device {
         Compute::Cuda(card) => Some(cuda::Histories::new(card)),
         Compute::Cpu | Compute::Wgpu(_) => None,
@@ -61,7 +56,7 @@ pub fn refine_over(
         let dose = run(request, &mut cpu::Histories::default(), control, show)?;
         if matches!(devices, [Compute::Wgpu(_), ..]) {
             let why = WgpuError::NoForm { job: "Monte Carlo" };
-            return Ok(MccsDose { receipt: dose.receipt.instead_of_a_card(&why), ..dose });
+            return Ok(HistoriesDose { receipt: dose.receipt.instead_of_a_card(&why), ..dose });
         }
         return Ok(dose);
     };
@@ -70,10 +65,10 @@ pub fn refine_over(
         if devices.len() > 1 {
             let dose = refine(request, &devices[0], control, show)?;
             let why = format!("not shared by {} devices: {why}", devices.len());
-            return Ok(MccsDose { receipt: dose.receipt.with_warning(why), ..dose });
+            return Ok(HistoriesDose { receipt: dose.receipt.with_warning(why), ..dose });
         }
         let dose = run(request, &mut cpu::Histories::default(), control, show)?;
-        Ok(MccsDose { receipt: dose.receipt.instead_of_a_card(&why), ..dose })
+        Ok(HistoriesDose { receipt: dose.receipt.instead_of_a_card(&why), ..dose })
     })
 }
 
@@ -91,15 +86,15 @@ pub fn part(
         Compute::Cuda(card) => Some(cuda::Histories::new(card)),
         Compute::Cpu | Compute::Wgpu(_) => None,
     });
-    let mut job = job(request, control)?;
-    job.check_part(part)?;
+    let mut run = run_of(request, control)?;
+    run.check_part(part)?;
     let Some(first) = cards.next() else {
-        return Ok(job.part(part, &mut cpu::Histories::default(), control)?);
+        return Ok(run.part(part, &mut cpu::Histories::default(), control)?);
     };
-    let by_cards: Result<_, Failure<_>> = job.part(part, &mut Shared::new(first, cards), control);
+    let by_cards: Result<_, Failure<_>> = run.part(part, &mut Shared::new(first, cards), control);
     Ok(else_cpu(by_cards, |why| {
         tracing::warn!("part {part} of the histories on the CPU: {why}");
-        job.part(part, &mut cpu::Histories::default(), control)
+        run.part(part, &mut cpu::Histories::default(), control)
     })?)
 }
 
@@ -112,35 +107,41 @@ pub fn dose_of_parts(
     parts: &PartTally,
     device: &Compute,
     control: &JobControl,
-) -> Result<MccsDose, OfPartsError> {
-    let mut job = job(request, control)?;
-    job.check_parts(parts)?;
+) -> Result<HistoriesDose, OfPartsError> {
+    let mut run = run_of(request, control)?;
+    run.check_parts(parts)?;
     let dose = match device {
         Compute::Cuda(card) if parts.on_a_card() => {
-            let by_card: Result<_, Failure<_>> = job.of_parts(parts, &mut cuda::Histories::new(card));
+            let by_card: Result<_, Failure<_>> = run.of_parts(parts, &mut cuda::Histories::new(card));
             else_cpu(by_card, |why| {
-                let dose = job.of_parts(parts, &mut cpu::Histories::default())?;
-                Ok(MccsDose { receipt: dose.receipt.instead_of_a_card(&why), ..dose })
+                let dose = run.of_parts(parts, &mut cpu::Histories::default())?;
+                Ok(HistoriesDose { receipt: dose.receipt.instead_of_a_card(&why), ..dose })
             })
         }
-        _ => job.of_parts(parts, &mut cpu::Histories::default()),
+        _ => run.of_parts(parts, &mut cpu::Histories::default()),
     };
     Ok(dose?)
 }
 
-/// Monitor units are those of collapsed cone on the CPU, so that every runner has the same.
-fn job<'a>(request: &'a MccsRequest, control: &JobControl) -> Result<Job<'a>, DoseError> {
-    Job::new(request, &|machine| crate::cccs::cpu::monitor_unit(machine, control), control)
+/// Run of a request. Monitor units are those of collapsed cone on the CPU, so that every runner has the same.
+fn run_of(request: &MccsRequest, control: &JobControl) -> Result<Run<Simulation>, DoseError> {
+    let mut clock = Clock::start();
+    let monitor_unit = |machine: &_| crate::cccs::cpu::monitor_unit(machine, control);
+    let simulation = Simulation::new(request, &monitor_unit, control)?;
+    clock.phase("tables");
+    let MccsRequest { until, batch, show_every, .. } = *request;
+    let dose_grid = DoseGrid { grid: Arc::clone(&request.grid), dose_to: request.dose_to };
+    Ok(Run::new(simulation, RunLength { until, batch, show_every }, dose_grid, request.digest(), clock))
 }
 
 /// All of a request by one runner.
-fn run<R: Runner>(
+fn run<R: Runner<Simulation = Simulation>>(
     request: &MccsRequest,
     runner: &mut R,
     control: &JobControl,
-    show: &mut dyn FnMut(&MccsDose) -> Next,
-) -> Result<MccsDose, R::Error> {
-    job(request, control)?.refine(runner, control, show)
+    show: &mut dyn FnMut(&HistoriesDose) -> Next,
+) -> Result<HistoriesDose, R::Error> {
+    run_of(request, control)?.refine(runner, control, show)
 }
 
 #[cfg(test)]

@@ -6,23 +6,14 @@
 //! monitor unit are those of [`cccs`](crate::cccs).
 
 use crate::dose::DoseTo;
-use case::{Beam, DoseStatus, Receipt};
-use geometry::{Grid, Volume};
+use crate::histories::Until;
+use case::Beam;
+use geometry::Grid;
 use physics::{Machine, Patient};
 use serde::{Deserialize, Serialize};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// End of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Until {
-    /// At this number.
-    Histories(u64),
-    /// When the mean relative standard deviation of the voxels with more than half the greatest dose is this, percent, but at
-    /// `most` histories.
-    Uncertainty { percent: f64, most: u64 },
-}
 
 /// How it is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -81,28 +72,15 @@ impl MccsRequest {
             show_every: Duration::MAX,
         }
     }
-}
 
-/// A dose as it stands after so many histories.
-#[derive(Clone, Debug)]
-pub struct MccsDose {
-    /// Gy for the beams' monitor units (one fraction), on the grid of the request.
-    pub gy: Arc<Volume<f32>>,
-    /// One standard deviation of each voxel's dose, Gy.
-    pub sigma_gy: Arc<Volume<f32>>,
-    /// Mean relative standard deviation where the dose is above half its maximum, percent; none before the second batch.
-    pub uncertainty_percent: Option<f64>,
-    pub histories: u64,
-    pub batches: u64,
-    /// Preview until the request is met; then final, or coarse where that leaves more than 2 % of uncertainty.
-    pub status: DoseStatus,
-    pub receipt: Arc<Receipt>,
-}
-
-/// Continuation after an intermediate dose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    GoOn,
-    /// Stop, with the present dose as the answer.
-    Keep,
+    /// Equal requests have equal digests: the volumes by identity, the rest by value.
+    pub fn digest(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        let MccsRequest { patient, beams, grid, dose_to, until, seed, directions, batch, variant, .. } = self;
+        let Patient { mass_density_g_cm3, material, has_couch, .. } = &**patient;
+        let voxels = format!("{:?} {:?} {has_couch}", mass_density_g_cm3.id(), material.id());
+        let how = format!("{dose_to:?} {until:?} {seed} {directions} {batch} {variant:?}");
+        format!("{voxels} {beams:?} {grid:?} {how}").hash(&mut hasher);
+        format!("{:016x}", hasher.finish())
+    }
 }

@@ -2,7 +2,8 @@
 
 use crate::cccs::selftest::field;
 use crate::dose::DoseError;
-use crate::mccs::{MccsDose, MccsRequest, Next, Variant, refine_over};
+use crate::histories::{HistoriesDose, Next};
+use crate::mccs::{MccsRequest, Variant, refine_over};
 use crate::phantom::patient;
 use crate::selftest::Row;
 use crate::{Compute, DeviceError, JobControl};
@@ -106,15 +107,19 @@ fn way(variant: Variant) -> &'static str {
     if variant == Variant::Own { "own" } else { "paper" }
 }
 
-fn bits(dose: &MccsDose) -> Vec<u32> {
+fn bits(dose: &HistoriesDose) -> Vec<u32> {
     dose.gy.data().iter().chain(dose.sigma_gy.data()).map(|v| v.to_bits()).collect()
 }
 
-fn run(request: &MccsRequest, device: &Compute, control: &JobControl) -> Result<MccsDose, DoseError> {
+fn run(request: &MccsRequest, device: &Compute, control: &JobControl) -> Result<HistoriesDose, DoseError> {
     together(request, std::slice::from_ref(device), control)
 }
 
-fn together(request: &MccsRequest, devices: &[Compute], control: &JobControl) -> Result<MccsDose, DoseError> {
+fn together(
+    request: &MccsRequest,
+    devices: &[Compute],
+    control: &JobControl,
+) -> Result<HistoriesDose, DoseError> {
     let dose = refine_over(request, devices, control, &mut |_| Next::GoOn)?;
     // After a fallback to the CPU the comparison would be of the CPU with itself.
     match dose.receipt.warnings.first() {
@@ -124,7 +129,7 @@ fn together(request: &MccsRequest, devices: &[Compute], control: &JobControl) ->
 }
 
 /// Mean over the voxels above half the maximum of the squared difference over its variance.
-fn chi_square(a: &MccsDose, b: &MccsDose) -> f64 {
+fn chi_square(a: &HistoriesDose, b: &HistoriesDose) -> f64 {
     let most = a.gy.data().iter().copied().fold(0.0, f32::max);
     let (mut sum, mut count) = (0.0, 0.0);
     for i in 0..a.gy.data().len() {

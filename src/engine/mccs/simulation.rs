@@ -9,7 +9,9 @@ use crate::digest::Digest;
 use crate::dose::DoseError;
 use crate::dose::lattice::Lattice;
 use crate::dose::medium::{Medium, attenuation_over_water};
+use crate::histories;
 use bytemuck::cast_slice;
+use case::DoseEngine;
 use geometry::Grid;
 use physics::kernel::KernelTable;
 use physics::kernel_beam::GY_G_PER_MEV;
@@ -145,8 +147,24 @@ impl Simulation {
         self.gy_g_cm3_per_quantum = GY_G_PER_MEV / (scale * 1e-3 * x * y * z);
     }
 
-    /// Digest of all that a history reads: runs of equal digests on one kind of device have the same histories, to the bit.
-    pub fn digest(&self) -> String {
+    /// Voxels per cm along each axis.
+    pub fn voxels_per_cm(&self) -> [f32; 3] {
+        self.lattice.spacing_mm.map(|mm| (10.0 / mm) as f32)
+    }
+}
+
+impl histories::Simulation for Simulation {
+    const ENGINE: DoseEngine = DoseEngine::MonteCarloConvolution;
+
+    fn medium(&self) -> &Medium {
+        &self.medium
+    }
+
+    fn gy_g_cm3_per_quantum(&self) -> f64 {
+        self.gy_g_cm3_per_quantum
+    }
+
+    fn digest(&self) -> String {
         let mut digest = Digest::default();
         let Heads {
             machines: _,
@@ -179,11 +197,6 @@ impl Simulation {
         let rest = format!("{lattice:?} {directions} {seed} {variant:?} {gy_g_cm3_per_quantum:e}");
         digest.add_bytes(rest.as_bytes());
         digest.to_string()
-    }
-
-    /// Voxels per cm along each axis.
-    pub fn voxels_per_cm(&self) -> [f32; 3] {
-        self.lattice.spacing_mm.map(|mm| (10.0 / mm) as f32)
     }
 }
 

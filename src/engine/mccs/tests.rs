@@ -1,5 +1,6 @@
 //! Histories distributed over several runners.
 
+use crate::histories::{HistoriesDose, Next, OfPartsError, PartError, PartTally, RunPart, Shared};
 use crate::mccs::cpu::Histories;
 use crate::mccs::*;
 use crate::phantom::patient;
@@ -8,20 +9,19 @@ use glam::DVec3;
 use physics::{Machine, Material};
 use std::time::Duration;
 
-fn over(runners: usize, request: &MccsRequest) -> (MccsDose, Vec<MccsDose>) {
+fn over(runners: usize, request: &MccsRequest) -> (HistoriesDose, Vec<HistoriesDose>) {
     let control = JobControl::new();
-    let mut job =
-        Job::new(request, &|machine| crate::cccs::cpu::monitor_unit(machine, &control), &control).unwrap();
+    let mut run = run_of(request, &control).unwrap();
     let mut shared = Shared::new(Histories::default(), (1..runners).map(|_| Histories::default()));
     let mut shown = Vec::new();
-    let dose = job.refine(&mut shared, &control, &mut |dose| {
+    let dose = run.refine(&mut shared, &control, &mut |dose| {
         shown.push(dose.clone());
         Next::GoOn
     });
     (dose.unwrap(), shown)
 }
 
-fn bits(dose: &MccsDose) -> Vec<u32> {
+fn bits(dose: &HistoriesDose) -> Vec<u32> {
     dose.gy.data().iter().chain(dose.sigma_gy.data()).map(|v| v.to_bits()).collect()
 }
 

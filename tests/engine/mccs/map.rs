@@ -4,7 +4,8 @@ use super::delivery::{both, mean};
 use super::{request, run};
 use crate::cccs::phantom::{block, machine};
 use beamsight::case::{Beam, FluenceMap, Jaws, MlcAxis};
-use beamsight::engine::mccs::{MccsDose, MccsRequest};
+use beamsight::engine::histories::HistoriesDose;
+use beamsight::engine::mccs::MccsRequest;
 use beamsight::physics::{Machine, Patient};
 use glam::DVec3;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ fn asked(beam: &Beam, machine: &Arc<Machine>, seed: u64) -> MccsRequest {
 }
 
 /// Dose over dose above half the maximum of the second, and the mean of their squared difference over its variance.
-fn ratio_and_chi_square(a: &MccsDose, b: &MccsDose) -> [f64; 2] {
+fn ratio_and_chi_square(a: &HistoriesDose, b: &HistoriesDose) -> [f64; 2] {
     let most = b.gy.data().iter().copied().fold(0.0, f32::max);
     let (mut sums, mut chi, mut count) = ([0.0; 2], 0.0, 0.0);
     for i in (0..b.gy.data().len()).filter(|i| b.gy.data()[*i] > 0.5 * most) {
@@ -46,7 +47,7 @@ fn ratio_and_chi_square(a: &MccsDose, b: &MccsDose) -> [f64; 2] {
     [sums[0] / sums[1], chi / count]
 }
 
-fn same_within_noise(what: &str, a: &MccsDose, b: &MccsDose) {
+fn same_within_noise(what: &str, a: &HistoriesDose, b: &HistoriesDose) {
     let [ratio, chi] = ratio_and_chi_square(a, b);
     println!("{what}: {ratio:.5}, chi-square per voxel {chi:.3}");
     assert!((ratio - 1.0).abs() < 0.004 && (chi - 1.0).abs() < 0.15, "{what}: {ratio} {chi}");

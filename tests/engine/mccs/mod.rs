@@ -11,7 +11,8 @@ mod wide;
 
 use beamsight::case::Beam;
 use beamsight::engine::dose::DoseTo;
-use beamsight::engine::mccs::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine};
+use beamsight::engine::histories::{HistoriesDose, Next, Until};
+use beamsight::engine::mccs::{BATCH, DIRECTIONS, MccsRequest, Variant, refine};
 use beamsight::engine::{Compute, JobControl};
 use beamsight::physics::{Machine, Patient};
 use std::sync::{Arc, LazyLock};
@@ -33,11 +34,11 @@ fn request(patient: &Arc<Patient>, beams: Vec<(Beam, Arc<Machine>)>, histories: 
     }
 }
 
-fn run(request: &MccsRequest) -> MccsDose {
+fn run(request: &MccsRequest) -> HistoriesDose {
     run_on(request, &Compute::Cpu)
 }
 
-fn run_on(request: &MccsRequest, device: &Compute) -> MccsDose {
+fn run_on(request: &MccsRequest, device: &Compute) -> HistoriesDose {
     // What one test has cached is there for the others.
     static CONTROL: LazyLock<JobControl> = LazyLock::new(JobControl::new);
     refine(request, device, &CONTROL, &mut |_| Next::GoOn).expect("a dose")

@@ -3,7 +3,8 @@
 use super::request;
 use crate::cccs::phantom::{block, machine};
 use beamsight::case::{Beam, FluenceMap, Jaws, MlcAxis};
-use beamsight::engine::mccs::{MccsRequest, Next, refine};
+use beamsight::engine::histories::Next;
+use beamsight::engine::mccs::{MccsRequest, refine};
 use beamsight::engine::{Compute, JobControl};
 use beamsight::physics::Machine;
 use glam::DVec3;

@@ -3,7 +3,8 @@
 use super::{request, run};
 use crate::cccs::phantom::{block, machine};
 use beamsight::case::{Beam, DoseStatus, FluenceMap, Jaws, MlcAxis};
-use beamsight::engine::mccs::{MccsDose, MccsRequest, Next, Until, refine};
+use beamsight::engine::histories::{HistoriesDose, Next, Until};
+use beamsight::engine::mccs::{MccsRequest, refine};
 use beamsight::engine::{Compute, JobControl};
 use glam::DVec3;
 use std::time::Duration;
@@ -35,7 +36,7 @@ fn the_stated_deviation_of_a_map_is_the_spread() {
 
 /// Ten runs with different seeds: their spread is the stated standard deviation, within 10 %.
 fn deviation_is_spread(asked: MccsRequest) {
-    let runs: Vec<MccsDose> =
+    let runs: Vec<HistoriesDose> =
         (1..=10).map(|seed| run(&MccsRequest { seed, batch: 2_000, ..asked.clone() })).collect();
     let most = runs[0].gy.data().iter().copied().fold(0.0, f32::max);
     let (mut stated, mut spread, mut voxels) = (0.0, 0.0, 0);
@@ -57,7 +58,7 @@ fn deviation_is_spread(asked: MccsRequest) {
 #[test]
 fn the_same_for_any_number_of_threads_and_however_often_it_is_looked_at() {
     let asked = small(30_000);
-    let bits = |dose: &MccsDose| -> Vec<u32> {
+    let bits = |dose: &HistoriesDose| -> Vec<u32> {
         dose.gy.data().iter().chain(dose.sigma_gy.data()).map(|v| v.to_bits()).collect()
     };
     let want = bits(&run(&asked));

@@ -4,12 +4,12 @@ use super::deposit::{Numbers, deposit, deposit_electrons, ray};
 use super::flight::{entry, interactions};
 use super::head::{PLACE_PATIENT, draw};
 use crate::dose::DoseError;
-use crate::mccs::job::Runner;
-use crate::mccs::philox::{Stream, unit};
+use crate::histories::Runner;
+use crate::histories::Tally;
+use crate::histories::philox::{Stream, unit};
 use crate::mccs::request::Variant;
 use crate::mccs::simulation::Simulation;
 use crate::mccs::tables::ELECTRON;
-use crate::mccs::tally::Tally;
 use crate::{Cancelled, JobControl};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,6 +27,7 @@ pub struct Histories {
 }
 
 impl Runner for Histories {
+    type Simulation = Simulation;
     type Error = DoseError;
 
     fn run(
@@ -77,7 +78,7 @@ impl Runner for Histories {
 }
 
 #[cfg(test)]
-impl crate::mccs::shared::Sharing for Histories {
+impl crate::histories::Sharing for Histories {
     fn hand_over(&mut self, to: &mut Self) -> Result<(), DoseError> {
         let Some(from) = self.tally.take() else { return Ok(()) };
         to.tally.get_or_insert_with(|| Tally::new(from.sum.len())).add_all(&from);

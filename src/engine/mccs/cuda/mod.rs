@@ -8,10 +8,10 @@ use crate::JobControl;
 use crate::cuda::{Device, Failure, ReadyEvent};
 use crate::dose::DoseError;
 use crate::dose::add_phase;
-use crate::mccs::job::Runner;
-use crate::mccs::shared::Sharing;
+use crate::histories::Runner;
+use crate::histories::Sharing;
+use crate::histories::Tally;
 use crate::mccs::simulation::Simulation;
-use crate::mccs::tally::Tally;
 use std::collections::VecDeque;
 use work::RunBuffers;
 
@@ -37,6 +37,7 @@ impl<'a> Histories<'a> {
 }
 
 impl Runner for Histories<'_> {
+    type Simulation = Simulation;
     type Error = Failure<DoseError>;
 
     fn run(

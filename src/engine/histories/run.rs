@@ -1,18 +1,13 @@
-//! The run of a request: batches on a device until it has its histories or its uncertainty, with intermediate doses.
+//! Run of a simulation: batches on a device until it has its histories or its uncertainty, with intermediate doses.
 
-use super::heads::MonitorUnitOf;
 use super::part::{PartError, PartTally, RunPart};
-use super::request::{MccsDose, MccsRequest, Next, Until};
-use super::simulation::Simulation;
+use super::request::{HistoriesDose, Next, RunLength, Until};
 use super::tally::{Tally, uncertainty_percent};
 use crate::JobControl;
-use crate::dose::Clock;
-use crate::dose::DoseError;
-use crate::dose::medium::cropped;
-use case::{DoseStatus, Receipt};
-use geometry::Volume;
-use physics::Patient;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use crate::dose::medium::{Medium, cropped};
+use crate::dose::{Clock, DoseError, DoseTo};
+use case::{DoseEngine, DoseStatus, Receipt};
+use geometry::{Grid, Volume};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -23,8 +18,25 @@ const MOST_BATCH: u64 = 1 << 24;
 /// A dose less certain than this is no final one, percent, also where it was asked to be no better.
 pub const FINAL_PERCENT: f64 = 2.0;
 
+/// All that the histories of a request read, ready to be run on any device.
+pub trait Simulation {
+    /// Engine whose histories these are.
+    const ENGINE: DoseEngine;
+
+    /// Patient on the lattice of the histories.
+    fn medium(&self) -> &Medium;
+
+    /// Gy g/cm3 for a quantum a history.
+    fn gy_g_cm3_per_quantum(&self) -> f64;
+
+    /// Digest of all that a history reads: runs of equal digests on one kind of device have the same histories, to the bit.
+    fn digest(&self) -> String;
+}
+
 /// A device that runs batches of histories and has their tally.
 pub trait Runner {
+    /// What its histories read.
+    type Simulation: Simulation;
     /// Why it fails.
     type Error: From<DoseError>;
 
@@ -34,7 +46,7 @@ pub trait Runner {
     /// A cancelled job, or a card's fault.
     fn run(
         &mut self,
-        run: &Simulation,
+        run: &Self::Simulation,
         first: u64,
         batch: u64,
         control: &JobControl,
@@ -58,7 +70,7 @@ pub trait Runner {
     ///
     /// # Errors
     /// A card's fault.
-    fn add(&mut self, run: &Simulation, tally: &Tally) -> Result<(), Self::Error>;
+    fn add(&mut self, run: &Self::Simulation, tally: &Tally) -> Result<(), Self::Error>;
 
     /// Mean quanta of a history, by voxel, and the standard deviation of that mean.
     ///
@@ -74,33 +86,34 @@ pub trait Runner {
     }
 }
 
-/// A request ready to be run.
-pub struct Job<'a> {
-    request: &'a MccsRequest,
-    pub run: Simulation,
+/// Grid of a run's dose, and the mass that it is per.
+#[derive(Clone, Debug)]
+pub struct DoseGrid {
+    pub grid: Arc<Grid>,
+    pub dose_to: DoseTo,
+}
+
+/// A simulation ready to be run.
+pub struct Run<S> {
+    simulation: S,
+    length: RunLength,
+    dose_grid: DoseGrid,
+    /// Of the request, for the receipt.
     digest: String,
     clock: Clock,
     batches: u64,
 }
 
-impl<'a> Job<'a> {
-    /// # Errors
-    /// [`DoseError`] of the request.
-    pub fn new(
-        request: &'a MccsRequest,
-        monitor_unit: MonitorUnitOf<'_>,
-        control: &JobControl,
-    ) -> Result<Self, DoseError> {
-        let mut clock = Clock::start();
-        let run = Simulation::new(request, monitor_unit, control)?;
-        clock.phase("tables");
-        Ok(Self { request, run, digest: digest(request), clock, batches: 0 })
+impl<S: Simulation> Run<S> {
+    /// `clock` has the time of the simulation's tables.
+    pub fn new(simulation: S, length: RunLength, dose_grid: DoseGrid, digest: String, clock: Clock) -> Self {
+        Self { simulation, length, dose_grid, digest, clock, batches: 0 }
     }
 
     /// Histories of a batch.
     fn batch(&self) -> u64 {
-        let most = self.request.batch.clamp(1, MOST_BATCH);
-        match self.request.until {
+        let most = self.length.batch.clamp(1, MOST_BATCH);
+        match self.length.until {
             Until::Histories(n) => n.max(1).div_ceil(n.div_ceil(most).max(FEWEST_BATCHES)),
             Until::Uncertainty { .. } => most,
         }
@@ -110,23 +123,23 @@ impl<'a> Job<'a> {
     ///
     /// # Errors
     /// Errors of the runner.
-    pub fn refine<R: Runner>(
+    pub fn refine<R: Runner<Simulation = S>>(
         &mut self,
         runner: &mut R,
         control: &JobControl,
-        show: &mut dyn FnMut(&MccsDose) -> Next,
-    ) -> Result<MccsDose, R::Error> {
+        show: &mut dyn FnMut(&HistoriesDose) -> Next,
+    ) -> Result<HistoriesDose, R::Error> {
         let batch = self.batch();
         let mut shown = Instant::now();
         // When to look whether the uncertainty is reached: at numbers of batches that only depend on what was computed, so
         // that equal runs end alike.
         let mut look_at = FEWEST_BATCHES;
         loop {
-            runner.run(&self.run, self.batches * batch, batch, control)?;
+            runner.run(&self.simulation, self.batches * batch, batch, control)?;
             self.batches += 1;
-            let looks = matches!(self.request.until, Until::Uncertainty { .. }) && self.batches >= look_at;
+            let looks = matches!(self.length.until, Until::Uncertainty { .. }) && self.batches >= look_at;
             let last = self.has_most(batch);
-            let shows = shown.elapsed() >= self.request.show_every;
+            let shows = shown.elapsed() >= self.length.show_every;
             if !(looks || last || shows) {
                 self.report(None, batch, control);
                 continue;
@@ -142,7 +155,7 @@ impl<'a> Job<'a> {
                 return Ok(dose);
             }
             if looks {
-                look_at = next_look(self.batches, self.request.until, dose.uncertainty_percent);
+                look_at = next_look(self.batches, self.length.until, dose.uncertainty_percent);
             }
             if shows {
                 shown = Instant::now();
@@ -155,13 +168,13 @@ impl<'a> Job<'a> {
 
     /// Batches of a run that ends at a number of histories.
     fn all_batches(&self) -> u64 {
-        let (Until::Histories(most) | Until::Uncertainty { most, .. }) = self.request.until;
+        let (Until::Histories(most) | Until::Uncertainty { most, .. }) = self.length.until;
         most.div_ceil(self.batch()).max(1)
     }
 
     /// Digest of the run of which this is a part.
     fn run_digest(&self) -> String {
-        format!("{}-{}-{}", self.run.digest(), self.batch(), env!("CARGO_PKG_VERSION"))
+        format!("{}-{}-{}", self.simulation.digest(), self.batch(), env!("CARGO_PKG_VERSION"))
     }
 
     /// # Errors
@@ -182,7 +195,7 @@ impl<'a> Job<'a> {
     ///
     /// # Errors
     /// Errors of the runner.
-    pub fn part<R: Runner>(
+    pub fn part<R: Runner<Simulation = S>>(
         &mut self,
         part: RunPart,
         runner: &mut R,
@@ -192,7 +205,7 @@ impl<'a> Job<'a> {
         let own = part.batches(batches);
         let begin = Instant::now();
         for n in own.clone() {
-            runner.run(&self.run, n * batch, batch, control)?;
+            runner.run(&self.simulation, n * batch, batch, control)?;
             control.report((n + 1 - own.start) as f32 / (own.end - own.start) as f32);
         }
         runner.wait()?;
@@ -204,10 +217,14 @@ impl<'a> Job<'a> {
     ///
     /// # Errors
     /// Errors of the runner.
-    pub fn of_parts<R: Runner>(&mut self, parts: &PartTally, runner: &mut R) -> Result<MccsDose, R::Error> {
+    pub fn of_parts<R: Runner<Simulation = S>>(
+        &mut self,
+        parts: &PartTally,
+        runner: &mut R,
+    ) -> Result<HistoriesDose, R::Error> {
         let batch = self.batch();
         self.batches = self.all_batches();
-        runner.add(&self.run, &parts.tally)?;
+        runner.add(&self.simulation, &parts.tally)?;
         let mut dose = self.dose(runner, batch)?;
         dose.status = self.final_status(&dose, false);
         let receipt = Arc::make_mut(&mut dose.receipt);
@@ -217,18 +234,18 @@ impl<'a> Job<'a> {
     }
 
     fn has_most(&self, batch: u64) -> bool {
-        let (Until::Histories(most) | Until::Uncertainty { most, .. }) = self.request.until;
-        let fewest = if matches!(self.request.until, Until::Uncertainty { .. }) { FEWEST_BATCHES } else { 1 };
+        let (Until::Histories(most) | Until::Uncertainty { most, .. }) = self.length.until;
+        let fewest = if matches!(self.length.until, Until::Uncertainty { .. }) { FEWEST_BATCHES } else { 1 };
         self.batches * batch >= most && self.batches >= fewest
     }
 
-    fn reached(&self, dose: &MccsDose) -> bool {
-        let Until::Uncertainty { percent, .. } = self.request.until else { return false };
+    fn reached(&self, dose: &HistoriesDose) -> bool {
+        let Until::Uncertainty { percent, .. } = self.length.until else { return false };
         dose.uncertainty_percent.is_some_and(|u| u <= percent)
     }
 
-    fn final_status(&self, dose: &MccsDose, reached: bool) -> DoseStatus {
-        if matches!(self.request.until, Until::Uncertainty { .. }) && !reached {
+    fn final_status(&self, dose: &HistoriesDose, reached: bool) -> DoseStatus {
+        if matches!(self.length.until, Until::Uncertainty { .. }) && !reached {
             return DoseStatus::Preview;
         }
         match dose.uncertainty_percent {
@@ -239,7 +256,7 @@ impl<'a> Job<'a> {
 
     fn report(&self, uncertainty_percent: Option<f64>, batch: u64, control: &JobControl) {
         let done = self.batches * batch;
-        match (self.request.until, uncertainty_percent) {
+        match (self.length.until, uncertainty_percent) {
             (Until::Histories(most), _) => control.report((done as f64 / most as f64).min(1.0) as f32),
             // Histories grow with the inverse square of the uncertainty. Of few batches it says little, and a fraction once
             // reported does not fall again.
@@ -250,25 +267,27 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn dose<R: Runner>(&self, runner: &mut R, batch: u64) -> Result<MccsDose, R::Error> {
+    fn dose<R: Runner<Simulation = S>>(&self, runner: &mut R, batch: u64) -> Result<HistoriesDose, R::Error> {
         let (mean, sigma) = runner.means()?;
-        let MccsRequest { grid, dose_to, .. } = self.request;
+        let DoseGrid { grid, dose_to } = &self.dose_grid;
         let gy = |quanta: Vec<f32>| {
-            let energy: Vec<f32> =
-                quanta.into_iter().map(|q| (f64::from(q) * self.run.gy_g_cm3_per_quantum) as f32).collect();
-            cropped(grid, *dose_to, &self.run.medium, &energy)
+            let energy: Vec<f32> = quanta
+                .into_iter()
+                .map(|q| (f64::from(q) * self.simulation.gy_g_cm3_per_quantum()) as f32)
+                .collect();
+            cropped(grid, *dose_to, self.simulation.medium(), &energy)
         };
         let (gy, sigma) = (gy(mean), gy(sigma));
         let uncertainty_percent = uncertainty_percent(&gy, &sigma);
         let receipt = Receipt {
-            job: "mccs".to_owned(),
+            job: S::ENGINE.word().to_owned(),
             digest: self.digest.clone(),
             device: runner.device(),
             phases_ms: self.clock.phases_ms().iter().cloned().chain(runner.phases_ms()).collect(),
             warnings: Vec::new(),
             work: self.batches * batch,
         };
-        Ok(MccsDose {
+        Ok(HistoriesDose {
             gy: Arc::new(Volume::new(Arc::clone(grid), gy)),
             sigma_gy: Arc::new(Volume::new(Arc::clone(grid), sigma)),
             uncertainty_percent,
@@ -286,15 +305,4 @@ fn next_look(batches: u64, until: Until, uncertainty_percent: Option<f64>) -> u6
     let Until::Uncertainty { percent, .. } = until else { return u64::MAX };
     let ratio = uncertainty_percent.map_or(2.0, |u| 0.9 * (u / percent).powi(2));
     ((batches as f64 * ratio.min(2.0)) as u64).max(batches + 1 + batches / 50)
-}
-
-/// Equal requests have equal digests: the volumes by identity, the rest by value.
-fn digest(request: &MccsRequest) -> String {
-    let mut hasher = DefaultHasher::new();
-    let MccsRequest { patient, beams, grid, dose_to, until, seed, directions, batch, variant, .. } = request;
-    let Patient { mass_density_g_cm3, material, has_couch, .. } = &**patient;
-    let voxels = format!("{:?} {:?} {has_couch}", mass_density_g_cm3.id(), material.id());
-    let how = format!("{dose_to:?} {until:?} {seed} {directions} {batch} {variant:?}");
-    format!("{voxels} {beams:?} {grid:?} {how}").hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
 }

@@ -1,7 +1,6 @@
 //! Histories distributed over several runners: the dose has the bits of a single one.
 
-use super::job::Runner;
-use super::simulation::Simulation;
+use super::run::Runner;
 use super::tally::Tally;
 use crate::JobControl;
 use crate::dose::add_phase;
@@ -34,11 +33,12 @@ impl<R> Shared<R> {
 }
 
 impl<R: Sharing> Runner for Shared<R> {
+    type Simulation = R::Simulation;
     type Error = R::Error;
 
     fn run(
         &mut self,
-        run: &Simulation,
+        run: &R::Simulation,
         first: u64,
         batch: u64,
         control: &JobControl,
@@ -64,7 +64,7 @@ impl<R: Sharing> Runner for Shared<R> {
         self.first.take()
     }
 
-    fn add(&mut self, run: &Simulation, tally: &Tally) -> Result<(), R::Error> {
+    fn add(&mut self, run: &R::Simulation, tally: &Tally) -> Result<(), R::Error> {
         self.first.add(run, tally)
     }
 
