@@ -63,6 +63,12 @@ impl Query for DvhOf {
     fn answer(&self, inputs: &Access<'_>) -> Result<DvhAnswer, Failure> {
         let mask = inputs.get(&self.mask)?;
         let summed = inputs.get(&*self.dose)?;
+        let isodoses = IsodosesOf(self.dose.clone());
+        // One of the DVHs of a dose counts its isodoses first, while others are counted: at their ends all of them would wait for it.
+        let are_wanted = inputs.ready(&isodoses).is_none() && inputs.grade() == Grade::Full;
+        if are_wanted && !inputs.is_running(&isodoses) {
+            inputs.get(&isodoses)?;
+        }
         let control = inputs.control().child();
         let (gy, sampling) = (&summed.dose.gy, sampling_of(summed.dose.status, inputs));
         let made = match (&self.former, sampling) {
@@ -72,7 +78,6 @@ impl Query for DvhOf {
         inputs.control().check()?;
         let (mut dvh, planes) = made.map_err(Failure::here)?;
         // The isodoses of a dose that stays as it is are there: the DVH of a drawn structure is full at once.
-        let isodoses = IsodosesOf(self.dose.clone());
         if let Some(isodoses) = inputs.ready(&isodoses) {
             dvh = dvh.with_isodoses(isodoses);
         } else if inputs.grade() == Grade::Full {

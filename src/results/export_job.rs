@@ -14,7 +14,7 @@ use dicom::{
 };
 use engine::JobControl;
 use engine::dose::Quality;
-use engine::mccs::FINAL_PERCENT;
+use engine::histories::FINAL_PERCENT;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;

@@ -305,6 +305,11 @@ impl Access<'_> {
         self.graph.ready(query)
     }
 
+    /// Whether another thread computes the full answer to a query.
+    pub fn is_running<Q: Query>(&self, query: &Q) -> bool {
+        matches!(Graph::look_up(entries::<Q>(&mut self.graph.lock()), query, Grade::Full), Found::Running)
+    }
+
     /// The best answer so far of a refining query; `None` before it has begun.
     pub fn so_far<Q: Query>(&self, query: &Q) -> Option<Q::Answer> {
         let mut kept = self.graph.lock();

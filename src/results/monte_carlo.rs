@@ -4,7 +4,7 @@ use super::inputs::{PatientInputs, Settings};
 use analysis::{Engine, MOST_HISTORIES, MonteCarlo, Spread, is_computed, percent_words};
 use case::{Beam, DoseEngine, Plan};
 use engine::dose::Quality;
-use engine::mccs::Until;
+use engine::histories::Until;
 use geometry::PatientPosition;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::time::Duration;

@@ -18,7 +18,7 @@ use case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Remark, Structure, Structure
 use dicom::plan_as_written;
 use engine::cccs::CardDose;
 use engine::dose::{DoseTo, Quality};
-use engine::mccs::{PartTally, RunPart};
+use engine::histories::{PartTally, RunPart};
 use engine::{Compute, DeviceChoice, JobControl};
 use physics::HuTable;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use analysis::{
     is_computed, mccs_of_plan, part_of_plan,
 };
 use case::{Beam, Dose, DoseStatus, Plan, Receipt};
-use engine::mccs::{MccsDose, Next, PartTally, RunPart};
+use engine::histories::{HistoriesDose, Next, PartTally, RunPart};
 use geometry::Volume;
 use physics::Machine;
 use std::sync::Arc;
@@ -155,7 +155,7 @@ impl Query for RunOfPlan {
         let Self { inputs: own, number, keep, parts, .. } = self;
         let (ready, plan) = self.prepared(inputs)?;
         let caveats: Vec<Vec<String>> = own.beams.iter().map(caveats_so_far).collect();
-        let mut show = |so_far: &MccsDose| {
+        let mut show = |so_far: &HistoriesDose| {
             if keep.load(Ordering::Relaxed) == *number {
                 return Next::Keep;
             }

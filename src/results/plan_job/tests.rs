@@ -7,7 +7,7 @@ mod normalised;
 use super::*;
 use analysis::{Body, BodyError, BodyWord, Contradiction, MonteCarlo, OUTSIDE_CAVEAT, isocentre_remark};
 use case::{Beam, Contour, DoseStatus, Jaws, StructureKind};
-use engine::mccs::Until;
+use engine::histories::Until;
 use geometry::{Grid, PatientPosition, Volume, box_contours};
 use glam::DVec3;
 use physics::HuTable;
