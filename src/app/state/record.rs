@@ -151,6 +151,24 @@ impl Record {
 mod tests {
     use super::*;
 
+    /// Until November 2026 a session had a flag for the engine of a plan.
+    #[test]
+    fn an_engine_is_read_by_its_word_or_by_the_flag_of_former_sessions() {
+        use case::DoseEngine::{CollapsedCone, MonteCarloConvolution};
+        for (stored, engine) in [
+            (serde_json::json!({"monte_carlo": true, "seed": 7}), MonteCarloConvolution),
+            (serde_json::json!({"monte_carlo": false}), CollapsedCone),
+            (serde_json::json!({"engine": "mccs"}), MonteCarloConvolution),
+            (serde_json::json!({}), CollapsedCone),
+        ] {
+            let choice: EngineChoice = serde_json::from_value(stored.clone()).unwrap();
+            assert_eq!(choice.engine, engine, "{stored}");
+            let written = serde_json::to_value(choice).unwrap();
+            assert_eq!(serde_json::from_value::<EngineChoice>(written).unwrap(), choice, "{stored}");
+        }
+        assert!(serde_json::from_value::<EngineChoice>(serde_json::json!({"engine": "magic"})).is_err());
+    }
+
     #[test]
     fn goals_of_sessions_that_kept_them_with_the_comparison_are_taken_once() {
         let view = serde_json::json!({"compare": {"goals": ["BODY: Dmean <= 10 Gy", "Cord: Dmax <= 45 Gy"]}});
