@@ -139,7 +139,7 @@ impl Ready {
 /// Engine of a dose computation, its resolution, medium and device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Computation {
-    /// Of single beams ([`DoseEngine::beam_engine`]).
+    /// Engine of single beams ([`DoseEngine::beam_engine`]).
     pub engine: DoseEngine,
     pub quality: Quality,
     pub dose_to: DoseTo,

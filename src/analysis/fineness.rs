@@ -46,7 +46,7 @@ fn lost_at_peaks_percent(dose: &Dose) -> Option<f64> {
     Some(*lost.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
-/// What voxels take off the peaks of a dose, percent of the dose there, gathered by `add` plane by plane.
+/// Losses of the peaks of a dose to its voxels, percent of the dose there, gathered by `add` plane by plane.
 fn peak_losses<G: Send>(
     dose: &Dose,
     begin: impl Fn() -> G + Sync,

@@ -35,7 +35,7 @@ pub trait Simulation {
 
 /// A device that runs batches of histories and has their tally.
 pub trait Runner {
-    /// What its histories read.
+    /// Input of its histories.
     type Simulation: Simulation;
     /// Why it fails.
     type Error: From<DoseError>;
@@ -98,7 +98,7 @@ pub struct Run<S> {
     simulation: S,
     length: RunLength,
     dose_grid: DoseGrid,
-    /// Of the request, for the receipt.
+    /// Digest of the request, for the receipt.
     digest: String,
     clock: Clock,
     batches: u64,
