@@ -2,7 +2,7 @@
 //! cached until the beam, the volume or the requested fineness changes.
 
 use super::pipeline;
-use super::rays::{CastUniform, RayShader, Sheet};
+use super::rays::{CastUniform, RayShader, Sheet, Target};
 use super::textures::{Kind, Layouts, Textures};
 use egui_wgpu::wgpu;
 use geometry::{BeamFrame, Mask, Volume};
@@ -58,6 +58,7 @@ enum Subject {
 struct Picture {
     frame: BeamFrame,
     fineness: Fineness,
+    target: Target,
     group: wgpu::BindGroup,
     _mask: Option<Arc<Mask>>,
     last_used: u64,
@@ -152,11 +153,30 @@ impl Caster {
         frame: &BeamFrame,
         fineness: Fineness,
     ) -> wgpu::BindGroup {
-        let target = self.shader.target([fineness.texels(); 2]);
+        // During a drag of the gantry the same texture is cast into again.
+        let former = self.pictures.remove(&subject).filter(|picture| picture.fineness == fineness);
+        let (target, picture) = match former {
+            Some(Picture { target, group, .. }) => (target, group),
+            None => self.new_target(device, fineness),
+        };
         let pipeline = if mask.is_some() { &self.silhouette } else { &self.radiograph };
         self.shader.cast(pipeline, uniform, volume, &target);
+        self.casts += 1;
+        let (group, last_used) = (picture.clone(), self.clock);
+        let kept = Picture { frame: *frame, fineness, target, group, _mask: mask, last_used };
+        self.pictures.insert(subject, kept);
+        if self.pictures.len() > PICTURES_KEPT {
+            let oldest = self.pictures.iter().min_by_key(|(_, p)| p.last_used).map(|(s, _)| *s);
+            oldest.and_then(|s| self.pictures.remove(&s));
+        }
+        picture
+    }
+
+    /// A texture to cast into, and the group that shows it.
+    fn new_target(&self, device: &wgpu::Device, fineness: Fineness) -> (Target, wgpu::BindGroup) {
+        let target = self.shader.target([fineness.texels(); 2]);
         let entry = |binding, resource| wgpu::BindGroupEntry { binding, resource };
-        let picture = device.create_bind_group(&wgpu::BindGroupDescriptor {
+        let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some("cast"),
             layout: &self.picture_layout,
             entries: &[
@@ -164,15 +184,12 @@ impl Caster {
                 entry(1, wgpu::BindingResource::Sampler(&self.sampler)),
             ],
         });
-        self.casts += 1;
-        let kept =
-            Picture { frame: *frame, fineness, group: picture.clone(), _mask: mask, last_used: self.clock };
-        self.pictures.insert(subject, kept);
-        if self.pictures.len() > PICTURES_KEPT {
-            let oldest = self.pictures.iter().min_by_key(|(_, p)| p.last_used).map(|(s, _)| *s);
-            oldest.and_then(|s| self.pictures.remove(&s));
-        }
-        picture
+        (target, group)
+    }
+
+    /// Sends off the casts of a view.
+    pub(super) fn submit(&mut self) {
+        self.shader.submit();
     }
 }
 

@@ -160,6 +160,11 @@ impl DrrCaster {
         self.pictures.get(&subject)
     }
 
+    /// Sends off the casts of a view.
+    pub(super) fn submit(&mut self) {
+        self.shader.submit();
+    }
+
     /// Sets the number of the frame to be drawn.
     pub(super) fn begin_frame(&mut self, now: u64) {
         if now != self.frame {

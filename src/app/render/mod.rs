@@ -232,6 +232,7 @@ impl Gpu {
             let layer = Layer::Silhouette { colour: outline.colour, width_px: outline.width_px };
             layers.push((picture, layer));
         }
+        caster.submit();
         let paint = parts.bev.as_ref()?.paint(device, frame, layers)?;
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
@@ -259,6 +260,7 @@ impl Gpu {
                 let picture = caster.silhouette(&mut textures, image, outline.mask, view).map(drawn);
                 silhouettes.extend(picture.map(|p| (p, outline)));
             }
+            caster.submit();
         }
         let mut radiograph = parts.radiograph.lock();
         let xray = look.xray.and_then(|x| radiograph.xray(&parts.device, &parts.queue, x));

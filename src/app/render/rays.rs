@@ -16,6 +16,8 @@ pub(super) struct RayShader {
     blocks: Blocks<CastUniform>,
     format: wgpu::TextureFormat,
     written: wgpu::BindGroupLayout,
+    /// Casts that are recorded and not submitted yet.
+    recorded: Option<wgpu::CommandEncoder>,
 }
 
 /// A texture that a shader casts into.
@@ -52,7 +54,16 @@ impl RayShader {
             }],
         });
         let blocks = Blocks::new(device);
-        Self { name, device: device.clone(), queue: queue.clone(), module, blocks, format, written }
+        Self {
+            name,
+            device: device.clone(),
+            queue: queue.clone(),
+            module,
+            blocks,
+            format,
+            written,
+            recorded: None,
+        }
     }
 
     /// The pipeline of an entry point, for volumes of a layout.
@@ -98,26 +109,29 @@ impl RayShader {
         Target { texture, view, written }
     }
 
-    /// Casts a ray for each texel.
+    /// Records the casting of a ray for each texel; [`Self::submit`] sends it off.
     pub(super) fn cast(
-        &self,
+        &mut self,
         pipeline: &wgpu::ComputePipeline,
         uniform: &CastUniform,
         volume: &wgpu::BindGroup,
         target: &Target,
     ) {
         let uniforms = self.blocks.upload(&self.device, std::slice::from_ref(uniform));
-        let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        {
-            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-            pass.set_pipeline(pipeline);
-            pass.set_bind_group(0, &uniforms, &[self.blocks.offset(0)]);
-            pass.set_bind_group(1, volume, &[]);
-            pass.set_bind_group(2, &target.written, &[]);
-            let [width, height] = [target.texture.width(), target.texture.height()];
-            pass.dispatch_workgroups(width.div_ceil(8), height.div_ceil(8), 1);
-        }
-        self.queue.submit([encoder.finish()]);
+        let encoder =
+            self.recorded.get_or_insert_with(|| self.device.create_command_encoder(&Default::default()));
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        pass.set_pipeline(pipeline);
+        pass.set_bind_group(0, &uniforms, &[self.blocks.offset(0)]);
+        pass.set_bind_group(1, volume, &[]);
+        pass.set_bind_group(2, &target.written, &[]);
+        let [width, height] = [target.texture.width(), target.texture.height()];
+        pass.dispatch_workgroups(width.div_ceil(8), height.div_ceil(8), 1);
+    }
+
+    /// Sends off all recorded casts at once: a turned gantry casts the CT and each structure in every frame.
+    pub(super) fn submit(&mut self) {
+        self.queue.submit(self.recorded.take().map(wgpu::CommandEncoder::finish));
     }
 }
 

@@ -99,6 +99,7 @@ fn the_shader_integrates_as_the_cpu_does() {
         for (exact, tolerance) in [(true, 1e-4), (false, 4e-3)] {
             let view = DrrView { projection, pose, centre_mm, fineness: Fineness::Fine, exact };
             caster.drr(&mut textures, 0, &volume, &view).expect("a picture");
+            caster.submit();
             let got = values(&caster, &caster.pictures[&Subject::Attenuation(0)]);
             assert_eq!(got.len(), want.len());
             let off = got.iter().zip(&want).map(|(a, b)| (a - b).abs() / most).fold(0.0, f32::max);
