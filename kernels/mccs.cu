@@ -443,7 +443,7 @@ mccs_add(const int voxels, const Sums from, const Sums to)
     }
 }
 
-// Mean of a history and its standard deviation, by voxel (engine/mccs/tally.rs, `means`).
+// Mean of a history and its standard deviation, by voxel (engine/histories/tally.rs, `means`).
 extern "C" __global__ void __launch_bounds__(256)
 mccs_means(const int voxels, const double batches, const double per_history, const Sums sums, float* __restrict__ mean,
            float* __restrict__ sigma)

@@ -81,7 +81,7 @@ __device__ inline float far_factor_of(const Ray& ray) { return (float)(ray.packe
 __device__ inline float density_of(unsigned voxel) { return __uint_as_float(voxel); }
 __device__ inline unsigned class_of(unsigned voxel) { return voxel & 0xfu; }
 
-// Philox4x32-10 (engine/mccs/philox.rs).
+// Philox4x32-10 (engine/histories/philox.rs).
 __device__ inline uint4 philox(uint4 counter, unsigned key0, unsigned key1)
 {
 #pragma unroll
