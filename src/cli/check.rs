@@ -130,7 +130,7 @@ fn engine(args: &Args) -> Result<Engine, Failure> {
         uncertainty_percent: args.uncertainty,
         ..EngineOptions::default()
     };
-    let engine = options.engine().map_err(|error| Failure::Words(error.to_string()))?;
+    let engine = options.engine().map_err(|error| words::engine_refusal(&error))?;
     Ok(engine.show_every(Duration::from_secs(2)))
 }
 

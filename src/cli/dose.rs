@@ -113,9 +113,7 @@ struct Histories {
 impl Histories {
     fn engine(&self, engine: DoseEngine) -> Result<Engine, Failure> {
         if self.sigma.is_some() && !engine.is_statistical() {
-            return Err(Failure::Words(format!(
-                "--sigma is an option of engines that sample histories: {engine} has no deviation"
-            )));
+            return Err(Failure::Words(words::needs_histories("--sigma is an option")));
         }
         let options = EngineOptions {
             engine,
@@ -125,7 +123,7 @@ impl Histories {
             directions: Some(self.directions),
             variant: Some(self.variant),
         };
-        let engine = options.engine().map_err(|error| Failure::Words(error.to_string()))?;
+        let engine = options.engine().map_err(|error| words::engine_refusal(&error))?;
         Ok(engine.show_every(Duration::from_secs(2)))
     }
 }

@@ -86,7 +86,7 @@ impl Args {
     fn engine(&self) -> Result<Engine, Failure> {
         let Self { engine, histories, uncertainty: uncertainty_percent, .. } = *self;
         let options = EngineOptions { engine, histories, uncertainty_percent, ..EngineOptions::default() };
-        options.engine().map_err(|error| Failure::Words(error.to_string()))
+        options.engine().map_err(|error| words::engine_refusal(&error))
     }
 }
 

@@ -147,7 +147,8 @@ impl DoseArgs {
         let given = self.histories.is_some() || self.uncertainty.is_some() || self.seed.is_some();
         anyhow::ensure!(
             engine.is_statistical() || !given,
-            "--histories, --uncertainty and --seed are options of engines that sample histories, as mccs"
+            "{}",
+            words::needs_histories("--histories, --uncertainty and --seed are options")
         );
         let default = EngineChoice::default();
         let choice = EngineChoice {

@@ -1,9 +1,9 @@
 //! Arguments that several verbs share, and their parsers.
 
 use super::Failure;
+use analysis::EngineOptionError;
 use anyhow::anyhow;
-use case::DoseEngine;
-use case::{Case, Ct};
+use case::{Case, Ct, DoseEngine};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use dicom::Choice;
 use engine::drr::Region;
@@ -180,6 +180,25 @@ pub fn grid(word: &str) -> Result<f64, String> {
 pub fn engines() -> impl TypedValueParser<Value = DoseEngine> {
     let words = DoseEngine::ALL.map(|engine| PossibleValue::new(engine.word()).help(engine.name()));
     PossibleValuesParser::new(words).try_map(|word| word.parse())
+}
+
+/// Refusal of options that an engine does not have, with the words that take one that has them.
+pub fn engine_refusal(error: &EngineOptionError) -> Failure {
+    Failure::Words(match error {
+        EngineOptionError::NotStatistical { option, .. } => {
+            needs_histories(&format!("--{option} is an option"))
+        }
+        EngineOptionError::TwoEnds => error.to_string(),
+    })
+}
+
+/// Remark that options, as `subject` says, are those of engines that sample histories.
+pub fn needs_histories(subject: &str) -> String {
+    let engines: Vec<String> = { DoseEngine::ALL.into_iter() }
+        .filter(|engine| engine.is_statistical())
+        .map(|engine| format!("--engine {engine}"))
+        .collect();
+    format!("{subject} of engines that sample histories: {}", engines.join(", "))
 }
 
 /// MeV within the tables of attenuation.
