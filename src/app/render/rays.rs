@@ -131,7 +131,10 @@ impl RayShader {
 
     /// Sends off all recorded casts at once: a turned gantry casts the CT and each structure in every frame.
     pub(super) fn submit(&mut self) {
-        self.queue.submit(self.recorded.take().map(wgpu::CommandEncoder::finish));
+        // Most frames cast nothing, and an empty submission still takes the device's locks.
+        if let Some(recorded) = self.recorded.take() {
+            self.queue.submit([recorded.finish()]);
+        }
     }
 }
 
