@@ -7,7 +7,8 @@ use std::time::Duration;
 /// Seconds without motion after which pictures are cast finely.
 const REST_S: f64 = 0.2;
 
-/// Fineness of a cast that depends on `key`: a change of the key counts as motion.
+/// Fineness of a cast that depends on `key`: a change of the key counts as motion. On a device that renders on a processor a held
+/// pointer does, too: a finer cast takes the processor from the dose of the drag for half a second.
 pub(crate) fn fineness<K>(ui: &Ui, response: &Response, key: K, gpu: &Gpu) -> Fineness
 where
     K: Clone + PartialEq + Send + Sync + 'static,
@@ -15,8 +16,9 @@ where
     let id = response.id.with("moved");
     let now = ui.input(|i| i.time);
     let last: Option<(K, f64)> = ui.data(|d| d.get_temp(id));
+    let is_held = gpu.is_software() && ui.input(|i| i.pointer.any_down());
     let since = match last {
-        Some((known, since)) if known == key => since,
+        Some((known, since)) if known == key && !is_held => since,
         _ => {
             ui.data_mut(|d| d.insert_temp(id, (key, now)));
             now
