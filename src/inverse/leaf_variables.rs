@@ -227,7 +227,7 @@ impl LeafVariables {
                 beam,
                 own.pairs.clone(),
                 &tips,
-                (&own.starts, own.mu(values)),
+                sequence::Segments { starts: &own.starts, mu: own.mu(values) },
                 &own.delivery,
             );
         }

@@ -5,9 +5,9 @@
 //! middle of a sector: that its sides see the patient from elsewhere is left to the refinement on the true dose.
 
 use crate::SequenceError;
-use crate::adjust::set_leaves;
+use crate::adjust::{Segments, set_leaves};
 use crate::cut::{limits, machine_of, within_limits};
-use crate::field::{Field, jaws_about, of_pair};
+use crate::field::{Field, jaws_about, pair_tips};
 use crate::flatten::{flattened, rises};
 use crate::limits::turning_reach_mm;
 use crate::parts::MapPart;
@@ -122,13 +122,11 @@ fn leaves_on(
     let mut tips: Vec<Vec<Bank>> = Vec::new();
     let mut mu = Vec::new();
     for (n, field) in fields.iter().enumerate() {
-        let (own, own_mu) = match field {
-            Some(field) => slide(
-                field,
-                &pairs,
-                (steps, reach_mm),
-                ArcStart { mirrored: start.mirrored != (n % 2 == 1), ..start },
-            ),
+        let (sector_tips, sector_mu) = match field {
+            Some(field) => {
+                let start = ArcStart { mirrored: start.mirrored != (n % 2 == 1), ..start };
+                slide(field, &pairs, SectorSteps { count: steps, reach_mm }, start)
+            }
             // Nothing is asked of a sector in the target's shadow: leaves stay closed where they are.
             None => {
                 let last = tips.last().cloned().unwrap_or_else(|| vec![closed_mm; pairs.len()]);
@@ -138,15 +136,15 @@ fn leaves_on(
         match tips.last_mut() {
             Some(last) => {
                 // Both sectors have closed leaves there, each beside its own map.
-                let first = &own[0];
+                let first = &sector_tips[0];
                 last.iter_mut()
                     .zip(first)
                     .for_each(|(a, b)| *a = [0, 1].map(|bank| 0.5 * (a[bank] + b[bank])));
-                tips.extend_from_slice(&own[1..]);
+                tips.extend_from_slice(&sector_tips[1..]);
             }
-            None => tips = own,
+            None => tips = sector_tips,
         }
-        mu.extend(vec![(own_mu / steps as f64).max(LEAST_STEP_MU); steps]);
+        mu.extend(vec![(sector_mu / steps as f64).max(LEAST_STEP_MU); steps]);
     }
     follow(&mut tips, reach_mm, delivery.min_gap_mm);
     let begin = &beam.control_points[0];
@@ -167,60 +165,63 @@ fn leaves_on(
         ..beam.clone()
     };
     let starts: Vec<usize> = (0..mu.len()).collect();
-    set_leaves(&mut arc, pairs, &tips, (&starts, &mu), &delivery);
+    set_leaves(&mut arc, pairs, &tips, Segments { starts: &starts, mu: &mu }, &delivery);
     within_limits(arc, machine, &delivery)
+}
+
+/// Steps of a sector between control points, and the farthest that a tip goes in one.
+#[derive(Clone, Copy)]
+struct SectorSteps {
+    count: usize,
+    reach_mm: f64,
 }
 
 /// Tips of the machine's leaves `pairs` at the ends of the steps of a sector, and its monitor units.
 fn slide(
     field: &Field<'_>,
     pairs: &Range<usize>,
-    (steps, reach_mm): (usize, f64),
+    steps: SectorSteps,
     start: ArcStart,
 ) -> (Vec<Vec<Bank>>, f64) {
     // Sectors are delivered whole: an arc turns on meanwhile.
     let part = &MapPart::whole(field.map.columns);
     let mut nodes = field.nodes_mm(part);
-    let mut rows = flattened(&field.asked(), start.flattened);
+    let mut rows = flattened(&field.fluences_mu(), start.flattened);
     if start.mirrored {
         nodes = nodes.iter().rev().map(|mm| -mm).collect();
         rows.iter_mut().for_each(|row| row.reverse());
     }
-    let most = rows.iter().map(|row| rises(row)).fold(f64::MIN_POSITIVE, f64::max);
+    let max_rises = rows.iter().map(|row| rises(row)).fold(f64::MIN_POSITIVE, f64::max);
     let length = nodes[nodes.len() - 1] - nodes[0];
     // Tips at this speed go no farther in a step than they may: they travel while the monitor units of way and rises are given.
-    let followed = (steps as f64 * reach_mm - length) / most;
-    let speed =
-        if followed > 0.0 { followed.min(length / (TRAVEL * most)) } else { length / (TRAVEL * most) };
+    let reachable = (steps.count as f64 * steps.reach_mm - length) / max_rises;
+    let travelling = length / (TRAVEL * max_rises);
+    let speed = if reachable > 0.0 { reachable.min(travelling) } else { travelling };
     let sweep = field.sweep_with_beam(part, nodes, speed, &rows);
     let mu = sweep.mu();
-    let own = field.pairs();
-    let at = |n: usize| {
-        let mut rows = sweep.at(mu * n as f64 / steps as f64);
+    let map_pairs = field.pairs();
+    let mut tips_at_ends = Vec::with_capacity(steps.count + 1);
+    for n in 0..=steps.count {
+        let mut rows = sweep.at(mu * n as f64 / steps.count as f64);
         if start.mirrored {
             rows.iter_mut().for_each(|[trail, lead]| (*trail, *lead) = (-*lead, -*trail));
         }
-        let tips: Vec<Bank> = field.held_apart(&rows).into_iter().map(|row| field.tips_mm(row)).collect();
-        pairs.clone().map(|pair| of_pair(pair, &own, &tips, field.delivery.min_gap_mm)).collect()
-    };
-    ((0..=steps).map(at).collect(), mu)
+        let tips: Vec<Bank> = field.separated(&rows).into_iter().map(|row| field.tips_mm(row)).collect();
+        let tips = pairs.clone().map(|pair| pair_tips(pair, &map_pairs, &tips, field.delivery.min_gap_mm));
+        tips_at_ends.push(tips.collect());
+    }
+    (tips_at_ends, mu)
 }
 
 /// Lets no tip go farther than `reach_mm` in a step: it takes the middle between the least and the greatest way that do not.
 fn follow(tips: &mut [Vec<Bank>], reach_mm: f64, gap_mm: f64) {
-    let points = tips.len();
     for pair in 0..tips[0].len() {
         for bank in 0..2 {
             let way: Vec<f64> = tips.iter().map(|tips| tips[pair][bank]).collect();
-            let limited = |sign: f64| {
-                let mut out: Vec<f64> = way.iter().map(|mm| sign * mm).collect();
-                (1..points).for_each(|n| out[n] = out[n].min(out[n - 1] + reach_mm));
-                (0..points - 1).rev().for_each(|n| out[n] = out[n].min(out[n + 1] + reach_mm));
-                out
-            };
-            let (least, greatest) = (limited(1.0), limited(-1.0));
+            let lower = greatest_reachable_below(way.iter().copied(), reach_mm);
+            let upper = greatest_reachable_below(way.iter().map(|mm| -mm), reach_mm);
             for (n, tips) in tips.iter_mut().enumerate() {
-                tips[pair][bank] = 0.5 * (least[n] - greatest[n]);
+                tips[pair][bank] = 0.5 * (lower[n] - upper[n]);
             }
         }
         // The lesser of two ways that go no farther goes no farther either.
@@ -228,11 +229,27 @@ fn follow(tips: &mut [Vec<Bank>], reach_mm: f64, gap_mm: f64) {
     }
 }
 
-/// Jaws round the maps of all sectors, within those of their beams.
+/// The greatest way below `way` that goes no farther than `reach_mm` in a step.
+fn greatest_reachable_below(way: impl Iterator<Item = f64>, reach_mm: f64) -> Vec<f64> {
+    let mut reachable: Vec<f64> = way.collect();
+    for n in 1..reachable.len() {
+        reachable[n] = reachable[n].min(reachable[n - 1] + reach_mm);
+    }
+    for n in (1..reachable.len()).rev() {
+        reachable[n - 1] = reachable[n - 1].min(reachable[n] + reach_mm);
+    }
+    reachable
+}
+
+/// Jaws that enclose the maps of all sectors, within the jaws of their beams.
 fn jaws_of(sectors: &[&Beam]) -> Option<Jaws> {
-    let round = |a: Bank, b: Bank| [a[0].min(b[0]), a[1].max(b[1])];
-    let of = |sector: &&Beam| Some(jaws_about(sector.start()?.jaws, sector.fluence.as_ref()?));
-    sectors.iter().filter_map(of).reduce(|a, b| Jaws { x: round(a.x, b.x), y: round(a.y, b.y) })
+    let jaws =
+        sectors.iter().filter_map(|sector| Some(jaws_about(sector.start()?.jaws, sector.fluence.as_ref()?)));
+    jaws.reduce(|a, b| Jaws { x: union(a.x, b.x), y: union(a.y, b.y) })
+}
+
+fn union(a: Bank, b: Bank) -> Bank {
+    [a[0].min(b[0]), a[1].max(b[1])]
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! From a map to leaves: the sweep is asked for what the machine's leaves make the map of.
+//! Leaves for a map: the sweep is corrected until the machine's leaves deliver the map.
 
 use crate::difference::{Delivered, FluenceDifference};
 use crate::field::Field;
@@ -71,10 +71,10 @@ pub enum SequenceError {
     Fluence(#[from] FluenceError),
 }
 
-/// Passes in which the difference from the map is added to what is asked of the sweep.
+/// Passes in which the difference from the map is added to the fluences requested from the sweep.
 const PASSES: usize = 3;
 
-/// Passes that leave more of the difference are not worth the monitor units that they ask for.
+/// A pass is accepted if it lowers the RMS difference by at least 5 %: less is not worth its monitor units.
 const LEAST_GAIN: f64 = 0.95;
 
 /// Part by which fluences may change so that rows rise less, in fewer monitor units. Chosen.
@@ -127,10 +127,12 @@ impl SequencedPlan {
         let mut beams = Vec::new();
         for beam in &leaves.beams {
             // Sectors of an arc have numbers of their own.
-            let own = maps.beams.iter().find(|own| own.number == beam.number);
-            let Some((own, map)) = own.and_then(|own| Some((own, own.fluence.as_ref()?))) else { continue };
-            let machine = machine_of(maps, own)?;
-            let [got, want] = [beam, own].map(|beam| Delivered::new(beam, map, &machine));
+            let Some(source) = maps.beams.iter().find(|source| source.number == beam.number) else {
+                continue;
+            };
+            let Some(map) = &source.fluence else { continue };
+            let machine = machine_of(maps, source)?;
+            let [got, want] = [beam, source].map(|beam| Delivered::new(beam, map, &machine));
             let difference = got?.less(&want?, map);
             beams.push(Sequenced { beam: beam.clone(), difference });
         }
@@ -155,32 +157,33 @@ pub fn sequence_plan_while(
     technique: Technique,
     goes_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<SequencedPlan, SequenceError> {
-    let cut = |beam: &Beam| -> Option<Result<Sequenced, SequenceError>> {
-        beam.fluence.as_ref()?;
-        if !goes_on() {
-            return Some(Err(SequenceError::Stopped));
-        }
-        Some(machine_of(plan, beam).and_then(|machine| sequence_beam(beam, &machine, technique)))
-    };
-    let cuts: Vec<_> = plan.beams.par_iter().map(cut).collect();
+    let with_map = plan.beams.par_iter().enumerate().filter(|(_, beam)| beam.fluence.is_some());
+    let results: Vec<_> = with_map
+        .map(|(n, beam)| {
+            if !goes_on() {
+                return (n, Err(SequenceError::Stopped));
+            }
+            (n, machine_of(plan, beam).and_then(|machine| sequence_beam(beam, &machine, technique)))
+        })
+        .collect();
     let mut sequenced = SequencedPlan { plan: plan.clone(), beams: Vec::new() };
-    let mut nothing = None;
-    for (beam, cut) in sequenced.plan.beams.iter_mut().zip(cuts) {
-        match cut {
-            None => {}
-            Some(Ok(cut)) => {
-                *beam = cut.beam.clone();
-                sequenced.beams.push(cut);
+    let mut first_empty = None;
+    for (n, result) in results {
+        let beam = &mut sequenced.plan.beams[n];
+        match result {
+            Ok(leaves) => {
+                *beam = leaves.beam.clone();
+                sequenced.beams.push(leaves);
             }
-            Some(Err(why @ (SequenceError::Empty { .. } | SequenceError::TooSmall { .. }))) => {
+            Err(why @ (SequenceError::Empty { .. } | SequenceError::TooSmall { .. })) => {
                 *beam = without_delivery(beam);
-                nothing.get_or_insert(why);
+                first_empty.get_or_insert(why);
             }
-            Some(Err(why)) => return Err(why),
+            Err(why) => return Err(why),
         }
     }
     if sequenced.beams.is_empty() {
-        return Err(nothing.unwrap_or_else(|| SequenceError::NoMaps { plan: plan.name.clone() }));
+        return Err(first_empty.unwrap_or_else(|| SequenceError::NoMaps { plan: plan.name.clone() }));
     }
     Ok(sequenced)
 }
@@ -229,18 +232,18 @@ fn cut_on_carriage(
 
 /// The best leaves for the map of a field.
 fn cut(field: &Field<'_>, want: &Delivered, technique: Technique) -> Result<Refined, SequenceError> {
-    let found = match technique {
+    let leaves = match technique {
         Technique::SlidingWindow => {
-            let by = |asked: &[Vec<f64>]| Some(sliding_window(field, asked, MOST_STEPS));
-            refined(field, want, &by)?.map(|found| fewer_steps(field, found)).transpose()?
+            let finest = refined(field, want, &|fluences| Some(sliding_window(field, fluences, MOST_STEPS)))?;
+            finest.map(|leaves| fewer_steps(field, leaves)).transpose()?
         }
-        Technique::StepAndShoot => refined(field, want, &|asked| step_and_shoot(field, asked))?,
+        Technique::StepAndShoot => refined(field, want, &|fluences| step_and_shoot(field, fluences))?,
     };
     let name = || field.beam.name.clone();
-    let found = found.ok_or_else(|| SequenceError::TooSmall { beam: name() })?;
-    match found.beam.fault() {
+    let leaves = leaves.ok_or_else(|| SequenceError::TooSmall { beam: name() })?;
+    match leaves.beam.fault() {
         Some(why) => Err(SequenceError::Beam { beam: name(), why: why.to_string() }),
-        None => Ok(found),
+        None => Ok(leaves),
     }
 }
 
@@ -252,15 +255,15 @@ pub(super) fn within_limits(beam: Beam, machine: &Machine, limits: &Delivery) ->
     }
 }
 
-/// Leaves with their fluence, what was asked of the sweep for them, and how far their beamlets are from the map's.
+/// Leaves with their fluence, the fluences requested from the sweep, and the RMS difference of their beamlets from the map's, percent.
 struct Refined {
     beam: Beam,
     got: Delivered,
-    asked: Vec<Vec<f64>>,
-    rms: f64,
+    requested: Vec<Vec<f64>>,
+    rms_percent: f64,
 }
 
-/// The best leaves of a few passes, each of which asks for what the last one missed.
+/// The best leaves of a few passes, each of which adds the difference left by the one before.
 fn refined(
     field: &Field<'_>,
     want: &Delivered,
@@ -268,35 +271,35 @@ fn refined(
 ) -> Result<Option<Refined>, FluenceError> {
     let want = want.by_beamlet(field.map);
     let mut best: Option<Refined> = None;
-    let mut asked = without_leakage(field, &flattened(&field.asked(), FLATTENED));
+    let mut requested = without_leakage(field, &flattened(&field.fluences_mu(), FLATTENED));
     for _ in 0..PASSES {
-        let Some(beam) = cut(&asked) else { break };
+        let Some(beam) = cut(&requested) else { break };
         let got = Delivered::new(&beam, field.map, field.machine)?;
         let by_beamlet = got.by_beamlet(field.map);
-        let rms = FluenceDifference::between(&by_beamlet, &want).rms_percent;
-        if best.as_ref().is_none_or(|best| rms < LEAST_GAIN * best.rms) {
-            best = Some(Refined { beam, got, asked: asked.clone(), rms });
+        let rms_percent = FluenceDifference::between(&by_beamlet, &want).rms_percent;
+        if best.as_ref().is_none_or(|best| rms_percent < LEAST_GAIN * best.rms_percent) {
+            best = Some(Refined { beam, got, requested: requested.clone(), rms_percent });
         }
-        for (asked, (got, want)) in asked.iter_mut().flatten().zip(by_beamlet.iter().zip(&want)) {
-            *asked = (*asked + want - got).max(0.0);
+        for (requested, (got, want)) in requested.iter_mut().flatten().zip(by_beamlet.iter().zip(&want)) {
+            *requested = (*requested + want - got).max(0.0);
         }
     }
     Ok(best)
 }
 
 /// The same leaves in fewer steps, where their fluence stays.
-fn fewer_steps(field: &Field<'_>, mut found: Refined) -> Result<Refined, FluenceError> {
-    let finest = found.got.on_raster(field.map);
+fn fewer_steps(field: &Field<'_>, mut leaves: Refined) -> Result<Refined, FluenceError> {
+    let finest = leaves.got.on_raster(field.map);
     for steps in FEWER_STEPS {
-        let beam = sliding_window(field, &found.asked, steps);
+        let beam = sliding_window(field, &leaves.requested, steps);
         let got = Delivered::new(&beam, field.map, field.machine)?;
         let off = FluenceDifference::between(&got.on_raster(field.map), &finest);
         if off.worst_percent.abs() > SAME_FLUENCE_PERCENT {
             break;
         }
-        found = Refined { beam, got, ..found };
+        leaves = Refined { beam, got, ..leaves };
     }
-    Ok(found)
+    Ok(leaves)
 }
 
 #[cfg(test)]

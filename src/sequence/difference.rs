@@ -55,7 +55,10 @@ impl Delivered {
             (0..count as usize).map(move |n| low + (n as f64 + 0.5) * (high - low) / count)
         });
         let [along, across] = places;
-        across.flat_map(|v| along.clone().map(move |u| [u, v])).map(|at| self.at(at, SPACING_MM)).collect()
+        across
+            .flat_map(|v| along.clone().map(move |u| [u, v]))
+            .map(|place| self.at(place, SPACING_MM))
+            .collect()
     }
 }
 
@@ -69,8 +72,8 @@ impl Delivered {
 impl FluenceDifference {
     /// Difference of fluences at the same places.
     pub fn between(got: &[f64], want: &[f64]) -> Self {
-        let most = want.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let percent = || got.iter().zip(want).map(|(got, want)| 100.0 * (got - want) / most);
+        let max_fluence = want.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let percent = || got.iter().zip(want).map(|(got, want)| 100.0 * (got - want) / max_fluence);
         let count = got.len().max(1) as f64;
         Self {
             mean_percent: percent().sum::<f64>() / count,

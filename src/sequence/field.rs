@@ -1,9 +1,9 @@
-//! A map on the leaves of a machine: what the sweep is asked for, and the machine's tips for those of ideal leaves.
+//! A fluence map on the leaves of a machine: fluences that the sweep is to deliver, and positions of rounded tips for ideal ones.
 
 use crate::SequenceError;
 use crate::cut::limits;
 use crate::parts::MapPart;
-use crate::sweep::{Sweep, beside};
+use crate::sweep::{Sweep, adjacent_rows};
 use case::{Bank, Beam, ControlPoint, CutFrom, FluenceMap, Jaws, Mlc};
 use physics::{Delivery, Machine};
 use std::ops::Range;
@@ -11,10 +11,10 @@ use std::ops::Range;
 /// Leaf speed that sequences use, part of the most: positions are rounded.
 const SPEED_PART: f64 = 0.99;
 
-/// Beyond the map, under the jaws, leaves open as wide as its last columns for so far, mm: the edge of the field is the jaw's.
+/// Distance beyond the map, under the jaws, over which leaves open as wide as its last columns, mm: the jaw makes the field's edge.
 const BEYOND_MM: f64 = 5.0;
 
-/// Positions of tips are given to so many parts of a millimetre: a DICOM file holds them to the bit.
+/// Steps of a tip's position in a millimetre: a DICOM file holds them to the bit.
 const PARTS_OF_MM: f64 = 1e3;
 
 /// A position as files hold it, mm.
@@ -22,32 +22,40 @@ pub fn rounded(mm: f64) -> f64 {
     (mm * PARTS_OF_MM).round() / PARTS_OF_MM
 }
 
-/// Tips as files hold them, no nearer to each other than they may be, mm.
-pub fn stated([low, high]: Bank, gap_mm: f64) -> Bank {
+/// Tips as files hold them, at least `gap_mm` apart.
+pub fn rounded_tips([low, high]: Bank, gap_mm: f64) -> Bank {
     let high = rounded(high);
     [rounded(low).min(rounded(high - gap_mm)), high]
 }
 
-/// Cumulative part of the monitor units as files hold it: six digits are exact there.
-pub fn stated_weight(given_mu: f64, whole_mu: f64) -> f64 {
-    (1e6 * given_mu / whole_mu).round() / 1e6
+/// Cumulative meterset weight as files hold it: six digits are exact there.
+pub fn meterset_weight(delivered_mu: f64, total_mu: f64) -> f64 {
+    (1e6 * delivered_mu / total_mu).round() / 1e6
 }
 
-/// Tips of a leaf pair for those of the pairs `own`: a pair beside them is closed and follows the nearest one.
-pub fn of_pair(pair: usize, own: &Range<usize>, tips: &[Bank], gap_mm: f64) -> Bank {
-    let [low, high] = tips[pair.clamp(own.start, own.end - 1) - own.start];
-    if own.contains(&pair) { [low, high] } else { [low, low + gap_mm] }
+/// Tips of a leaf pair of the machine, given the tips of the pairs that the map covers: a pair beside the map is closed and follows the
+/// nearest one.
+pub fn pair_tips(pair: usize, map_pairs: &Range<usize>, tips: &[Bank], gap_mm: f64) -> Bank {
+    let [low, high] = tips[pair.clamp(map_pairs.start, map_pairs.end - 1) - map_pairs.start];
+    if map_pairs.contains(&pair) { [low, high] } else { [low, low + gap_mm] }
 }
 
-/// Jaws of a beam about its map: nothing passes beside a map, and jaws that are wider close to it.
-pub fn jaws_about(own: Jaws, map: &FluenceMap) -> Jaws {
+/// Jaws of a beam, closed to its map where they are wider: nothing is delivered beside a map.
+pub fn jaws_about(jaws: Jaws, map: &FluenceMap) -> Jaws {
     let map = map.jaws();
-    let within = |own: [f64; 2], map: [f64; 2]| [own[0].max(map[0]), own[1].min(map[1])];
-    Jaws { x: within(own.x, map.x), y: within(own.y, map.y) }
+    Jaws { x: intersection(jaws.x, map.x), y: intersection(jaws.y, map.y) }
+}
+
+fn intersection(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+    [a[0].max(b[0]), a[1].min(b[1])]
 }
 
 /// Sides of leaves that differ by less are the same, mm.
 const SAME_SIDE_MM: f64 = 1e-3;
+
+fn are_same_sides(a_mm: &[f64], b_mm: &[f64]) -> bool {
+    a_mm.iter().zip(b_mm).all(|(a, b)| (a - b).abs() < SAME_SIDE_MM)
+}
 
 /// The leaf pair of a map's first row, by the sides of the leaves.
 pub fn first_pair(map: &FluenceMap, sides_mm: &[f64]) -> usize {
@@ -98,9 +106,8 @@ impl<'a> Field<'a> {
         }
         let sides = &leaves.boundaries_mm;
         let first_pair = first_pair(map, sides);
-        let own = sides.get(first_pair..first_pair + map.rows_mm.len());
-        let same = |own: &[f64]| own.iter().zip(&map.rows_mm).all(|(a, b)| (a - b).abs() < SAME_SIDE_MM);
-        if !own.is_some_and(same) {
+        let map_sides = sides.get(first_pair..first_pair + map.rows_mm.len());
+        if !map_sides.is_some_and(|leaves| are_same_sides(leaves, &map.rows_mm)) {
             return Err(SequenceError::Rows { beam: name(), machine: machine.name.clone() });
         }
         Ok(Self {
@@ -118,15 +125,16 @@ impl<'a> Field<'a> {
 
     /// The same map in parts that the carriage holds; `None` where it holds the whole, or none.
     pub fn split(&self) -> Option<Self> {
-        let most_mm = widest_map_mm(self.machine)?;
-        let parts = MapPart::all_of(self.map.columns, self.map.step_mm, most_mm)?;
+        let max_width_mm = widest_map_mm(self.machine)?;
+        let parts = MapPart::split(self.map.columns, self.map.step_mm, max_width_mm)?;
         (parts.len() > 1).then(|| Self { parts, ..self.clone() })
     }
 
-    /// Fluence that each beamlet asks for, `[row][column]`, MU of an open field.
-    pub fn asked(&self) -> Vec<Vec<f64>> {
-        let row = |values: &[f32]| values.iter().map(|value| self.beam.mu * f64::from(*value)).collect();
-        self.map.values.chunks(self.map.columns).map(row).collect()
+    /// Fluence of each beamlet, `[row][column]`, MU of an open field.
+    pub fn fluences_mu(&self) -> Vec<Vec<f64>> {
+        let fluences: Vec<f64> =
+            self.map.values.iter().map(|value| self.beam.mu * f64::from(*value)).collect();
+        fluences.chunks(self.map.columns).map(<[f64]>::to_vec).collect()
     }
 
     /// Speed of tips at the full dose rate, mm a monitor unit.
@@ -149,9 +157,9 @@ impl<'a> Field<'a> {
         start.into_iter().chain(columns).chain([high, high + BEYOND_MM, high + closed]).collect()
     }
 
-    /// Fluence of the cells between the nodes for that of a row's columns in a part, and for that of the outermost cells.
+    /// Pads the columns of a row in a part with the outermost cells of the sweep, in which closed leaves stand.
     pub fn cells(&self, part: &MapPart, row: &[f64], outermost: f64) -> Vec<f64> {
-        // Where the map goes on, what lies beside the part is another's.
+        // Where the map goes on, the neighbouring part delivers the cell beside this one.
         let end = |side: usize, column: usize| if part.ends_at_jaws[side] { row[column] } else { outermost };
         let [first, last] = [end(0, 0), end(1, row.len() - 1)];
         [outermost, first].into_iter().chain(row.iter().copied()).chain([last, outermost]).collect()
@@ -172,7 +180,7 @@ impl<'a> Field<'a> {
         sweep
     }
 
-    /// Sweeps with the beam on for the fluences of the rows' columns: tips at their least distance let through what they do.
+    /// Sweeps with the beam on. No cell gets less than tips at their least distance let through.
     pub fn sweep_with_beam(
         &self,
         part: &MapPart,
@@ -180,21 +188,25 @@ impl<'a> Field<'a> {
         speed_mm_mu: f64,
         fluences: &[Vec<f64>],
     ) -> Sweep {
-        let least = self.gap_mm() / speed_mm_mu;
-        let row =
-            |row: &Vec<f64>| self.cells(part, &row.iter().map(|mu| mu.max(least)).collect::<Vec<_>>(), least);
-        self.sweep(part, nodes_mm, speed_mm_mu, &fluences.iter().map(row).collect::<Vec<_>>())
+        let min_fluence = self.gap_mm() / speed_mm_mu;
+        let mut fluences = fluences.to_vec();
+        fluences.iter_mut().flatten().for_each(|mu| *mu = mu.max(min_fluence));
+        let cells: Vec<Vec<f64>> = fluences.iter().map(|row| self.cells(part, row, min_fluence)).collect();
+        self.sweep(part, nodes_mm, speed_mm_mu, &cells)
     }
 
-    /// Ideal tips of the map's rows, trailing and leading, held back until the gaps are those of the machine.
-    pub fn held_apart(&self, tips: &[[f64; 2]]) -> Vec<[f64; 2]> {
-        let apart = |row: usize| {
-            let own = tips[row][1] - self.gap_mm();
-            let neighbours = beside(row, tips.len()).filter(|_| !self.delivery.interdigitates);
-            let nearest = neighbours.map(|row| tips[row][1] - self.gap_mm()).fold(own, f64::min);
-            [tips[row][0].min(nearest), tips[row][1]]
-        };
-        (0..tips.len()).map(apart).collect()
+    /// Ideal tips of the map's rows, trailing and leading; trailing tips wait until the gaps are those of the machine.
+    pub fn separated(&self, tips: &[[f64; 2]]) -> Vec<[f64; 2]> {
+        (0..tips.len())
+            .map(|row| [tips[row][0].min(self.trailing_limit_mm(tips, row)), tips[row][1]])
+            .collect()
+    }
+
+    /// The farthest position of the trailing tip of a row behind its own leading tip, and behind the neighbours' where leaves may not pass
+    /// each other.
+    fn trailing_limit_mm(&self, tips: &[[f64; 2]], row: usize) -> f64 {
+        let neighbours = adjacent_rows(row, tips.len()).filter(|_| !self.delivery.interdigitates);
+        neighbours.chain([row]).map(|row| tips[row][1] - self.gap_mm()).fold(f64::INFINITY, f64::min)
     }
 
     /// Leaf pairs of the map's rows.
@@ -202,17 +214,18 @@ impl<'a> Field<'a> {
         self.first_pair..self.first_pair + self.map.rows()
     }
 
-    /// Tips of a rounded pair for those of an ideal one.
+    /// Tips of a rounded pair, given ideal ones.
     pub fn tips_mm(&self, [trail, lead]: [f64; 2]) -> Bank {
         [trail + self.retreat_mm, lead - self.retreat_mm]
     }
 
     /// Tips of all pairs of the machine for ideal tips of the map's rows; pairs beside the map are closed and follow the nearest row.
     pub fn leaves_mm(&self, rows: &[[f64; 2]]) -> Vec<Bank> {
-        let (own, gap_mm) = (self.pairs(), self.delivery.min_gap_mm);
+        let (map_pairs, gap_mm) = (self.pairs(), self.delivery.min_gap_mm);
         let tips: Vec<Bank> = rows.iter().map(|row| self.tips_mm(*row)).collect();
-        let leaf = |pair: usize| stated(of_pair(pair, &own, &tips, gap_mm), gap_mm);
-        (0..self.leaf_sides_mm.len() - 1).map(leaf).collect()
+        (0..self.leaf_sides_mm.len() - 1)
+            .map(|pair| rounded_tips(pair_tips(pair, &map_pairs, &tips, gap_mm), gap_mm))
+            .collect()
     }
 
     /// The beam with leaves in place of its map. `points` are cumulative monitor units and ideal tips of the map's rows.
@@ -220,11 +233,11 @@ impl<'a> Field<'a> {
         let mu = points.last().map_or(0.0, |(mu, _)| *mu);
         let mut start = self.beam.control_points[0].clone();
         start.jaws = jaws_about(start.jaws, self.map);
-        let point = |(n, (at, rows)): (usize, &(f64, Vec<[f64; 2]>))| ControlPoint {
-            meterset_weight: if n + 1 == points.len() { 1.0 } else { stated_weight(*at, mu) },
+        let control_points = points.iter().enumerate().map(|(n, (delivered_mu, rows))| ControlPoint {
+            meterset_weight: if n + 1 == points.len() { 1.0 } else { meterset_weight(*delivered_mu, mu) },
             leaves_mm: self.leaves_mm(rows),
             ..start.clone()
-        };
+        });
         Beam {
             mu,
             mlc: Some(Mlc { axis: self.map.axis, boundaries_mm: self.leaf_sides_mm.to_vec() }),
@@ -235,7 +248,7 @@ impl<'a> Field<'a> {
                 mu: self.beam.mu,
                 limits: self.beam.fluence_limits.clone(),
             })),
-            control_points: points.iter().enumerate().map(point).collect(),
+            control_points: control_points.collect(),
             // Leaves are as fast as this rate asks for.
             dose_rate_mu_min: Some(self.delivery.dose_rate_mu_min),
             ..self.beam.clone()

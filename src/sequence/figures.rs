@@ -62,7 +62,7 @@ impl DeliveryFigures {
             }
         }
         let widest_mm: f64 = widest.into_iter().flatten().map(|[low, high]| high - low).sum();
-        let mut all = Self { mu: beam.mu, smallest_cm2: f64::INFINITY, ..Self::default() };
+        let mut figures = Self { mu: beam.mu, smallest_cm2: f64::INFINITY, ..Self::default() };
         let mut gaps = [0.0; 2];
         for step in steps() {
             let part = step[1].meterset_weight - step[0].meterset_weight;
@@ -70,19 +70,20 @@ impl DeliveryFigures {
             let openings = openings(beam, &point.leaves_mm, point.jaws);
             let open_mm: f64 = openings.iter().map(|open| open.tips_mm[1] - open.tips_mm[0]).sum();
             let turned_deg = turn_deg(step[0].gantry_deg, step[1].gantry_deg).abs();
-            all.beam_on_s += (60.0 * part * beam.mu / limits.dose_rate_mu_min)
+            figures.beam_on_s += (60.0 * part * beam.mu / limits.dose_rate_mu_min)
                 .max(farthest_mm(&step[0], &step[1]) / limits.leaf_speed_mm_s)
                 .max(turned_deg / limits.gantry_speed_deg_s);
-            all.complexity += part * alike(&openings) * open_mm / widest_mm.max(f64::MIN_POSITIVE);
+            figures.complexity +=
+                part * leaf_sequence_variability(&openings) * open_mm / widest_mm.max(f64::MIN_POSITIVE);
             gaps = [gaps[0] + part * open_mm, gaps[1] + part * openings.len() as f64];
             // Leaves that start and end under the jaws open nothing there.
             if open_mm > 0.0 {
-                all.smallest_cm2 = all.smallest_cm2.min(open_cm2(beam, &point.leaves_mm, point.jaws));
+                figures.smallest_cm2 = figures.smallest_cm2.min(open_cm2(beam, &point.leaves_mm, point.jaws));
             }
-            all.apertures += 1;
+            figures.apertures += 1;
         }
-        all.mean_gap_mm = gaps[0] / gaps[1].max(f64::MIN_POSITIVE);
-        all
+        figures.mean_gap_mm = gaps[0] / gaps[1].max(f64::MIN_POSITIVE);
+        figures
     }
 
     /// Figures of a beam of a plan, `None` where leaves or limits of its machine are missing. A beam of one control point is one aperture.
@@ -105,8 +106,8 @@ impl DeliveryFigures {
 
     fn together(beams: &[Self]) -> Self {
         let mu: f64 = beams.iter().map(|beam| beam.mu).sum();
-        let mean = |of: fn(&Self) -> f64| {
-            beams.iter().map(|beam| beam.mu * of(beam)).sum::<f64>() / mu.max(f64::MIN_POSITIVE)
+        let mean = |figure: fn(&Self) -> f64| {
+            beams.iter().map(|beam| beam.mu * figure(beam)).sum::<f64>() / mu.max(f64::MIN_POSITIVE)
         };
         Self {
             mu,
@@ -119,19 +120,21 @@ impl DeliveryFigures {
     }
 }
 
-/// Leaf sequence variability of McNiven: for either bank the mean of (range - step to the next leaf) / range over open neighbours.
-fn alike(openings: &[Open]) -> f64 {
-    let of_bank = |bank: usize| {
-        let tips = || openings.iter().map(|open| open.tips_mm[bank]);
-        let range = tips().fold(f64::NEG_INFINITY, f64::max) - tips().fold(f64::INFINITY, f64::min);
-        let pairs = openings.len().saturating_sub(1) as f64;
-        if pairs == 0.0 || range <= 0.0 {
-            return 1.0;
-        }
-        let steps = openings.windows(2).map(|w| (w[1].tips_mm[bank] - w[0].tips_mm[bank]).abs());
-        steps.map(|step| range - step).sum::<f64>() / (pairs * range)
-    };
-    of_bank(0) * of_bank(1)
+/// Leaf sequence variability of McNiven, the product of both banks.
+fn leaf_sequence_variability(openings: &[Open]) -> f64 {
+    bank_variability(openings, 0) * bank_variability(openings, 1)
+}
+
+/// Mean of (range - step to the next leaf) / range over open neighbours of a bank.
+fn bank_variability(openings: &[Open], bank: usize) -> f64 {
+    let tips = || openings.iter().map(|open| open.tips_mm[bank]);
+    let range = tips().fold(f64::NEG_INFINITY, f64::max) - tips().fold(f64::INFINITY, f64::min);
+    let pairs = openings.len().saturating_sub(1) as f64;
+    if pairs == 0.0 || range <= 0.0 {
+        return 1.0;
+    }
+    let steps = openings.windows(2).map(|w| (w[1].tips_mm[bank] - w[0].tips_mm[bank]).abs());
+    steps.map(|step| range - step).sum::<f64>() / (pairs * range)
 }
 
 #[cfg(test)]
@@ -148,11 +151,13 @@ mod tests {
         beam.mlc =
             Some(Mlc { axis: MlcAxis::X, boundaries_mm: (0..=sides).map(|n| 10.0 * n as f64).collect() });
         let start = beam.control_points.remove(0);
-        let mut given = 0.0;
+        let mut start_weight = 0.0;
         for (weight, tips) in segments {
-            let point = |at| ControlPoint { meterset_weight: at, leaves_mm: tips.to_vec(), ..start.clone() };
-            beam.control_points.extend([point(given), point(given + weight)]);
-            given += weight;
+            for meterset_weight in [start_weight, start_weight + weight] {
+                let point = ControlPoint { meterset_weight, leaves_mm: tips.to_vec(), ..start.clone() };
+                beam.control_points.push(point);
+            }
+            start_weight += weight;
         }
         beam
     }

@@ -2,25 +2,25 @@
 
 /// Sum of the rises along a row, from 0 on.
 pub fn rises(row: &[f64]) -> f64 {
-    let before = std::iter::once(&0.0).chain(row);
-    row.iter().zip(before).map(|(value, before)| (value - before).max(0.0)).sum()
+    let previous = std::iter::once(&0.0).chain(row);
+    row.iter().zip(previous).map(|(value, previous)| (value - previous).max(0.0)).sum()
 }
 
 /// Rows within a part of their fluences of those given, whose slowest rises the least; others change no more than that asks for.
 pub fn flattened(rows: &[Vec<f64>], part: f64) -> Vec<Vec<f64>> {
-    let most = rows.iter().map(|row| rises(&least_rises(row, part))).fold(0.0, f64::max);
-    rows.iter().map(|row| flattened_to(row, part, most)).collect()
+    let max_rises = rows.iter().map(|row| rises(&least_rises(row, part))).fold(0.0, f64::max);
+    rows.iter().map(|row| flattened_to(row, part, max_rises)).collect()
 }
 
-/// A row that rises by `most` at most, by a change of as small a part of its fluences as does, and of `part` at most.
-fn flattened_to(row: &[f64], part: f64, most: f64) -> Vec<f64> {
-    if rises(row) <= most {
+/// A row whose rises are at most `max_rises`, by the smallest relative change of its fluences that achieves it, at most `part`.
+fn flattened_to(row: &[f64], part: f64, max_rises: f64) -> Vec<f64> {
+    if rises(row) <= max_rises {
         return row.to_vec();
     }
     let [mut low, mut high] = [0.0, part];
     for _ in 0..12 {
         let middle = 0.5 * (low + high);
-        let half = if rises(&least_rises(row, middle)) <= most { &mut high } else { &mut low };
+        let half = if rises(&least_rises(row, middle)) <= max_rises { &mut high } else { &mut low };
         *half = middle;
     }
     least_rises(row, high)
@@ -31,20 +31,20 @@ fn flattened_to(row: &[f64], part: f64, most: f64) -> Vec<f64> {
 fn least_rises(row: &[f64], part: f64) -> Vec<f64> {
     let mut runs: Vec<(std::ops::Range<usize>, [f64; 2])> = Vec::new();
     for (n, value) in row.iter().enumerate() {
-        let own = [value * (1.0 - part), value * (1.0 + part)];
+        let [low, high] = [value * (1.0 - part), value * (1.0 + part)];
         match runs.last_mut() {
-            Some((run, bounds)) if own[0] <= bounds[1] && bounds[0] <= own[1] => {
+            Some((run, bounds)) if low <= bounds[1] && bounds[0] <= high => {
                 run.end = n + 1;
-                *bounds = [bounds[0].max(own[0]), bounds[1].min(own[1])];
+                *bounds = [bounds[0].max(low), bounds[1].min(high)];
             }
-            _ => runs.push((n..n + 1, own)),
+            _ => runs.push((n..n + 1, [low, high])),
         }
     }
     let mut out = Vec::with_capacity(row.len());
     for (n, (run, [low, high])) in runs.iter().enumerate() {
         let is_above = |other: Option<&(_, [f64; 2])>| other.map(|(_, bounds)| *low > bounds[1]);
-        let before = n.checked_sub(1).and_then(|n| runs.get(n));
-        let value = match (is_above(before), is_above(runs.get(n + 1))) {
+        let previous = n.checked_sub(1).and_then(|n| runs.get(n));
+        let value = match (is_above(previous), is_above(runs.get(n + 1))) {
             (Some(true), Some(true)) => *low,
             (Some(false), Some(false)) => *high,
             _ => (row[run.clone()].iter().sum::<f64>() / run.len() as f64).clamp(*low, *high),

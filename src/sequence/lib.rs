@@ -4,7 +4,7 @@
 //! Oncol. 32, 162 (1994); Svensson et al., Phys. Med. Biol. 39, 37 (1994)) or step and shoot by the same one-way sweep with leaves that
 //! move while the beam is off (Bortfeld et al., Int. J. Radiat. Oncol. Biol. Phys. 28, 723 (1994)). The sweep is of ideal leaves;
 //! [`physics::Fluence`] of its control points then says what the machine's leaves let through, and the difference from the map is added
-//! to what is asked of the sweep.
+//! to the fluences requested from the sweep.
 
 mod adjust;
 mod arc;
@@ -20,7 +20,7 @@ mod sliding;
 mod step;
 mod sweep;
 
-pub use adjust::set_leaves;
+pub use adjust::{Segments, set_leaves};
 pub use arc::{ArcStart, arc_leaves, arc_of, from_angles, nearest_angle};
 pub use cut::{
     SequenceError, Sequenced, SequencedPlan, Technique, check_machine, check_machines, sequence_beam,

@@ -26,10 +26,9 @@ pub fn beam_on_stretches(points: &[ControlPoint]) -> Vec<Range<usize>> {
 pub fn broken_limit(beam: &Beam, limits: &Delivery) -> Option<String> {
     let limits = &limits.at_rate_of(beam);
     let points = &beam.control_points;
-    let at = |n: usize| format!("control point {}", n + 1);
     for (n, point) in points.iter().enumerate() {
         if let Some(what) = broken_at(point, limits) {
-            return Some(format!("{}: {what}", at(n)));
+            return Some(format!("control point {}: {what}", n + 1));
         }
     }
     let beyond_carriage = broken_carriage(points, limits);
@@ -44,9 +43,10 @@ pub fn broken_limit(beam: &Beam, limits: &Delivery) -> Option<String> {
             None if mu > 0.0 => format!("{mu:.3} MU are given"),
             None => return None,
         };
-        let most = step_reach_mm(step, mu, limits);
-        (way > most + ROUNDING_MM).then(|| {
-            format!("{}: a leaf goes {way:.3} mm while {meanwhile}: {most:.3} mm are possible", at(n + 1))
+        let reach_mm = step_reach_mm(step, mu, limits);
+        (way > reach_mm + ROUNDING_MM).then(|| {
+            let point = n + 2;
+            format!("control point {point}: a leaf goes {way:.3} mm while {meanwhile}: {reach_mm:.3} mm are possible")
         })
     })
 }
@@ -92,8 +92,8 @@ fn broken_at(point: &ControlPoint, limits: &Delivery) -> Option<String> {
         if high - low < gap {
             return Some(format!("the tips of pair {} are {:.3} mm apart", pair + 1, high - low));
         }
-        let beside = leaves.get(pair + 1).filter(|_| !limits.interdigitates);
-        if beside.is_some_and(|next| next[1] - low < gap || high - next[0] < gap) {
+        let neighbour = leaves.get(pair + 1).filter(|_| !limits.interdigitates);
+        if neighbour.is_some_and(|next| next[1] - low < gap || high - next[0] < gap) {
             return Some(format!("leaves of the pairs {} and {} pass each other", pair + 1, pair + 2));
         }
     }

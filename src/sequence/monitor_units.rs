@@ -59,9 +59,9 @@ fn open_field_mu(from: &CutFrom) -> f64 {
     let map = &from.map;
     let (mut fluence, mut area) = (0.0, 0.0);
     for (beamlet, value) in map.values.iter().enumerate().filter(|(_, value)| **value > 0.0) {
-        let own: f64 = map.sides_mm(beamlet).map(|[low, high]| high - low).iter().product();
-        fluence += own * f64::from(*value);
-        area += own;
+        let area_mm2: f64 = map.sides_mm(beamlet).map(|[low, high]| high - low).iter().product();
+        fluence += area_mm2 * f64::from(*value);
+        area += area_mm2;
     }
     from.mu * fluence / f64::max(area, f64::MIN_POSITIVE)
 }

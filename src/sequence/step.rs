@@ -14,22 +14,21 @@ const LEVELS: f64 = 10.0;
 
 /// Segments for fluences, `[row][column]` in MU of an open field, rounded to [`LEVELS`]; `None` where all are too small.
 pub fn step_and_shoot(field: &Field<'_>, fluences: &[Vec<f64>]) -> Option<Beam> {
-    let most = fluences.iter().flatten().copied().fold(0.0, f64::max);
-    let unit = most / LEVELS;
+    let max_fluence = fluences.iter().flatten().copied().fold(0.0, f64::max);
+    let unit = max_fluence / LEVELS;
     if unit <= 0.0 {
         return None;
     }
     let mut segments: Vec<(f64, Vec<[f64; 2]>)> = Vec::new();
     for part in &field.parts {
-        let cells = |row: &Vec<f64>| {
-            field.cells(part, &row.iter().map(|mu| (mu / unit).round()).collect::<Vec<_>>(), 0.0)
-        };
         let nodes = field.nodes_mm(part);
-        let rows: Vec<Vec<f64>> = part.share_of(fluences).iter().map(cells).collect();
+        let mut levels = part.share_of(fluences);
+        levels.iter_mut().flatten().for_each(|mu| *mu = (*mu / unit).round());
+        let rows: Vec<Vec<f64>> = levels.iter().map(|row| field.cells(part, row, 0.0)).collect();
         let sweep = field.sweep(part, nodes.clone(), f64::INFINITY, &rows);
         for n in 0..sweep.mu().round() as usize {
-            let aside = closed_aside(field, part, sweep.at(n as f64 + 0.5), &nodes);
-            let tips = field.held_apart(&aside);
+            let tips = closed_under_jaws(field, part, sweep.at(n as f64 + 0.5), &nodes);
+            let tips = field.separated(&tips);
             match segments.last_mut() {
                 Some((mu, last)) if *last == tips => *mu += unit,
                 _ => segments.push((unit, tips)),
@@ -38,38 +37,37 @@ pub fn step_and_shoot(field: &Field<'_>, fluences: &[Vec<f64>]) -> Option<Beam> 
     }
     segments.retain(|(mu, tips)| {
         let start = &field.beam.control_points[0];
-        let still = field.beam_of(&[(*mu, tips.clone())]);
-        *mu >= LEAST_MU && open_cm2(&still, &still.control_points[0].leaves_mm, start.jaws) >= LEAST_CM2
+        let segment = field.beam_of(&[(*mu, tips.clone())]);
+        *mu >= LEAST_MU && open_cm2(&segment, &segment.control_points[0].leaves_mm, start.jaws) >= LEAST_CM2
     });
     let mut points = Vec::new();
-    let mut given = 0.0;
+    let mut delivered_mu = 0.0;
     for (mu, tips) in segments {
-        points.push((given, tips.clone()));
-        given = (1e3 * (given + mu)).round() / 1e3;
-        points.push((given, tips));
+        points.push((delivered_mu, tips.clone()));
+        delivered_mu = (1e3 * (delivered_mu + mu)).round() / 1e3;
+        points.push((delivered_mu, tips));
     }
     (!points.is_empty()).then(|| field.beam_of(&points))
 }
 
-/// Closed pairs stand under the nearer jaw, where leaves may pass one another: tips that meet in the field leak. Others keep their place,
-/// and none is farther from the open ones than the carriage holds.
-fn closed_aside(
+/// Moves closed pairs under the nearer jaw where leaves may interdigitate, within the span of the carriage: tips that meet in the field
+/// leak.
+fn closed_under_jaws(
     field: &Field<'_>,
     part: &MapPart,
     mut tips: Vec<[f64; 2]>,
     nodes_mm: &[f64],
 ) -> Vec<[f64; 2]> {
     let (low, high, gap) = (nodes_mm[0], nodes_mm[nodes_mm.len() - 1], field.gap_mm());
-    let is_closed = |[trail, lead]: &[f64; 2]| trail >= lead;
     // Trailing tips of closed pairs, so that either bank keeps within its span.
     let mut room = [low, high - gap];
-    for open in tips.iter().filter(|pair| !is_closed(pair)) {
-        for at in [open[0], open[1] - gap] {
-            room =
-                [room[0].max(at - field.delivery.max_span_mm), room[1].min(at + field.delivery.max_span_mm)];
+    for open in tips.iter().filter(|[trail, lead]| trail < lead) {
+        for tip_mm in [open[0], open[1] - gap] {
+            let span_mm = field.delivery.max_span_mm;
+            room = [room[0].max(tip_mm - span_mm), room[1].min(tip_mm + span_mm)];
         }
     }
-    for pair in tips.iter_mut().filter(|pair| is_closed(pair)) {
+    for pair in tips.iter_mut().filter(|[trail, lead]| trail >= lead) {
         let trail = match (field.delivery.interdigitates, part.ends_at_jaws) {
             (false, _) => pair[0],
             (true, [true, false]) => room[0],

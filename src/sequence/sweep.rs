@@ -28,18 +28,19 @@ impl Sweep {
     /// Sweeps that give each cell of each pair its fluence, `[pair][cell]` in MU, in the least monitor units: travel at full speed and
     /// the sum of the rises.
     pub fn new(nodes_mm: Vec<f64>, speed_mm_mu: f64, fluences: &[Vec<f64>]) -> Self {
-        let passage = |n: usize| (nodes_mm[n + 1] - nodes_mm[n]) / speed_mm_mu;
-        let pair = |fluence: &Vec<f64>| {
-            let (mut lead, mut trail) = (vec![0.0], vec![fluence[0]]);
-            for n in 1..fluence.len() {
-                let rise = fluence[n] - fluence[n - 1];
-                lead.push(lead[n - 1] + passage(n - 1) + (-rise).max(0.0));
-                trail.push(trail[n - 1] + passage(n - 1) + rise.max(0.0));
-            }
-            Pair { lead, trail }
-        };
-        let pairs = fluences.iter().map(pair).collect();
-        Self { nodes_mm, speed_mm_mu, pairs }
+        let mut sweep = Self { nodes_mm, speed_mm_mu, pairs: Vec::new() };
+        sweep.pairs = fluences.iter().map(|fluence| sweep.pair(fluence)).collect();
+        sweep
+    }
+
+    fn pair(&self, fluence: &[f64]) -> Pair {
+        let (mut lead, mut trail) = (vec![0.0], vec![fluence[0]]);
+        for n in 1..fluence.len() {
+            let rise = fluence[n] - fluence[n - 1];
+            lead.push(lead[n - 1] + self.passage(n - 1) + (-rise).max(0.0));
+            trail.push(trail[n - 1] + self.passage(n - 1) + rise.max(0.0));
+        }
+        Pair { lead, trail }
     }
 
     /// Monitor units until the last trailing tip has arrived.
@@ -59,24 +60,23 @@ impl Sweep {
     /// neighbours are open at the same time, tongues and grooves shade less (van Santvoort and Heijmen, Phys. Med. Biol. 41, 2091 (1996)).
     pub fn start_side_by_side(&mut self) {
         let mu = self.mu();
-        let middle = |pair: &Pair| {
-            pair.lead.iter().zip(&pair.trail).map(|(lead, trail)| 0.5 * (lead + trail)).collect::<Vec<_>>()
-        };
         let slowest = self.pairs.iter().max_by(|a, b| self.end(a).total_cmp(&self.end(b)));
-        let Some(slowest) = slowest.map(middle) else { return };
-        let late = |pair: &Pair| {
-            let behind: f64 = slowest.iter().zip(middle(pair)).map(|(slow, own)| slow - own).sum();
-            (behind / slowest.len() as f64).clamp(0.0, mu - self.end(pair))
-        };
-        let late: Vec<f64> = self.pairs.iter().map(late).collect();
-        self.pairs.iter_mut().zip(late).for_each(|(pair, by)| pair.wait(0, by));
+        let Some(slowest) = slowest.map(Pair::middles) else { return };
+        for n in 0..self.pairs.len() {
+            let pair = &self.pairs[n];
+            let lead: f64 = slowest.iter().zip(pair.middles()).map(|(slow, middle)| slow - middle).sum();
+            let delay = (lead / slowest.len() as f64).clamp(0.0, mu - self.end(pair));
+            self.pairs[n].wait(0, delay);
+        }
     }
 
     /// Lets pairs that need fewer monitor units start later, so that all arrive together.
     pub fn end_together(&mut self) {
         let mu = self.mu();
-        let late: Vec<f64> = self.pairs.iter().map(|pair| mu - self.end(pair)).collect();
-        self.pairs.iter_mut().zip(late).for_each(|(pair, by)| pair.wait(0, by));
+        for n in 0..self.pairs.len() {
+            let delay = mu - self.end(&self.pairs[n]);
+            self.pairs[n].wait(0, delay);
+        }
     }
 
     /// Lets pairs wait until no trailing tip passes a leading tip beside it: both tips of a pair wait, so that its fluence stays
@@ -86,9 +86,9 @@ impl Sweep {
         for _ in 0..cells * self.pairs.len() {
             let mut has_waited = false;
             for row in 0..self.pairs.len() {
-                for beside in beside(row, self.pairs.len()) {
+                for neighbour in adjacent_rows(row, self.pairs.len()) {
                     for cell in 0..cells {
-                        let early = self.pairs[beside].lead[cell] - self.pairs[row].trail[cell];
+                        let early = self.pairs[neighbour].lead[cell] - self.pairs[row].trail[cell];
                         if early > SAME_MU {
                             self.pairs[row].wait(cell, early);
                             has_waited = true;
@@ -102,22 +102,29 @@ impl Sweep {
         }
     }
 
-    /// Tips of all pairs, trailing and leading, when so many monitor units are given.
+    /// Trailing and leading tips of all pairs after `mu` monitor units, mm.
     pub fn at(&self, mu: f64) -> Vec<[f64; 2]> {
-        let tip = |departures: &[f64]| {
-            let Some(cell) = departures.partition_point(|at| *at <= mu).checked_sub(1) else {
-                return self.nodes_mm[0];
-            };
-            let travelled = self.speed_mm_mu * (mu - departures[cell]);
-            // Leaves that move while the beam is off are at the cell's end once they have left.
-            let travelled = if self.speed_mm_mu.is_finite() { travelled } else { f64::INFINITY };
-            (self.nodes_mm[cell] + travelled).min(self.nodes_mm[cell + 1])
+        self.pairs.iter().map(|pair| [self.tip_mm(&pair.trail, mu), self.tip_mm(&pair.lead, mu)]).collect()
+    }
+
+    /// Position after `mu` monitor units of a tip that leaves the first nodes of its cells at `departures`.
+    fn tip_mm(&self, departures: &[f64], mu: f64) -> f64 {
+        let Some(cell) = departures.partition_point(|departure| *departure <= mu).checked_sub(1) else {
+            return self.nodes_mm[0];
         };
-        self.pairs.iter().map(|pair| [tip(&pair.trail), tip(&pair.lead)]).collect()
+        let travelled = self.speed_mm_mu * (mu - departures[cell]);
+        // Leaves that move while the beam is off are at the cell's end once they have left.
+        let travelled = if self.speed_mm_mu.is_finite() { travelled } else { f64::INFINITY };
+        (self.nodes_mm[cell] + travelled).min(self.nodes_mm[cell + 1])
     }
 }
 
 impl Pair {
+    /// Middle of the time in which the first node of each cell is open, MU.
+    fn middles(&self) -> Vec<f64> {
+        self.lead.iter().zip(&self.trail).map(|(lead, trail)| 0.5 * (lead + trail)).collect()
+    }
+
     /// Both tips stay longer at the first node of a cell.
     fn wait(&mut self, cell: usize, mu: f64) {
         self.lead[cell..].iter_mut().chain(&mut self.trail[cell..]).for_each(|departure| *departure += mu);
@@ -125,8 +132,8 @@ impl Pair {
 }
 
 /// The rows next to a row.
-pub fn beside(row: usize, rows: usize) -> impl Iterator<Item = usize> {
-    [row.checked_sub(1), Some(row + 1)].into_iter().flatten().filter(move |beside| *beside < rows)
+pub fn adjacent_rows(row: usize, rows: usize) -> impl Iterator<Item = usize> {
+    [row.checked_sub(1), Some(row + 1)].into_iter().flatten().filter(move |neighbour| *neighbour < rows)
 }
 
 #[cfg(test)]
@@ -178,21 +185,21 @@ mod tests {
             vec![9.0, 3.0, 3.0, 3.0, 6.0, 2.0],
         ];
         let alone = Sweep::new(nodes(6), 2.5, &fluences);
-        let mut beside = alone.clone();
-        beside.start_side_by_side();
-        assert!((beside.mu() - alone.mu()).abs() < 1e-9);
+        let mut side_by_side = alone.clone();
+        side_by_side.start_side_by_side();
+        assert!((side_by_side.mu() - alone.mu()).abs() < 1e-9);
         let off = |sweep: &Sweep| {
             let middle = |pair: &Pair| pair.lead[3] + pair.trail[3];
             (middle(&sweep.pairs[0]) - middle(&sweep.pairs[1])).abs()
         };
-        assert!(off(&beside) < 0.5 * off(&alone), "{} of {}", off(&beside), off(&alone));
-        let mut behind = beside.clone();
+        assert!(off(&side_by_side) < 0.5 * off(&alone), "{} of {}", off(&side_by_side), off(&alone));
+        let mut behind = side_by_side.clone();
         behind.keep_behind_neighbours();
         assert!(behind.mu() < 1.5 * alone.mu(), "{} for {}", behind.mu(), alone.mu());
         let clashes = |sweep: &Sweep| {
             let clash = |n: &usize| {
                 let tips = sweep.at(sweep.mu() * *n as f64 / 500.0);
-                let passes = |row: usize| super::beside(row, 3).any(|by| tips[row][0] > tips[by][1] + 1e-6);
+                let passes = |row: usize| adjacent_rows(row, 3).any(|by| tips[row][0] > tips[by][1] + 1e-6);
                 (0..3).any(passes)
             };
             (0..=500).filter(clash).count()
@@ -200,7 +207,7 @@ mod tests {
         assert!(clashes(&alone) > 0 && clashes(&behind) == 0, "{} and {}", clashes(&alone), clashes(&behind));
         for (row, fluence) in fluences.iter().enumerate() {
             for (cell, want) in fluence.iter().enumerate() {
-                for sweep in [&beside, &behind] {
+                for sweep in [&side_by_side, &behind] {
                     let got = opened(sweep, row, 5.0 * cell as f64 + 2.5);
                     assert!((got - want).abs() < 1e-3, "row {row}, cell {cell}: {got} for {want}");
                 }

@@ -1,6 +1,8 @@
 //! Enforces the layers of the house: reads the chart in ARCHITECTURE.md and the source, and fails where a
 //! room, or a part of one, uses another above it or beside it.
 
+mod words;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -216,7 +218,7 @@ fn exports(code: &str) -> Vec<(&str, &str)> {
 
 /// The chart's rooms (`of` is `room`) or the parts of one (`part of `NAME``), each with its floor.
 fn chart(of: &str) -> Vec<(String, u32)> {
-    let text = include_str!("../ARCHITECTURE.md");
+    let text = include_str!("../../ARCHITECTURE.md");
     let table = text.split(&format!("| floor | {of} |")).nth(1).unwrap_or_else(|| panic!("no table of {of}"));
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
     let cells = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
