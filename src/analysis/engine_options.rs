@@ -22,29 +22,28 @@ pub struct EngineOptions {
 /// Options that contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EngineOptionError {
-    #[error("{option} is an option of engines that sample histories ({}), not of {engine}", with_histories())]
+    #[error(
+        "{option} is an option of engines that sample histories ({}), not of {engine}",
+        statistical_words()
+    )]
     NotStatistical { option: &'static str, engine: DoseEngine },
     #[error("a run ends by histories or by uncertainty: give one of them")]
     TwoEnds,
 }
 
-fn with_histories() -> String {
-    let engines: Vec<_> =
-        DoseEngine::ALL.into_iter().filter(|engine| engine.is_statistical()).map(DoseEngine::word).collect();
-    engines.join(", ")
+fn statistical_words() -> String {
+    DoseEngine::statistical().map(DoseEngine::word).collect::<Vec<_>>().join(", ")
 }
 
 impl EngineOptions {
     /// The engine with its settings.
     ///
     /// # Errors
-    /// An end of a run for an engine without histories, or two ends.
+    /// An option of histories for an engine without them, or two ends of a run.
     pub fn engine(&self) -> Result<Engine, EngineOptionError> {
-        let ends =
-            [("histories", self.histories.is_some()), ("uncertainty", self.uncertainty_percent.is_some())];
         match Engine::from(self.engine) {
-            by_beam @ Engine::ByBeam(_) => match ends.into_iter().find(|(_, is_given)| *is_given) {
-                Some((option, _)) => Err(EngineOptionError::NotStatistical { option, engine: self.engine }),
+            by_beam @ Engine::ByBeam(_) => match self.option_of_histories() {
+                Some(option) => Err(EngineOptionError::NotStatistical { option, engine: self.engine }),
                 None => Ok(by_beam),
             },
             Engine::Mccs(usual) => {
@@ -64,6 +63,18 @@ impl EngineOptions {
             }
         }
     }
+
+    /// Name of the first option set that only engines with histories have.
+    fn option_of_histories(&self) -> Option<&'static str> {
+        let options = [
+            ("histories", self.histories.is_some()),
+            ("uncertainty", self.uncertainty_percent.is_some()),
+            ("seed", self.seed.is_some()),
+            ("directions", self.directions.is_some()),
+            ("variant", self.variant.is_some()),
+        ];
+        options.into_iter().find(|(_, is_set)| *is_set).map(|(name, _)| name)
+    }
 }
 
 #[cfg(test)]
@@ -71,14 +82,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_of_a_run_belong_to_engines_with_histories() {
+    fn options_of_histories_belong_to_engines_with_histories() {
         for engine in DoseEngine::ALL {
             let plain = EngineOptions { engine, ..EngineOptions::default() };
             assert_eq!(plain.engine().unwrap().kind(), engine);
             let to_percent = EngineOptions { uncertainty_percent: Some(2.0), ..plain };
-            let of_histories = EngineOptions { histories: Some(1000), ..plain };
-            assert_eq!(to_percent.engine().is_ok(), engine.is_statistical());
-            assert_eq!(of_histories.engine().is_ok(), engine.is_statistical());
+            for options in [
+                to_percent,
+                EngineOptions { histories: Some(1000), ..plain },
+                EngineOptions { seed: Some(1), ..plain },
+                EngineOptions { directions: Some(12), ..plain },
+                EngineOptions { variant: Some(Variant::Own), ..plain },
+            ] {
+                assert_eq!(options.engine().is_ok(), engine.is_statistical(), "{options:?}");
+            }
             let both = EngineOptions { histories: Some(1000), ..to_percent };
             assert!(both.engine().is_err());
         }

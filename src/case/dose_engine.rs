@@ -49,6 +49,11 @@ impl DoseEngine {
         if self.is_statistical() { Self::CollapsedCone } else { self }
     }
 
+    /// Engines that sample histories, in the order of the list.
+    pub fn statistical() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|engine| engine.is_statistical())
+    }
+
     /// Whether the engine samples histories: its dose has a statistical uncertainty, refines on screen, and comes from one run of all
     /// beams of a plan. The others compute a plan beam by beam.
     pub const fn is_statistical(self) -> bool {

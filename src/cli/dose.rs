@@ -7,7 +7,7 @@ use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
 use analysis::{
-    self, DEFAULT_GRID_MM, Dvh, Engine, EngineOptions, MOST_HISTORIES, StructureFigures, dvh_csv,
+    self, DEFAULT_GRID_MM, Dvh, Engine, EngineOptions, MOST_HISTORIES, MonteCarlo, StructureFigures, dvh_csv,
     percent_words, why_bolus_stays,
 };
 use anyhow::{Context as _, bail};
@@ -80,17 +80,21 @@ struct Histories {
     #[arg(long, value_name = "PERCENT", value_parser = words::within(0.01, 100.0))]
     uncertainty: Option<f64>,
 
-    /// Equal seeds give equal doses, whatever the number of threads or cards
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = words::whole::<u64>)]
-    seed: u64,
+    /// Equal seeds give equal doses, whatever the number of threads or cards [default: 1]
+    #[arg(long, value_name = "N", value_parser = words::whole::<u64>)]
+    seed: Option<u64>,
 
-    /// Directions that a photon is split over, 1 to 24
-    #[arg(long, value_name = "N", default_value_t = DIRECTIONS, value_parser = directions)]
-    directions: u32,
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = directions,
+        help = format!("Directions that a photon is split over, 1 to 24 [default: {DIRECTIONS}]")
+    )]
+    directions: Option<u32>,
 
-    /// own, or paper: sampled as Zhou 2010 does
-    #[arg(long, value_name = "VARIANT", default_value = "own", value_parser = variant)]
-    variant: Variant,
+    /// own, or paper: sampled as Zhou 2010 does [default: own]
+    #[arg(long, value_name = "VARIANT", value_parser = variant)]
+    variant: Option<Variant>,
 
     /// File for the standard deviation of every voxel, Gy (.mha)
     #[arg(long, value_name = "FILE")]
@@ -119,9 +123,9 @@ impl Histories {
             engine,
             histories: self.histories,
             uncertainty_percent: self.uncertainty,
-            seed: Some(self.seed),
-            directions: Some(self.directions),
-            variant: Some(self.variant),
+            seed: self.seed,
+            directions: self.directions,
+            variant: self.variant,
         };
         let engine = options.engine().map_err(|error| words::engine_refusal(&error))?;
         Ok(engine.show_every(Duration::from_secs(2)))
@@ -269,6 +273,7 @@ fn describe(result: &PlanResult) -> String {
 
 fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, seconds: f64) -> Value {
     let grid = result.dose.gy.grid();
+    let default = MonteCarlo::default();
     let structures: Vec<_> = result.dvhs.iter().map(|(s, d)| StructureFigures::new(&s.name, d)).collect();
     json!({
         "case": case.source,
@@ -279,9 +284,9 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
             "batches": c.batches,
             "uncertainty_percent": c.uncertainty_percent,
             "histories_per_s": c.histories_per_s,
-            "seed": args.histories.seed,
-            "directions": args.histories.directions,
-            "variant": args.histories.variant,
+            "seed": args.histories.seed.unwrap_or(default.seed),
+            "directions": args.histories.directions.unwrap_or(default.directions),
+            "variant": args.histories.variant.unwrap_or(default.variant),
             "sigma": args.histories.sigma,
             "receipt": result.receipts.first().map(|r| (**r).clone()),
         })),

@@ -194,10 +194,7 @@ pub fn engine_refusal(error: &EngineOptionError) -> Failure {
 
 /// Remark that options, as `subject` says, are those of engines that sample histories.
 pub fn needs_histories(subject: &str) -> String {
-    let engines: Vec<String> = { DoseEngine::ALL.into_iter() }
-        .filter(|engine| engine.is_statistical())
-        .map(|engine| format!("--engine {engine}"))
-        .collect();
+    let engines: Vec<String> = DoseEngine::statistical().map(|engine| format!("--engine {engine}")).collect();
     format!("{subject} of engines that sample histories: {}", engines.join(", "))
 }
 

@@ -109,16 +109,10 @@ impl Histories {
             return Err(argument(format!("directions is {directions}: it must be from 1 to 24")));
         }
         let variants = [("own", Variant::Own), ("paper", Variant::Paper)];
-        let variant = words::one_of("variant", self.variant.as_deref().unwrap_or("own"), &variants)?;
+        let variant =
+            self.variant.as_deref().map(|word| words::one_of("variant", word, &variants)).transpose()?;
         let (seed, directions) = (self.seed, self.directions);
-        let options = EngineOptions {
-            engine,
-            histories,
-            uncertainty_percent,
-            seed,
-            directions,
-            variant: Some(variant),
-        };
+        let options = EngineOptions { engine, histories, uncertainty_percent, seed, directions, variant };
         options.engine().map_err(argument)
     }
 }

@@ -200,6 +200,15 @@ fn numbers_that_cannot_be_are_told_what_is_wrong() {
         assert_eq!(output.status.code(), Some(2), "{words}: {message}");
         assert!(message.starts_with("error: invalid value") && message.contains(said), "{words}: {message}");
     }
+    for option in
+        ["--histories 1e5", "--uncertainty 2", "--seed 1", "--directions 6", "--variant own", "--sigma s.mha"]
+    {
+        let output = self::words(&format!("dose a {option}"));
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        let name = option.split(' ').next().unwrap_or_default();
+        let said = format!("{name} is an option of engines that sample histories: --engine mccs");
+        assert!(output.status.code() == Some(2) && message.contains(&said), "{option}: {message}");
+    }
     // One unit everywhere, in the name.
     for verb in ["drr", "register"] {
         let text = String::from_utf8_lossy(&words(&format!("help {verb}")).stdout).into_owned();
