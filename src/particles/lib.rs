@@ -11,6 +11,7 @@ pub mod hard;
 mod medium;
 pub mod mott;
 mod numeric;
+pub mod photon;
 pub mod stopping;
 mod table;
 #[cfg(test)]
