@@ -47,19 +47,20 @@ impl Kinematics {
 /// Squared cosine of the primary's deflection in a collision with a free electron that takes `transfer_mev`
 /// (conservation of energy and momentum).
 pub fn primary_cos2(energy_mev: f64, transfer_mev: f64) -> f64 {
-    let rest = 2.0 * ELECTRON_MASS_MEV;
-    (energy_mev - transfer_mev) * (energy_mev + rest) / (energy_mev * (energy_mev - transfer_mev + rest))
+    let twice_mass_mev = 2.0 * ELECTRON_MASS_MEV;
+    (energy_mev - transfer_mev) * (energy_mev + twice_mass_mev)
+        / (energy_mev * (energy_mev - transfer_mev + twice_mass_mev))
 }
 
 /// Squared cosine of the angle at which the struck electron leaves with `transfer_mev`.
 pub fn secondary_cos2(energy_mev: f64, transfer_mev: f64) -> f64 {
-    let rest = 2.0 * ELECTRON_MASS_MEV;
-    transfer_mev * (energy_mev + rest) / (energy_mev * (transfer_mev + rest))
+    let twice_mass_mev = 2.0 * ELECTRON_MASS_MEV;
+    transfer_mev * (energy_mev + twice_mass_mev) / (energy_mev * (transfer_mev + twice_mass_mev))
 }
 
 /// 1 - cosine of the primary's deflection, without the cancellation of small transfers.
 pub fn primary_one_minus_cos(energy_mev: f64, transfer_mev: f64) -> f64 {
-    let rest = 2.0 * ELECTRON_MASS_MEV;
-    let sin2 = transfer_mev * rest / (energy_mev * (energy_mev - transfer_mev + rest));
+    let twice_mass_mev = 2.0 * ELECTRON_MASS_MEV;
+    let sin2 = transfer_mev * twice_mass_mev / (energy_mev * (energy_mev - transfer_mev + twice_mass_mev));
     sin2 / (1.0 + (1.0 - sin2).max(0.0).sqrt())
 }

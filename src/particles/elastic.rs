@@ -39,15 +39,30 @@ pub fn angle_nodes(eta: f64, greatest: f64, widest: f64) -> Vec<AngleNode> {
     let least = (0.01 * eta.sqrt()).min(greatest / 2.0);
     let mut boundaries = vec![0.0];
     for panel in geometric_panels(least, greatest, 1.4).windows(2) {
-        let pieces = ((panel[1] - panel[0]) / widest).ceil().max(1.0);
-        let piece = (panel[1] - panel[0]) / pieces;
-        boundaries.extend((0..pieces as usize).map(|index| panel[0] + piece * index as f64));
+        boundaries.extend(even_boundaries(panel[0], panel[1], widest));
     }
     boundaries.push(greatest);
+    nodes_in(&boundaries)
+}
+
+/// Nodes from `least` to `greatest` (radians) in even panels.
+pub fn angle_nodes_between(least: f64, greatest: f64, widest: f64) -> Vec<AngleNode> {
+    let mut boundaries = even_boundaries(least, greatest, widest);
+    boundaries.push(greatest);
+    nodes_in(&boundaries)
+}
+
+/// Lower boundaries of even panels no wider than `widest`.
+fn even_boundaries(low: f64, high: f64, widest: f64) -> Vec<f64> {
+    let panels = ((high - low) / widest).ceil().max(1.0);
+    (0..panels as usize).map(|index| low + (high - low) * index as f64 / panels).collect()
+}
+
+fn nodes_in(boundaries: &[f64]) -> Vec<AngleNode> {
     let rule = GaussLegendre::new(POINTS);
     boundaries
         .windows(2)
-        .flat_map(|panel| rule.on(panel[0], panel[1]).collect::<Vec<_>>())
+        .flat_map(|panel| rule.on(panel[0], panel[1]))
         .map(|(angle, weight)| {
             let sin_half_angle = (angle / 2.0).sin();
             AngleNode {

@@ -7,6 +7,7 @@ pub mod charge;
 pub mod constants;
 pub mod density_effect;
 pub mod elastic;
+pub mod goudsmit_saunderson;
 pub mod hard;
 mod medium;
 pub mod mott;

@@ -38,8 +38,8 @@ pub fn differential_cm2_mev_g(medium: &Medium, energy_mev: f64, transfer_mev: f6
         return 0.0;
     }
     let Coefficients { scale_cm2_g, exchange, interference } = Coefficients::of(medium, energy_mev);
-    let other = 1.0 - share;
-    let shape = share.powi(-2) + exchange + other.powi(-2) - interference / (share * other);
+    let remainder = 1.0 - share;
+    let shape = share.powi(-2) + exchange + remainder.powi(-2) - interference / (share * remainder);
     scale_cm2_g / energy_mev * shape
 }
 
@@ -50,8 +50,9 @@ pub fn cross_section_cm2_g(medium: &Medium, energy_mev: f64, cut_mev: f64) -> f6
         return 0.0;
     }
     let Coefficients { scale_cm2_g, exchange, interference } = Coefficients::of(medium, energy_mev);
-    let other = 1.0 - cut;
-    scale_cm2_g * (exchange * (0.5 - cut) + 1.0 / cut - 1.0 / other - interference * (other / cut).ln())
+    let remainder = 1.0 - cut;
+    scale_cm2_g
+        * (exchange * (0.5 - cut) + 1.0 / cut - 1.0 / remainder - interference * (remainder / cut).ln())
 }
 
 /// Share of the energy in a draw from 1/k^2 above the cut, `uniform` in [0, 1].
@@ -113,15 +114,25 @@ mod tests {
         let momentum = |energy_mev: f64| (energy_mev * (energy_mev + 2.0 * ELECTRON_MASS_MEV)).sqrt();
         for (energy_mev, transfer_mev) in [(1.0, 0.3), (6.0, 0.2), (6.0, 3.0)] {
             let (primary, secondary) = (momentum(energy_mev - transfer_mev), momentum(transfer_mev));
-            let (cos, other_cos) = (
+            let (primary_cos, secondary_cos) = (
                 primary_cos2(energy_mev, transfer_mev).sqrt(),
                 secondary_cos2(energy_mev, transfer_mev).sqrt(),
             );
-            assert_relative(primary * cos + secondary * other_cos, momentum(energy_mev), 1e-12, "along");
-            let across =
-                primary * (1.0 - cos * cos).sqrt() - secondary * (1.0 - other_cos * other_cos).sqrt();
+            assert_relative(
+                primary * primary_cos + secondary * secondary_cos,
+                momentum(energy_mev),
+                1e-12,
+                "along",
+            );
+            let across = primary * (1.0 - primary_cos * primary_cos).sqrt()
+                - secondary * (1.0 - secondary_cos * secondary_cos).sqrt();
             assert!(across.abs() < 1e-7, "{across}");
-            assert_relative(primary_one_minus_cos(energy_mev, transfer_mev), 1.0 - cos, 1e-12, "deflection");
+            assert_relative(
+                primary_one_minus_cos(energy_mev, transfer_mev),
+                1.0 - primary_cos,
+                1e-12,
+                "deflection",
+            );
         }
     }
 }

@@ -51,10 +51,11 @@ pub fn cross_section_cm2(electrons: Electrons, photon_mev: f64) -> f64 {
         let share = 1.0 / (1.0 + photon_mev / ELECTRON_MASS_MEV * t);
         share * share * share_density(electrons, photon_mev, share)
     };
-    let least = 1e-9;
+    let forward_panel = 1e-9;
     PI * ELECTRON_RADIUS_CM
         * ELECTRON_RADIUS_CM
-        * (integrate(&[0.0, least], density) + integrate(&geometric_panels(least, 2.0, 1.3), density))
+        * (integrate(&[0.0, forward_panel], density)
+            + integrate(&geometric_panels(forward_panel, 2.0, 1.3), density))
 }
 
 /// Quantiles of y = ln(1/share)/ln(1/minimum share), at `count` even steps of the probability: a draw without rejection.

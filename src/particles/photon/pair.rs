@@ -17,7 +17,7 @@ pub struct EnergyShares {
     /// Photon energy over m.
     kappa: f64,
     /// Part of both screening functions that depends on the photon's energy alone.
-    common: f64,
+    common_screening: f64,
 }
 
 impl EnergyShares {
@@ -26,7 +26,8 @@ impl EnergyShares {
         let kappa = photon_mev / ELECTRON_MASS_MEV;
         (kappa > 2.0).then(|| Self {
             kappa,
-            common: 4.0 * SCREENING_RADIUS.ln() - 4.0 * coulomb_correction() + low_energy_correction(kappa),
+            common_screening: 4.0 * SCREENING_RADIUS.ln() - 4.0 * coulomb_correction()
+                + low_energy_correction(kappa),
         })
     }
 
@@ -45,9 +46,9 @@ impl EnergyShares {
         let arc = b * (1.0 / b).atan();
         let logarithm = b2.ln_1p();
         let h = b2 * (4.0 - 4.0 * arc - 3.0 * (1.0 / b2).ln_1p());
-        let first = 7.0 / 3.0 - 2.0 * logarithm - 6.0 * arc - h + self.common;
-        let second = 11.0 / 6.0 - 2.0 * logarithm - 3.0 * arc + 0.5 * h + self.common;
-        (2.0 * (0.5 - share).powi(2) * first + second).max(0.0)
+        let phi1 = 7.0 / 3.0 - 2.0 * logarithm - 6.0 * arc - h + self.common_screening;
+        let phi2 = 11.0 / 6.0 - 2.0 * logarithm - 3.0 * arc + 0.5 * h + self.common_screening;
+        (2.0 * (0.5 - share).powi(2) * phi1 + phi2).max(0.0)
     }
 
     /// Share in a uniform draw, `uniform` in [0, 1].
@@ -83,8 +84,8 @@ fn low_energy_correction(kappa: f64) -> f64 {
 /// `uniform` in [0, 1].
 pub fn particle_cos(energy_mev: f64, uniform: f64) -> f64 {
     let beta = Kinematics::of(energy_mev).beta2.sqrt();
-    let even = 2.0 * uniform - 1.0;
-    (even + beta) / (even * beta + 1.0)
+    let centred_uniform = 2.0 * uniform - 1.0;
+    (centred_uniform + beta) / (centred_uniform * beta + 1.0)
 }
 
 #[cfg(test)]

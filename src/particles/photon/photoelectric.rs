@@ -29,8 +29,8 @@ pub fn density(energy_mev: f64, one_minus_cos: f64) -> f64 {
 /// 1 - cos in a draw from nu/(a + nu)^3, `uniform` in [0, 1].
 pub fn candidate(energy_mev: f64, uniform: f64) -> f64 {
     let Terms { a, .. } = Terms::of(energy_mev);
-    let wide = a + 2.0;
-    2.0 * a * (2.0 * uniform + wide * uniform.sqrt()) / (wide * wide - 4.0 * uniform)
+    let a_plus_2 = a + 2.0;
+    2.0 * a * (2.0 * uniform + a_plus_2 * uniform.sqrt()) / (a_plus_2 * a_plus_2 - 4.0 * uniform)
 }
 
 /// Probability that a candidate is taken: g falls from its greatest value forward.

@@ -11,10 +11,11 @@ pub fn cross_section_cm2_g(functions: &ScatteringFunctions, photon_mev: f64) -> 
         let x_per_angstrom = momentum_transfer_per_angstrom(photon_mev, one_minus_cos);
         2.0 * acceptance(one_minus_cos) * functions.form_factor2_per_g(x_per_angstrom)
     };
-    let least = 1e-9;
+    let forward_panel = 1e-9;
     PI * ELECTRON_RADIUS_CM
         * ELECTRON_RADIUS_CM
-        * (integrate(&[0.0, least], density) + integrate(&geometric_panels(least, 2.0, 1.3), density))
+        * (integrate(&[0.0, forward_panel], density)
+            + integrate(&geometric_panels(forward_panel, 2.0, 1.3), density))
 }
 
 /// Probability that a deflection drawn from the squared form factor is taken: (1 + cos^2)/2.
@@ -51,9 +52,9 @@ impl CumulativeFormFactor {
 
     /// 1 - cos of a candidate, `uniform` in [0, 1]; to be taken with `acceptance`.
     pub fn one_minus_cos(&self, photon_mev: f64, uniform: f64) -> f64 {
-        let backward = (photon_mev * 1e3 / PLANCK_LIGHT_KEV_ANGSTROM).powi(2);
-        let target = uniform * interpolate(&self.x2, &self.sum, backward);
-        2.0 * (interpolate(&self.sum, &self.x2, target) / backward).min(1.0)
+        let backward_x2 = (photon_mev * 1e3 / PLANCK_LIGHT_KEV_ANGSTROM).powi(2);
+        let target = uniform * interpolate(&self.x2, &self.sum, backward_x2);
+        2.0 * (interpolate(&self.sum, &self.x2, target) / backward_x2).min(1.0)
     }
 }
 

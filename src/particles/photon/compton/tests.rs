@@ -55,11 +55,11 @@ fn quantiles_of_bound_electrons_follow_their_density() {
         let quantiles = quantiles(electrons, photon_mev, 257);
         let panels = geometric_panels(minimum_share(photon_mev), 1.0, 1.02);
         let density = |share: f64| share_density(electrons, photon_mev, share);
-        let whole = integrate(&panels, density);
+        let total = integrate(&panels, density);
         for (index, y) in quantiles.iter().enumerate().step_by(32).skip(1) {
             let share = minimum_share(photon_mev).powf(*y);
-            let kept_more = integrate(&geometric_panels(share, 1.0, 1.02), density);
-            assert!((kept_more / whole - index as f64 / 256.0).abs() < 1e-4, "{photon_mev} MeV, {index}");
+            let share_above = integrate(&geometric_panels(share, 1.0, 1.02), density);
+            assert!((share_above / total - index as f64 / 256.0).abs() < 1e-4, "{photon_mev} MeV, {index}");
         }
     }
 }
