@@ -96,6 +96,15 @@ impl Spectrum {
         self.by_share.at(share)
     }
 
+    /// The greatest k dsigma/dk of photons above `cut_mev`, cm2/g: candidates drawn even in ln k are accepted by the density
+    /// over this.
+    pub fn greatest_scaled_cm2_g(&self, cut_mev: f64) -> f64 {
+        let cut = (cut_mev / self.energy_mev).min(1.0);
+        // The curve is monotone between its nodes.
+        let nodes = self.by_share.nodes().iter().copied().filter(|&share| share > cut);
+        nodes.chain([cut]).map(|share| self.by_share.at(share)).fold(0.0, f64::max)
+    }
+
     /// Mass radiative stopping power, MeV cm2/g.
     pub fn radiative_mev_cm2_g(&self) -> f64 {
         self.restricted_radiative_mev_cm2_g(self.energy_mev)
@@ -138,6 +147,20 @@ mod tests {
             for element in Medium::of(material).constituents {
                 let rows = table::element_rows(&TABLE.rows, element.atomic_number);
                 assert_eq!(rows.len(), 41, "Z = {}", element.atomic_number);
+            }
+        }
+    }
+
+    #[test]
+    fn no_photon_has_a_greater_density() {
+        let bremsstrahlung = Bremsstrahlung::of(Medium::of(Material::Titanium));
+        for energy_mev in [0.06, 0.5, 6.0, 20.0] {
+            let spectrum = bremsstrahlung.spectrum(Charge::Electron, energy_mev);
+            let greatest = spectrum.greatest_scaled_cm2_g(0.05);
+            let cut = 0.05 / energy_mev;
+            for index in 0..=1000 {
+                let value = spectrum.scaled_cm2_g(cut + (1.0 - cut) * f64::from(index) / 1000.0);
+                assert!((0.0..=greatest).contains(&value), "{energy_mev} MeV: {value} over {greatest}");
             }
         }
     }

@@ -135,8 +135,8 @@ mod tests {
             for (charge, columns) in [(Charge::Electron, &row[3..5]), (Charge::Positron, &row[5..7])] {
                 let transport = Nucleus::new(atomic_number, charge, row[1]).transport_cm2();
                 let place = format!("Z = {atomic_number} {charge:?} {} MeV", row[1]);
-                assert_relative(transport[0], columns[0], 5e-4, &format!("first, {place}"));
-                assert_relative(transport[1], columns[1], 5e-4, &format!("second, {place}"));
+                assert_relative(transport[0], columns[0], 1e-4, &format!("first, {place}"));
+                assert_relative(transport[1], columns[1], 1e-4, &format!("second, {place}"));
                 compared += 2;
             }
         }

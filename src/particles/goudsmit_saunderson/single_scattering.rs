@@ -2,7 +2,7 @@
 
 use crate::charge::{Charge, primary_one_minus_cos};
 use crate::elastic::{AngleNode, Nucleus, angle_nodes, angle_nodes_between};
-use crate::hard::{bhabha, moller};
+use crate::hard::differential_cm2_mev_g;
 use crate::medium::Medium;
 use crate::numeric::{geometric_panels, integrate};
 use std::f64::consts::PI;
@@ -88,10 +88,7 @@ fn hard_moment_cm2_g(medium: &Medium, charge: Charge, energy_mev: f64, cut_mev: 
         return 0.0;
     }
     integrate(&geometric_panels(cut_mev, greatest_mev, 1.5), |transfer_mev| {
-        let differential = match charge {
-            Charge::Electron => moller::differential_cm2_mev_g(medium, energy_mev, transfer_mev),
-            Charge::Positron => bhabha::differential_cm2_mev_g(medium, energy_mev, transfer_mev),
-        };
+        let differential = differential_cm2_mev_g(medium, charge, energy_mev, transfer_mev);
         differential * primary_one_minus_cos(energy_mev, transfer_mev)
     })
 }

@@ -130,7 +130,7 @@ mod tests {
                 sum += table.drawn_quantiles(0.7, path, draws).mean(|one_minus_cos| one_minus_cos);
             }
             let mean = sum / f64::from(steps * steps);
-            assert_relative(mean, -(-path).exp_m1(), 0.011, &format!("K {path}"));
+            assert_relative(mean, -(-path).exp_m1(), 0.005, &format!("K {path}"));
         }
     }
 

@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// What is drawn and accepted follows the cross section: their ratio is one number over all transfers.
+    /// Shares that are drawn and accepted follow the cross section: its ratio to theirs is one number over all transfers.
     #[test]
     fn accepted_shares_follow_the_cross_section() {
         let medium = Medium::of(Material::Water);

@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(cross_section_cm2_g(&medium, 0.39, 0.2), 0.0);
     }
 
-    /// What is drawn and accepted follows the cross section: their ratio is one number over all transfers.
+    /// Shares that are drawn and accepted follow the cross section: its ratio to theirs is one number over all transfers.
     #[test]
     fn accepted_shares_follow_the_cross_section() {
         let medium = Medium::of(Material::Water);

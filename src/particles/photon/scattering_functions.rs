@@ -37,8 +37,8 @@ impl ScatteringFunctions {
         let atom = |element: &crate::medium::Constituent| Atom {
             per_g: element.atoms_per_g(),
             z: element.z(),
-            form_factor: element_curve(&FORM_FACTOR, element.atomic_number),
-            incoherent: element_curve(&INCOHERENT, element.atomic_number),
+            form_factor: LogLog::new(element_points(&FORM_FACTOR, element.atomic_number).into_iter()),
+            incoherent: incoherent_curve(element.atomic_number),
         };
         Self {
             atoms: medium.constituents.iter().map(atom).collect(),
@@ -52,7 +52,6 @@ impl ScatteringFunctions {
 
     /// S(x)/Z, averaged over the electrons: 0 forward, 1 for free electrons.
     pub fn incoherent_per_electron(&self, x_per_angstrom: f64) -> f64 {
-        // Below the table S goes as x^2; of it nothing is left in any cross section.
         if x_per_angstrom < LEAST_X_PER_ANGSTROM {
             return 0.0;
         }
@@ -70,8 +69,16 @@ impl ScatteringFunctions {
 
 const LEAST_X_PER_ANGSTROM: f64 = 1e-6;
 
-fn element_curve(rows: &[Vec<f64>], atomic_number: u32) -> LogLog {
-    LogLog::new(table::element_rows(rows, atomic_number).into_iter().map(|row| [row[1], row[2]]))
+/// S(x), continued below the table in proportion to x^2.
+fn incoherent_curve(atomic_number: u32) -> LogLog {
+    let points = element_points(&INCOHERENT, atomic_number);
+    let first = points.iter().copied().find(|[x, value]| *x > 0.0 && *value > 0.0);
+    let below_table = first.map(|[x, value]| [x * 1e-6, value * 1e-12]);
+    LogLog::new(below_table.into_iter().chain(points))
+}
+
+fn element_points(rows: &[Vec<f64>], atomic_number: u32) -> Vec<[f64; 2]> {
+    table::element_rows(rows, atomic_number).into_iter().map(|row| [row[1], row[2]]).collect()
 }
 
 #[cfg(test)]
@@ -87,6 +94,8 @@ mod tests {
             let forward: f64 = medium.constituents.iter().map(|c| c.atoms_per_g() * c.z() * c.z()).sum();
             assert!((functions.form_factor2_per_g(0.0) / forward - 1.0).abs() < 1e-6, "{}", material.name());
             assert_eq!(functions.incoherent_per_electron(0.0), 0.0);
+            let [near, far] = [1e-5, 1e-4].map(|x| functions.incoherent_per_electron(x));
+            assert!((far / near - 100.0).abs() < 1e-6, "{}: {near}, {far}", material.name());
             let free = functions.incoherent_per_electron(1000.0);
             assert!((free - 1.0).abs() < 1e-3, "{}: {free}", material.name());
         }

@@ -74,7 +74,7 @@ fn restricted_losses_and_hard_moller_losses_sum_to_the_unrestricted() {
                 let hard = integrate(&geometric_panels(cut_mev, energy_mev / 2.0, 1.5), loss);
                 let soft = restricted_collision_mev_cm2_g(&medium, Charge::Electron, energy_mev, cut_mev);
                 let total = collision_mev_cm2_g(&medium, Charge::Electron, energy_mev);
-                assert_relative(soft + hard, total, 1e-3, &format!("{energy_mev} MeV, cut {cut_mev}"));
+                assert_relative(soft + hard, total, 1e-9, &format!("{energy_mev} MeV, cut {cut_mev}"));
             }
         }
     }
@@ -90,7 +90,7 @@ fn restricted_losses_and_hard_bhabha_losses_sum_to_the_unrestricted() {
         let hard = integrate(&geometric_panels(0.2, energy_mev, 1.5), loss);
         let soft = restricted_collision_mev_cm2_g(&medium, Charge::Positron, energy_mev, 0.2);
         let total = collision_mev_cm2_g(&medium, Charge::Positron, energy_mev);
-        assert_relative(soft + hard, total, 1e-3, &format!("{energy_mev} MeV"));
+        assert_relative(soft + hard, total, 1e-9, &format!("{energy_mev} MeV"));
     }
 }
 

@@ -27,7 +27,7 @@ fn quantiles_of_free_electrons_keep_the_mean_transfer() {
         let draws = 20_000;
         let kept = |index: i32| table.share(photon_mev, (f64::from(index) + 0.5) / f64::from(draws));
         let mean = 1.0 - (0..draws).map(kept).sum::<f64>() / f64::from(draws);
-        assert_relative(mean, transfer, 1e-3, &format!("{photon_mev} MeV"));
+        assert_relative(mean, transfer, 2e-4, &format!("{photon_mev} MeV"));
     }
 }
 
