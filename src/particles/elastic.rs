@@ -36,9 +36,9 @@ pub struct AngleNode {
 /// Nodes from 0 to `greatest` (radians): panels grow from a hundredth of the screening angle, and are no wider than
 /// `widest`, so that they resolve both the screened peak and Legendre polynomials of high degree.
 pub fn angle_nodes(eta: f64, greatest: f64, widest: f64) -> Vec<AngleNode> {
-    let least = (0.01 * eta.sqrt()).min(greatest / 2.0);
+    let innermost = (0.01 * eta.sqrt()).min(greatest / 2.0);
     let mut boundaries = vec![0.0];
-    for panel in geometric_panels(least, greatest, 1.4).windows(2) {
+    for panel in geometric_panels(innermost, greatest, 1.4).windows(2) {
         boundaries.extend(even_boundaries(panel[0], panel[1], widest));
     }
     boundaries.push(greatest);

@@ -43,10 +43,10 @@ pub fn restricted_collision_mev_cm2_g(medium: &Medium, charge: Charge, energy_me
             let y = 1.0 / (tau + 2.0);
             let cut2 = cut * cut;
             let cut3 = cut2 * cut;
-            let first = tau + 2.0 * cut - 1.5 * cut2 * y;
-            let second = (cut - cut3 / 3.0) * y * y;
-            let third = (cut2 / 2.0 - tau * cut3 / 3.0 + cut3 * cut / 4.0) * y.powi(3);
-            (tau * cut).ln() - beta2 / tau * (first - second - third)
+            let constant_term = tau + 2.0 * cut - 1.5 * cut2 * y;
+            let square_term = (cut - cut3 / 3.0) * y * y;
+            let cube_term = (cut2 / 2.0 - tau * cut3 / 3.0 + cut3 * cut / 4.0) * y.powi(3);
+            (tau * cut).ln() - beta2 / tau * (constant_term - square_term - cube_term)
         }
     };
     let excitation = medium.mean_excitation_mev / ELECTRON_MASS_MEV;

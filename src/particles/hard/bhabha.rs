@@ -84,9 +84,9 @@ mod tests {
     fn accepted_shares_follow_the_cross_section() {
         let medium = Medium::of(Material::Water);
         for energy_mev in [0.3, 2.0, 15.0] {
-            let first = ratio_to_sampled(&medium, energy_mev, 0.0);
+            let reference = ratio_to_sampled(&medium, energy_mev, 0.0);
             for uniform in [0.2, 0.5, 0.9, 0.9999] {
-                assert_relative(ratio_to_sampled(&medium, energy_mev, uniform), first, 1e-9, "Bhabha");
+                assert_relative(ratio_to_sampled(&medium, energy_mev, uniform), reference, 1e-9, "Bhabha");
             }
         }
     }

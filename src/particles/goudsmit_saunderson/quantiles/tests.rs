@@ -37,7 +37,7 @@ fn third_legendre(cos: f64) -> f64 {
 }
 
 /// Large angles come from one large deflection: their share is the integral of single scattering, and rises by the small
-/// deflections beside it as the path grows (90 degrees: 0.4 % at K 0.002, 4 % at K 0.02).
+/// deflections beside it as the path grows (90 degrees: 0.9 % at K 0.002, 8.6 % at K 0.02).
 #[test]
 fn large_angles_of_short_paths_are_those_of_single_scattering() {
     for material in [Material::Water, Material::Aluminium] {
@@ -63,7 +63,7 @@ fn tables_keep_the_tail_of_large_angles() {
     for path in [0.02, 0.1] {
         let distribution = Distribution::new(&moments, path);
         let quantiles = Quantiles::new(&moments, path).unwrap();
-        for (degrees, tolerance) in [(30.0_f64, 0.05), (90.0, 0.05), (150.0, 0.2)] {
+        for (degrees, tolerance) in [(30.0_f64, 0.002), (90.0, 0.01), (150.0, 0.2)] {
             let edge = 1.0 - degrees.to_radians().cos();
             let place = format!("K {path}, {degrees} degrees");
             assert_relative(
