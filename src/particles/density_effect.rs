@@ -43,7 +43,7 @@ mod tests {
         }
     }
 
-    /// ESTAR's delta within 0.0006 (water at six more energies than the table's own check of it).
+    /// Delta of ESTAR within 0.0006, at eight energies in four materials.
     #[test]
     fn delta_is_that_of_estar() {
         let Some(text) = shared_text("electrons/estar_check.csv") else { return };
@@ -59,8 +59,8 @@ mod tests {
         assert_eq!(compared, 32);
     }
 
-    /// Interpolated values against a table with every other node left out: halving the grid costs 0.003, so the grid
-    /// itself costs less.
+    /// A table with every other node left out: where the grid is halved, interpolation is within 0.006, so the grid itself is
+    /// within the 0.0006 of its own values or near it (delta enters beside a stopping number of 20).
     #[test]
     fn interpolation_of_delta_holds_between_nodes() {
         let rows: Vec<_> =
@@ -72,7 +72,7 @@ mod tests {
             let thinned = Cubic::monotone(ln_energy.clone(), table::column(&coarse, column));
             for row in &rows {
                 let difference = thinned.at(row[0].ln()) - row[column];
-                assert!(difference.abs() < 0.02, "{} at {}: {difference}", material.name(), row[0]);
+                assert!(difference.abs() < 0.006, "{} at {}: {difference}", material.name(), row[0]);
             }
         }
     }
