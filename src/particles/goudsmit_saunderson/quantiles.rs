@@ -2,7 +2,7 @@
 //!
 //! 1 - cos = 2 v/(1 + b (1 - v)), with v tabulated over s where the probability is u = 1 - (1 - s)^3: even steps of u would
 //! leave the tail of large angles to one step. The nodes are exact for any b, which bends the curve between them; it is
-//! fitted such that the mean of 1 - cos is 1 - exp(-K). b is above zero where small angles prevail (Moliere's peak), below
+//! fitted such that the mean of 1 - cos is 1 - exp(-K). (1/b is the a of 1 - cos = 2 a v/(1 - v + a).) b is above zero where small angles prevail (Moliere's peak), below
 //! it where many scatterings have made all directions alike.
 
 use super::moments::{Moments, legendre_deficits};
@@ -48,9 +48,18 @@ impl fmt::Display for UnfittedMean {
 impl std::error::Error for UnfittedMean {}
 
 impl Quantiles {
-    /// After a path of K first transport mean free paths.
-    pub fn new(moments: &Moments, path: f64) -> Result<Self, UnfittedMean> {
-        let one_minus_cos = Distribution::new(moments, path).quantiles();
+    /// After each of several paths of K first transport mean free paths, which share their Legendre polynomials.
+    pub fn for_paths(moments: &Moments, paths: &[f64]) -> Result<Vec<Self>, UnfittedMean> {
+        let distributions = Distribution::for_paths(moments, paths);
+        paths
+            .iter()
+            .zip(distributions)
+            .map(|(&path, distribution)| Self::fitted(&distribution, path))
+            .collect()
+    }
+
+    fn fitted(distribution: &Distribution, path: f64) -> Result<Self, UnfittedMean> {
+        let one_minus_cos = distribution.quantiles();
         let mean_one_minus_cos = -(-path).exp_m1();
         let mean = |bend: f64| Self::through(&one_minus_cos, bend).mean(|one_minus_cos| one_minus_cos);
         // A greater bend draws the curve between nodes towards small angles.
@@ -110,34 +119,63 @@ struct Distribution {
     probability_beyond: Vec<f64>,
 }
 
-impl Distribution {
+/// Terms of one path's series.
+struct Series {
+    unscattered: f64,
+    /// <P_l> of what scattered; what did not is a peak forward that no finite sum has.
+    scattered: Vec<f64>,
+}
+
+impl Series {
     fn new(moments: &Moments, path: f64) -> Self {
         let unscattered = moments.unscattered(path);
-        // <P_l> of what scattered; what did not is a peak forward that no finite sum has.
-        let scattered: Vec<f64> = (0..moments.by_degree_cm2_g().len())
+        let scattered = (0..moments.by_degree_cm2_g().len())
             .map(|degree| moments.mean_legendre(degree, path) - unscattered)
             .take_while(|term| term.abs() > LEAST_TERM)
             .collect();
-        let degree = scattered.len().max(2);
+        Self { unscattered, scattered }
+    }
+
+    /// Probability of deflections beyond 1 - cos, from the differences P_{l-1} - P_{l+1}: the integral of (2l + 1) P_l from
+    /// cos to 1.
+    fn probability_beyond(&self, differences: &[f64]) -> f64 {
+        let sum: f64 =
+            self.scattered.iter().zip(differences).map(|(term, difference)| term * difference).sum();
+        1.0 - self.unscattered - 0.5 * sum
+    }
+}
+
+impl Distribution {
+    fn for_paths(moments: &Moments, paths: &[f64]) -> Vec<Self> {
+        let series: Vec<Series> = paths.iter().map(|&path| Series::new(moments, path)).collect();
+        let terms = series.iter().map(|series| series.scattered.len()).max().unwrap_or(0).max(2);
+        let mut distributions: Vec<Self> = series
+            .iter()
+            .map(|series| Self {
+                one_minus_cos: vec![0.0],
+                probability_beyond: vec![1.0 - series.unscattered],
+            })
+            .collect();
+        let (mut deficits, mut differences) = (Vec::new(), Vec::new());
         // Half the angle in even steps of its logarithm, to where the sine is 1.
-        let half_angles = geometric_panels(LEAST_HALF_ANGLE, std::f64::consts::FRAC_PI_2, PLACE_RATIO);
-        let mut one_minus_cos = vec![0.0];
-        let mut probability_beyond = vec![1.0 - unscattered];
-        let mut deficits = Vec::new();
-        let mut probability = 1.0_f64;
-        for half_angle in half_angles {
-            let x = 2.0 * half_angle.sin().powi(2);
-            legendre_deficits(x, degree + 1, &mut deficits);
-            // The integral of (2l + 1) P_l from cos to 1 is P_{l-1} - P_{l+1}.
-            let series: f64 =
-                (1..scattered.len()).map(|l| scattered[l] * (deficits[l + 1] - deficits[l - 1])).sum();
-            let probability_inside = 0.5 * (scattered.first().copied().unwrap_or_default() * x + series);
-            // Rounding and the end of the series leave ripples of 1e-9.
-            probability = probability.min(1.0 - unscattered - probability_inside).max(0.0);
-            one_minus_cos.push(x);
-            probability_beyond.push(probability);
+        for half_angle in geometric_panels(LEAST_HALF_ANGLE, std::f64::consts::FRAC_PI_2, PLACE_RATIO) {
+            let one_minus_cos = 2.0 * half_angle.sin().powi(2);
+            legendre_deficits(one_minus_cos, terms, &mut deficits);
+            differences.clear();
+            differences.push(one_minus_cos);
+            differences.extend((1..terms).map(|l| deficits[l + 1] - deficits[l - 1]));
+            for (distribution, series) in distributions.iter_mut().zip(&series) {
+                distribution.push(one_minus_cos, series.probability_beyond(&differences));
+            }
         }
-        Self { one_minus_cos, probability_beyond }
+        distributions
+    }
+
+    /// Probabilities fall: rounding and the end of the series leave ripples of 1e-9.
+    fn push(&mut self, one_minus_cos: f64, probability_beyond: f64) {
+        let previous = self.probability_beyond[self.probability_beyond.len() - 1];
+        self.one_minus_cos.push(one_minus_cos);
+        self.probability_beyond.push(probability_beyond.min(previous).max(0.0));
     }
 
     /// 1 - cos at the nodes of the table.

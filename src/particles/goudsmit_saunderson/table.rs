@@ -73,12 +73,11 @@ pub struct AngleTable {
 impl AngleTable {
     pub fn new(medium: &Medium, charge: Charge, grid: AngleGrid) -> Result<Self, UnfittedMean> {
         let mut quantiles = Vec::with_capacity(grid.energies * grid.paths);
+        let paths: Vec<f64> = (0..grid.paths).map(|index| grid.path(index)).collect();
         for energy in 0..grid.energies {
             let scattering = SingleScattering::new(medium, charge, grid.energy_mev(energy), grid.cut_mev);
             let moments = Moments::new(&scattering);
-            for path in 0..grid.paths {
-                quantiles.push(Quantiles::new(&moments, grid.path(path))?);
-            }
+            quantiles.extend(Quantiles::for_paths(&moments, &paths)?);
         }
         Ok(Self { grid, quantiles })
     }

@@ -18,7 +18,7 @@ fn mean_legendre_polynomials_are_those_of_goudsmit_and_saunderson() {
             for energy_mev in [0.2, 1.0, 6.0] {
                 let moments = moments(material, charge, energy_mev);
                 for path in PATHS {
-                    let quantiles = Quantiles::new(&moments, path).unwrap();
+                    let quantiles = quantiles(&moments, path);
                     let second = quantiles.mean(|x| x * (3.0 - 1.5 * x));
                     let third = quantiles.mean(|x| 1.0 - third_legendre(1.0 - x));
                     let place = format!("{} {charge:?} {energy_mev} MeV, K {path}", material.name());
@@ -44,7 +44,7 @@ fn large_angles_of_short_paths_are_those_of_single_scattering() {
         let scattering = SingleScattering::new(&Medium::of(material), Charge::Electron, 1.0, 0.2);
         let moments = Moments::new(&scattering);
         for (path, tolerance) in [(2e-3, 0.015), (0.02, 0.13)] {
-            let distribution = Distribution::new(&moments, path);
+            let distribution = distribution(&moments, path);
             for degrees in [60.0_f64, 90.0, 150.0] {
                 let edge = 1.0 - degrees.to_radians().cos();
                 let single = path * scattering.beyond_cm2_g(edge) / moments.transport_cm2_g();
@@ -61,8 +61,8 @@ fn large_angles_of_short_paths_are_those_of_single_scattering() {
 fn tables_keep_the_tail_of_large_angles() {
     let moments = moments(Material::Aluminium, Charge::Electron, 1.0);
     for path in [0.02, 0.1] {
-        let distribution = Distribution::new(&moments, path);
-        let quantiles = Quantiles::new(&moments, path).unwrap();
+        let distribution = distribution(&moments, path);
+        let quantiles = quantiles(&moments, path);
         for (degrees, tolerance) in [(30.0_f64, 0.002), (90.0, 0.01), (150.0, 0.2)] {
             let edge = 1.0 - degrees.to_radians().cos();
             let place = format!("K {path}, {degrees} degrees");
@@ -74,6 +74,14 @@ fn tables_keep_the_tail_of_large_angles() {
             );
         }
     }
+}
+
+fn quantiles(moments: &Moments, path: f64) -> Quantiles {
+    Quantiles::for_paths(moments, &[path]).unwrap().remove(0)
+}
+
+fn distribution(moments: &Moments, path: f64) -> Distribution {
+    Distribution::for_paths(moments, &[path]).remove(0)
 }
 
 impl Distribution {
@@ -93,7 +101,7 @@ fn the_series_is_what_single_scatterings_add_up_to() {
     let scattering = SingleScattering::new(&Medium::of(Material::Water), Charge::Electron, 0.02, 0.2);
     let moments = Moments::new(&scattering);
     let path = 0.02;
-    let distribution = Distribution::new(&moments, path);
+    let distribution = distribution(&moments, path);
     let mut analogue = Analogue::new(&scattering);
     let collisions = path * moments.total_cm2_g() / moments.transport_cm2_g();
     let histories = 200_000;
@@ -166,8 +174,7 @@ fn draws_are_within_the_sphere_and_rise_with_the_probability() {
     for energy_mev in [0.015_625, 0.2, 6.0, 32.0] {
         let moments = moments(Material::Water, Charge::Electron, energy_mev);
         for path in PATHS {
-            let quantiles =
-                Quantiles::new(&moments, path).unwrap_or_else(|error| panic!("{energy_mev} MeV: {error}"));
+            let quantiles = quantiles(&moments, path);
             let draws: Vec<f64> =
                 (0..=1000).map(|index| quantiles.one_minus_cos(f64::from(index) / 1000.0)).collect();
             assert!(draws.windows(2).all(|pair| pair[0] <= pair[1]), "{energy_mev} MeV, K {path}");
