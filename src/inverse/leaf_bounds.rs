@@ -38,8 +38,8 @@ fn carried_tips(leaf_beam: &LeafBeam, positions: RangeInclusive<usize>, bank: us
 }
 
 impl LeafBounds {
-    /// Bounds round `values` in which tips move by at most `reach_mm`. The distance between two tips is shared by halves; the margin of leaf
-    /// travel between two positions by thirds: one for each end, and one for the monitor units.
+    /// Bounds round `values` in which tips move by at most `reach_mm`. The distance between two tips is shared by halves; the margin of
+    /// leaf travel between two positions by thirds: one for each end, and one for the monitor units.
     pub fn round(leaves: &LeafVariables, plan: &Plan, values: &[f64], reach_mm: f64) -> Self {
         let mut bounds = Self {
             lower: values.iter().map(|value| value - reach_mm).collect(),

@@ -1,10 +1,10 @@
 //! Leaf positions and monitor units as variables: the beamlets' fluences as their function, and its gradient.
 //!
-//! During a segment tips move at constant speed from one control point to the next. With q(t) the part of a beamlet behind a tip at t, and Q
-//! its integral, the mean part behind a tip that moves from t0 to t1 is (Q(t1) - Q(t0)) / (t1 - t0). A beamlet's fluence is the part behind
-//! the leading tip minus the part behind the trailing tip, plus the transmission of the leaves. Leaf ends are modelled as sharp, retracted by
-//! the offset of rounded ends ([`physics::Leaves::end_retreat_mm`]). The solver adds the difference to the true dose, which contains what
-//! this model neglects.
+//! During a segment tips move at constant speed from one control point to the next. With q(t) the part of a beamlet behind a tip at t, and
+//! Q its integral, the mean part behind a tip that moves from t0 to t1 is (Q(t1) - Q(t0)) / (t1 - t0). A beamlet's fluence is the part
+//! behind the leading tip minus the part behind the trailing tip, plus the transmission of the leaves. Leaf ends are modelled as sharp,
+//! retracted by the offset of rounded ends ([`physics::Leaves::end_retreat_mm`]). The solver adds the difference to the true dose, which
+//! contains what this model neglects.
 
 use super::problem::Problem;
 use super::setup::Field;

@@ -1,7 +1,7 @@
 //! Inverse planning: the fluence maps of beams whose true dose meets objectives best.
 //!
-//! Doses of beamlets add up (`physics::Fluence` of a map is linear in it, and the engine in the fluence), so the dose of sampled voxels
-//! is a matrix times the beamlets' fluences. [`Problem`] is the weighted sum of objectives, [`solve()`] minimises it, and [`optimise()`] adds
+//! Doses of beamlets add up (`physics::Fluence` of a map is linear in it, and the engine in the fluence), so the dose of sampled voxels is
+//! a matrix times the beamlets' fluences. [`Problem`] is the weighted sum of objectives, [`solve()`] minimises it, and [`optimise()`] adds
 //! the difference to the true dose of the maps until that no longer changes.
 
 mod arcs;

@@ -95,8 +95,8 @@ pub struct Optimiser {
 }
 
 impl Optimiser {
-    /// An optimiser that minimises `objectives`. It takes the columns of fields with equal inputs from the `previous` one; fluences start at
-    /// the plan's maps.
+    /// An optimiser that minimises `objectives`. It takes the columns of fields with equal inputs from the `previous` one; fluences start
+    /// at the plan's maps.
     ///
     /// # Errors
     /// [`OptimiseError`] but for columns.

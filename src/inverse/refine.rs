@@ -1,7 +1,7 @@
 //! Refinement of leaves on their true dose: tips and monitor units follow the gradient of the objectives, within the machine's limits.
 //!
-//! Columns of beamlets are collapsed-cone doses, and the transposed product is the adjoint at the rows: it gives the gradient by fluence from
-//! the gradient by dose, and `leaf_variables` the gradient by tips and monitor units. After each solution the true dose of the leaves
+//! Columns of beamlets are collapsed-cone doses, and the transposed product is the adjoint at the rows: it gives the gradient by fluence
+//! from the gradient by dose, and `leaf_variables` the gradient by tips and monitor units. After each solution the true dose of the leaves
 //! replaces the model's; a solution that does not lower the objective there is rejected, and the leaf reach reduced.
 
 use super::OptimiseError;
@@ -66,8 +66,8 @@ const LEAST_GAIN: f64 = 0.01;
 #[derive(Clone, Debug)]
 pub struct RefinedLeaves {
     pub plan: Plan,
-    /// Objective under true dose at the last dose levels, of the initial leaves and of these; `None` if it was stopped before the first true
-    /// dose.
+    /// Objective under true dose at the last dose levels, of the initial leaves and of these; `None` if it was stopped before the first
+    /// true dose.
     pub objective: Option<[f64; 2]>,
 }
 

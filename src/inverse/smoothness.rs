@@ -6,15 +6,15 @@ use sequence::Technique;
 /// Weight of the squared steps, in units of 100 MU a fraction of [`CHOSEN_AT_GY`], for a smoothness of weight 1.
 const OF_MAPS: f64 = 1e-4;
 
-/// The same for maps that leaves deliver: all leaves leak while the most modulated row is delivered. Chosen on the C-shape of TG-119, with a
-/// fifth fewer monitor units than [`OF_MAPS`] at the same goals.
+/// The same for maps that leaves deliver: all leaves leak while the most modulated row is delivered. Chosen on the C-shape of TG-119, with
+/// a fifth fewer monitor units than [`OF_MAPS`] at the same goals.
 const OF_LEAVES: f64 = 0.02;
 
 /// Reference dose of a fraction at which both weights were chosen, Gy: 50 Gy in 25 fractions of TG-119.
 const CHOSEN_AT_GY: f64 = 2.0;
 
-/// Weight of the squared fluence steps of a fraction. Objectives are scaled by the reference dose of the course, steps by the reference dose of
-/// a fraction, so that the optimal course does not depend on the number of fractions.
+/// Weight of the squared fluence steps of a fraction. Objectives are scaled by the reference dose of the course, steps by the reference
+/// dose of a fraction, so that the optimal course does not depend on the number of fractions.
 pub(super) fn weight(plan: &Plan, technique: Option<Technique>, reference_gy: f64) -> f64 {
     let chosen = if technique.is_some() { OF_LEAVES } else { OF_MAPS };
     let fraction_gy = reference_gy / f64::from(plan.fractions.max(1));

@@ -82,8 +82,8 @@ pub struct Start<'a> {
     pub bounds: Bounds<'a>,
 }
 
-/// Minimises a function within bounds. `min_gain` is the relative decrease of the objective that 20 evaluations must reach. Equal inputs give
-/// equal answers.
+/// Minimises a function within bounds. `min_gain` is the relative decrease of the objective that 20 evaluations must reach. Equal inputs
+/// give equal answers.
 ///
 /// # Errors
 /// [`NoValue`].
