@@ -1,9 +1,11 @@
-//! Arcs: their sectors are optimised as fields, slid out while the gantry turns, and refined with more fields on the way.
+//! Arcs: the fluence of each sector is optimised as a static field, sequenced as a sliding window during the rotation, and its leaves are
+//! refined with more fields along the arc.
 
 use super::OptimiseError;
 use super::beamlets::MARGIN_MM;
-use super::optimiser::{Optimiser, Progress};
-use super::refine::{Extent, RefinedLeaves, begun, refine};
+use super::optimiser::Optimiser;
+use super::progress::Progress;
+use super::refine::{Extent, RefinedLeaves, first_pass, refine};
 use super::setup::{FieldWindow, Inputs};
 use case::{Beam, ControlPoint, GantryArc, MlcAxis, Plan};
 use engine::JobControl;
@@ -15,19 +17,19 @@ use sequence::{
 };
 use std::ops::Range;
 
-/// Degrees of a sector whose map is slid out once, at least: where targets are wide, leaves need longer.
+/// Minimum sector width, degrees: one sliding window is delivered in a sector, and wide targets need longer.
 const SECTOR_DEG: f64 = 20.0;
 
-/// Leaves could go so many times across the targets during a sector: once they do, and for the rest they wait.
+/// Leaf traversals of the target that the sector width allows: the sweep uses one, the remaining time is for waiting leaves.
 const CROSSINGS: f64 = 2.2;
 
-/// Fields of a sector by whose columns its leaves are refined; the middle one has its map.
+/// Fields of a sector in the refinement of its leaves; the middle one has the fluence map.
 const FIELDS_A_SECTOR: usize = 3;
 
-/// Numbers of the fields of an arc lie so far apart from those of others.
+/// Offset between the field numbers of two arcs.
 const NUMBERS: u32 = 100_000;
 
-/// Numbers of the fields of the arc in a place of the plan.
+/// Field numbers of the arc at an index of the plan's beams.
 fn numbers(place: usize) -> Range<u32> {
     let first = NUMBERS * (place as u32 + 1);
     first..first + NUMBERS
@@ -35,13 +37,13 @@ fn numbers(place: usize) -> Range<u32> {
 
 /// A plan whose arcs are fields.
 pub struct Sectors {
-    /// The middles of all sectors, and beams that stand.
+    /// One field at the middle of each sector, and the static beams.
     pub middles: Plan,
-    /// All fields, and beams that stand.
+    /// All fields of the sectors, and the static beams.
     fields: Plan,
     /// The plan with its arcs.
     plan: Plan,
-    /// Field windows that the carriages of wide arcs hold.
+    /// Columns within reach of the carriage, for arcs about wide targets.
     pub windows: Vec<FieldWindow>,
 }
 
@@ -50,37 +52,38 @@ fn is_arc(beam: &Beam) -> bool {
     analysis::is_computed(beam) && arc_of(beam).is_some()
 }
 
-/// Degrees of the sectors of an arc about targets.
+/// Width of the sectors of an arc about targets, degrees.
 fn sector_deg(beam: &Beam, machine: &Machine, target_mm: &[DVec3]) -> f64 {
     let Some(delivery) = &machine.delivery else { return SECTOR_DEG };
     let far = target_mm.iter().map(|mm| mm.distance(beam.isocentre_mm)).fold(0.0, f64::max);
     SECTOR_DEG.max(CROSSINGS * 2.0 * far / turning_reach_mm(1.0, delivery))
 }
 
-/// Fields of an arc, `count` a sector of so many degrees.
-fn fields_of(beam: &Beam, (place, sector_deg): (usize, f64), count: usize) -> Vec<Beam> {
-    let Some(way) = arc_of(beam) else { return Vec::new() };
-    let fields = (way.span_deg() / sector_deg).ceil() as usize * count;
-    let field = |n: usize| {
-        let gantry_deg = way.at_deg((n as f64 + 0.5) / fields as f64);
-        Beam {
+/// Fields of the arc at index `place` of the plan's beams, `count` for each sector of `sector_deg`.
+fn fields_of(beam: &Beam, place: usize, sector_deg: f64, count: usize) -> Vec<Beam> {
+    let Some(arc) = arc_of(beam) else { return Vec::new() };
+    let field_count = (arc.span_deg() / sector_deg).ceil() as usize * count;
+    let mut fields = Vec::with_capacity(field_count);
+    for n in 0..field_count {
+        let gantry_deg = arc.at_deg((n as f64 + 0.5) / field_count as f64);
+        fields.push(Beam {
             name: format!("{} {gantry_deg:.0}", beam.name),
-            // The middle of a sector has one number, however many fields there are.
+            // The middle field has the same number whether a sector has one field or several: its columns are then computed once.
             number: numbers(place).start + (n * FIELDS_A_SECTOR / count + FIELDS_A_SECTOR / count / 2) as u32,
             control_points: vec![ControlPoint { gantry_deg, ..beam.control_points[0].clone() }],
             fluence: None,
             cut_from: None,
             ..beam.clone()
-        }
-    };
-    (0..fields).map(field).collect()
+        });
+    }
+    fields
 }
 
-/// Windows of neighbouring arcs share at least so much on either side of the axis, mm: what one of them leaves out the other sees.
+/// Minimum overlap of the windows of consecutive arcs on either side of the axis, mm: together they cover the targets.
 const SHARED_MM: f64 = 20.0;
 
-/// Windows for arcs whose targets are wider than their carriages hold, from one side of the field and from the other in turn. As the gantry
-/// turns, each place of the targets within a window of the axis comes into it.
+/// Windows for arcs whose targets are wider than the maximum leaf span, at alternate sides of the field. During the rotation each point of
+/// the targets comes into a window.
 fn windows(
     plan: &Plan,
     fields: &Plan,
@@ -91,12 +94,12 @@ fn windows(
     for (place, beam) in plan.beams.iter().enumerate().filter(|(_, beam)| is_arc(beam)) {
         let machine = Machine::resolve(plan.machine_of(beam))?;
         let Some(widest_mm) = widest_map_mm(&machine) else { continue };
-        let own = fields.beams.iter().filter(|field| numbers(place).contains(&field.number));
-        let reaches = own.map(|field| reach_mm(field, plan, machine.sad_mm, target_mm));
-        let reach = reaches.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]).unwrap_or([0.0; 2]);
-        // Columns lie on multiples of their width; those of a map reach beyond its targets by the margin and by a part of a column.
+        let arc_fields = fields.beams.iter().filter(|field| numbers(place).contains(&field.number));
+        let extents = arc_fields.map(|field| target_extent_mm(field, plan, machine.sad_mm, target_mm));
+        let extent = extents.reduce(union).unwrap_or([0.0; 2]);
+        // Columns lie on multiples of their width: a map reaches beyond its targets by the margin and up to a column.
         let beyond = MARGIN_MM + beamlet_mm;
-        let columns = [(reach[0] - beyond) / beamlet_mm, (reach[1] + beyond) / beamlet_mm];
+        let columns = [(extent[0] - beyond) / beamlet_mm, (extent[1] + beyond) / beamlet_mm];
         let [low, high] = [columns[0].floor(), columns[1].ceil()];
         let held = (widest_mm / beamlet_mm).floor().max(1.0);
         let is_wide = high - low > held;
@@ -114,21 +117,24 @@ fn windows(
     Ok(windows)
 }
 
-/// Low and high end of the targets as a field sees them, along the travel of its leaves, mm at the isocentre plane.
-fn reach_mm(field: &Beam, plan: &Plan, sad_mm: f64, target_mm: &[DVec3]) -> [f64; 2] {
+/// Extent of the targets in the beam's eye view of a field, along the leaf travel, mm at the isocentre plane.
+fn target_extent_mm(field: &Beam, plan: &Plan, sad_mm: f64, target_mm: &[DVec3]) -> [f64; 2] {
     let frame = field.frame_at(&field.control_points[0], plan.position, sad_mm);
     let axis = field.mlc.as_ref().map_or(MlcAxis::X, |mlc| mlc.axis);
-    let along = |mm: &DVec3| {
-        let (at, _) = frame.project(*mm)?;
-        let u = if axis == MlcAxis::X { at[0] } else { at[1] };
+    let extents = target_mm.par_iter().filter_map(|mm| {
+        let (projected, _) = frame.project(*mm)?;
+        let u = if axis == MlcAxis::X { projected[0] } else { projected[1] };
         Some([u, u])
-    };
-    let nothing = || [f64::INFINITY, f64::NEG_INFINITY];
-    target_mm.par_iter().filter_map(along).reduce(nothing, |a, b| [a[0].min(b[0]), a[1].max(b[1])])
+    });
+    extents.reduce(|| [f64::INFINITY, f64::NEG_INFINITY], union)
+}
+
+fn union(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+    [a[0].min(b[0]), a[1].max(b[1])]
 }
 
 impl Sectors {
-    /// Sectors about targets, by the places of their voxels (patient LPS); `None` for a plan without arcs.
+    /// Sectors about targets with voxel centres `target_mm` (patient LPS); `None` for a plan without arcs.
     ///
     /// # Errors
     /// [`OptimiseError::Machine`].
@@ -136,23 +142,19 @@ impl Sectors {
         if !plan.beams.iter().any(is_arc) {
             return Ok(None);
         }
-        let degrees =
-            |beam: &Beam| Ok(sector_deg(beam, &*Machine::resolve(plan.machine_of(beam))?, target_mm));
-        let degrees: Vec<f64> = plan.beams.iter().map(degrees).collect::<Result<_, OptimiseError>>()?;
-        let with = |count: usize| {
-            let beams = plan.beams.iter().zip(&degrees).enumerate();
-            let fields = beams.flat_map(|(place, (beam, degrees))| match is_arc(beam) {
-                true => fields_of(beam, (place, *degrees), count),
-                false => vec![beam.clone()],
-            });
-            Plan { beams: fields.collect(), ..plan.clone() }
-        };
-        let (middles, fields) = (with(1), with(FIELDS_A_SECTOR));
+        let mut sectors_deg = Vec::with_capacity(plan.beams.len());
+        for beam in &plan.beams {
+            let machine = Machine::resolve(plan.machine_of(beam))?;
+            sectors_deg.push(sector_deg(beam, &machine, target_mm));
+        }
+        let middles = plan_of_fields(plan, &sectors_deg, 1);
+        let fields = plan_of_fields(plan, &sectors_deg, FIELDS_A_SECTOR);
         let windows = windows(plan, &fields, target_mm, beamlet_mm)?;
         Ok(Some(Self { middles, fields, plan: plan.clone(), windows }))
     }
 
-    /// Leaves for the maps of the sectors, refined: of a few beginnings the best. `middles` is the optimiser of the maps, at rest.
+    /// Sequences the maps of the sectors from several start positions of the leaves, and refines the best. `middles` is the optimiser of
+    /// the maps, at rest.
     ///
     /// # Errors
     /// [`OptimiseError`].
@@ -162,47 +164,50 @@ impl Sectors {
         middles: &Optimiser,
         technique: Technique,
         control: &JobControl,
-        tell: &mut dyn FnMut(Progress),
+        report: &mut dyn FnMut(Progress),
     ) -> Result<RefinedLeaves, OptimiseError> {
         let maps = middles.with_maps(&middles.fluences);
-        let cut = ArcStart::ALL.into_iter().map(|start| self.cut(&maps, technique, start));
-        let cut: Vec<Plan> = cut.collect::<Result<_, _>>()?;
+        let sequenced = ArcStart::ALL.into_iter().map(|start| self.sequence(&maps, technique, start));
+        let sequenced: Vec<Plan> = sequenced.collect::<Result<_, _>>()?;
         let inputs = inputs.with_plan(&self.fields, &self.windows);
         let mut fields =
             Optimiser::new(&inputs, middles.asked().to_vec(), middles.reference_gy, Some(middles))?;
-        match fields.make_columns(control, tell) {
-            Err(_) if control.is_cancelled() => return Ok(RefinedLeaves::as_cut(cut[0].clone())),
-            made => made?,
+        match fields.make_columns(control, report) {
+            Err(_) if control.is_cancelled() => return Ok(RefinedLeaves::unrefined(sequenced[0].clone())),
+            columns => columns?,
         }
         fields.take_tails(middles);
-        let of_beam = |beam: &Beam| -> Vec<usize> {
-            let place = self.plan.beams.iter().position(|own| own.number == beam.number);
-            let own = |number: u32| match place.filter(|_| is_arc(beam)) {
-                Some(place) => numbers(place).contains(&number),
-                None => number == beam.number,
-            };
-            fields.places_of(&own)
-        };
-        let mut best = (cut[0].clone(), f64::INFINITY);
-        for cut in &cut {
-            let found = begun(&fields, cut, &of_beam, control, tell)?;
-            if found.1 < best.1 {
-                best = found;
+        let mut best = (sequenced[0].clone(), f64::INFINITY);
+        for plan in &sequenced {
+            let candidate = first_pass(&fields, plan, &|beam| self.places(&fields, beam), control, report)?;
+            if candidate.1 < best.1 {
+                best = candidate;
             }
         }
-        let device = &inputs.device;
-        let found = refine(&fields, &best.0, &of_beam, Extent::from_fields(device), control, tell)?;
-        refine(&fields, &found.plan, &of_beam, Extent::last(device), control, tell)
+        let extent = Extent::from_fields(&inputs.device);
+        let refined = refine(&fields, &best.0, &|beam| self.places(&fields, beam), extent, control, report)?;
+        let extent = Extent::last(&inputs.device);
+        refine(&fields, &refined.plan, &|beam| self.places(&fields, beam), extent, control, report)
     }
 
-    /// The plan with leaves as they are cut.
-    fn cut(&self, maps: &Plan, technique: Technique, start: ArcStart) -> Result<Plan, OptimiseError> {
+    /// Indices of the fields of an arc or of a static beam among the fields of an optimiser.
+    fn places(&self, fields: &Optimiser, beam: &Beam) -> Vec<usize> {
+        let place = self.plan.beams.iter().position(|of_plan| of_plan.number == beam.number);
+        match place.filter(|_| is_arc(beam)) {
+            Some(place) => fields.places_of(|number| numbers(place).contains(&number)),
+            None => fields.places_of(|number| number == beam.number),
+        }
+    }
+
+    /// The plan with sequenced leaves.
+    fn sequence(&self, maps: &Plan, technique: Technique, start: ArcStart) -> Result<Plan, OptimiseError> {
         let mut plan = Plan { normalisation: None, ..self.plan.clone() };
         for (place, beam) in plan.beams.iter_mut().enumerate().filter(|(_, beam)| analysis::is_computed(beam))
         {
             if is_arc(beam) {
-                let own = numbers(place);
-                let sectors: Vec<&Beam> = maps.beams.iter().filter(|map| own.contains(&map.number)).collect();
+                let numbers = numbers(place);
+                let sectors: Vec<&Beam> =
+                    maps.beams.iter().filter(|map| numbers.contains(&map.number)).collect();
                 match arc_leaves(&self.plan, beam, &sectors, start) {
                     Ok(leaves) => *beam = leaves,
                     Err(SequenceError::Empty { .. }) => beam.mu = 0.0,
@@ -211,7 +216,7 @@ impl Sectors {
             } else if let Some(map) = maps.beams.iter().find(|map| map.number == beam.number) {
                 let machine = Machine::resolve(self.plan.machine_of(beam))?;
                 match sequence_beam(map, &machine, technique) {
-                    Ok(cut) => *beam = cut.beam,
+                    Ok(sequenced) => *beam = sequenced.beam,
                     Err(SequenceError::Empty { .. } | SequenceError::TooSmall { .. }) => beam.mu = 0.0,
                     Err(why) => return Err(why.into()),
                 }
@@ -221,22 +226,34 @@ impl Sectors {
     }
 }
 
-/// A plan with arcs in place of its beams: whole turns about the isocentre of the first, one with the clock and a second against it, with
-/// the collimator turned to either side so that leaves of neighbouring pairs do not leak along the same line. Chosen: 10 degrees.
+/// The plan with `count` fields in place of each sector of its arcs; `sectors_deg` are the sector widths by beam.
+fn plan_of_fields(plan: &Plan, sectors_deg: &[f64], count: usize) -> Plan {
+    let beams = plan.beams.iter().zip(sectors_deg).enumerate();
+    let fields = beams.flat_map(|(place, (beam, sector_deg))| match is_arc(beam) {
+        true => fields_of(beam, place, *sector_deg, count),
+        false => vec![beam.clone()],
+    });
+    Plan { beams: fields.collect(), ..plan.clone() }
+}
+
+/// A plan with arcs in place of its beams: full rotations about the isocentre of the first beam, alternately clockwise and
+/// counter-clockwise.
 #[must_use]
 pub fn with_arcs(plan: &Plan, count: usize) -> Plan {
+    // The collimator is turned, to the other side in each second arc, so that leakage between leaves is spread out. Chosen.
     const COLLIMATOR_DEG: f64 = 10.0;
     let Some(first) = plan.beams.iter().find(|beam| analysis::is_computed(beam)) else { return plan.clone() };
-    let arc = |n: usize| {
-        let back = GantryArc {
+    let mut arcs = Vec::with_capacity(count);
+    for n in 0..count {
+        let counter_clockwise = GantryArc {
             start_deg: GantryArc::FULL.stop_deg,
             stop_deg: GantryArc::FULL.start_deg,
             clockwise: false,
         };
-        let (way, collimator_deg) = if n.is_multiple_of(2) {
+        let (rotation, collimator_deg) = if n.is_multiple_of(2) {
             (GantryArc::FULL, COLLIMATOR_DEG)
         } else {
-            (back, 360.0 - COLLIMATOR_DEG)
+            (counter_clockwise, 360.0 - COLLIMATOR_DEG)
         };
         let start = ControlPoint {
             collimator_deg,
@@ -244,7 +261,7 @@ pub fn with_arcs(plan: &Plan, count: usize) -> Plan {
             leaves_mm: Vec::new(),
             ..first.control_points[0].clone()
         };
-        let standing = Beam {
+        let static_beam = Beam {
             name: format!("ARC{}", n + 1),
             number: n as u32 + 1,
             control_points: vec![ControlPoint { meterset_weight: 0.0, ..start }],
@@ -254,9 +271,9 @@ pub fn with_arcs(plan: &Plan, count: usize) -> Plan {
             cut_from: None,
             ..first.clone()
         };
-        standing.along_arc(way)
-    };
-    Plan { name: format!("{} as arcs", plan.name), beams: (0..count).map(arc).collect(), ..plan.clone() }
+        arcs.push(static_beam.along_arc(rotation));
+    }
+    Plan { name: format!("{} as arcs", plan.name), beams: arcs, ..plan.clone() }
 }
 
 #[cfg(test)]
@@ -265,7 +282,7 @@ mod tests {
     use case::Jaws;
     use glam::DVec3;
 
-    /// Middles are among the fields, with their numbers and angles, so that their columns are made once; beams that stand stay.
+    /// Middles are among the fields, with the same numbers and angles, so that their columns are computed once; static beams stay.
     #[test]
     fn middles_of_sectors_are_fields() {
         let jaws = Jaws { x: [-50.0, 50.0], y: [-50.0, 50.0] };
@@ -292,20 +309,21 @@ mod tests {
         assert_eq!(numbers.len(), sectors.fields.beams.len());
     }
 
-    /// Targets 200 mm wide, where leaves sweep some 130 mm from one place of their carriage: each of two arcs has as much, about the axis
-    /// and from its own side on, and nothing is left out by both. Narrow targets need no windows.
+    fn windows_about(arcs: &Plan, half_width_mm: f64) -> Vec<FieldWindow> {
+        let target = [-half_width_mm, half_width_mm].map(|x_mm| DVec3::new(x_mm, 0.0, 0.0));
+        Sectors::new(arcs, &target, 5.0).unwrap().expect("arcs").windows
+    }
+
+    /// Targets are 200 mm wide, the leaf span of a carriage is some 130 mm: each of two arcs has a window of that width, at either side of
+    /// the field, and together they cover the targets. Narrow targets need no windows.
     #[test]
     fn wide_arcs_keep_to_what_their_carriage_holds() {
         let jaws = Jaws { x: [-50.0, 50.0], y: [-50.0, 50.0] };
         let mut plan = Plan::new("P", "generic-6mv");
         plan.beams = vec![Beam::fixed("G0", 1, 0.0, DVec3::ZERO, jaws, 100.0)];
         let arcs = with_arcs(&plan, 2);
-        let windows = |half_mm: f64| {
-            let target = [-half_mm, half_mm].map(|x_mm| DVec3::new(x_mm, 0.0, 0.0));
-            Sectors::new(&arcs, &target, 5.0).unwrap().expect("arcs").windows
-        };
-        assert!(windows(40.0).is_empty());
-        let wide = windows(100.0);
+        assert!(windows_about(&arcs, 40.0).is_empty());
+        let wide = windows_about(&arcs, 100.0);
         let held_mm = widest_map_mm(&Machine::resolve("generic-6mv").unwrap()).unwrap();
         assert!(held_mm > 130.0 && wide.len() == 2, "{held_mm} mm, {wide:?}");
         let [low, high] = [0, 1].map(|n| wide[n].columns_mm);

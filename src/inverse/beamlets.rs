@@ -2,16 +2,16 @@
 
 use analysis::UNIT_MU;
 use case::{Beam, ControlPoint, FluenceLimit, FluenceMap, Jaws, MlcAxis, bounds, turn_deg};
-use geometry::PatientPosition;
+use geometry::{BeamFrame, PatientPosition};
 use glam::DVec3;
 use physics::Machine;
 use rayon::prelude::*;
 use thiserror::Error;
 
-/// Beamlets reach so far beyond the target's projection, mm at the isocentre plane: the penumbra falls off within it.
+/// Margin of the beamlets round the target's projection, mm at the isocentre plane: about a penumbra.
 pub(super) const MARGIN_MM: f64 = 5.0;
 
-/// Points of a target that a thread projects in turn.
+/// Target points in the work item of a thread.
 const POINTS_TOGETHER: usize = 4096;
 
 /// A beam with an empty map, and the beamlets of the map that see the target.
@@ -38,14 +38,58 @@ pub enum BeamletError {
     TooMany { beam: String, beamlets: usize },
 }
 
-/// The first control point of a beam from one direction; its collimators may move, a map replaces them.
-fn stands_still(beam: &Beam) -> Option<&ControlPoint> {
+/// The first control point of a static beam; jaws and leaves may move, since a map replaces them.
+fn static_point(beam: &Beam) -> Option<&ControlPoint> {
     let first = beam.start()?;
-    let angles = |p: &ControlPoint| [p.gantry_deg, p.collimator_deg, p.couch_deg];
-    let same = |p: &ControlPoint| {
-        angles(p).iter().zip(angles(first)).all(|(a, b)| turn_deg(*a, b).abs() < bounds::SAME_DEG)
-    };
-    beam.control_points.iter().all(same).then_some(first)
+    beam.control_points.iter().all(|point| has_same_angles(point, first)).then_some(first)
+}
+
+fn has_same_angles(a: &ControlPoint, b: &ControlPoint) -> bool {
+    let angles =
+        [(a.gantry_deg, b.gantry_deg), (a.collimator_deg, b.collimator_deg), (a.couch_deg, b.couch_deg)];
+    angles.iter().all(|(a, b)| turn_deg(*a, *b).abs() < bounds::SAME_DEG)
+}
+
+/// Rows and columns that the leaves of a beam could open.
+struct BeamletGrid<'a> {
+    frame: BeamFrame,
+    axis: MlcAxis,
+    leaf_boundaries_mm: &'a [f64],
+    step_mm: f64,
+    /// Columns on either side of the axis within the reach of the collimator.
+    half_columns: usize,
+}
+
+impl BeamletGrid<'_> {
+    fn columns(&self) -> usize {
+        2 * self.half_columns
+    }
+
+    /// Whether each beamlet, `[row][column]`, comes within the margin of the projection of some points.
+    fn seen(&self, points_mm: &[DVec3]) -> Vec<bool> {
+        let (boundaries, columns) = (self.leaf_boundaries_mm, self.columns());
+        let mut seen = vec![false; boundaries.len().saturating_sub(1) * columns];
+        for (projected, _) in points_mm.iter().filter_map(|mm| self.frame.project(*mm)) {
+            let [u, v] = if self.axis == MlcAxis::X { projected } else { [projected[1], projected[0]] };
+            let first = boundaries.partition_point(|side| *side <= v - MARGIN_MM).saturating_sub(1);
+            let rows = (first..boundaries.len() - 1).take_while(|row| boundaries[*row] < v + MARGIN_MM);
+            let span = self.column_at(u - MARGIN_MM) as usize..self.column_at(u + MARGIN_MM).ceil() as usize;
+            for row in rows.filter(|row| boundaries[row + 1] > v - MARGIN_MM) {
+                seen[row * columns..(row + 1) * columns][span.clone()].fill(true);
+            }
+        }
+        seen
+    }
+
+    fn column_at(&self, u_mm: f64) -> f64 {
+        (u_mm / self.step_mm + self.half_columns as f64).clamp(0.0, self.columns() as f64)
+    }
+}
+
+/// Adds the beamlets that `other` has seen.
+fn either(mut seen: Vec<bool>, other: Vec<bool>) -> Vec<bool> {
+    seen.iter_mut().zip(other).for_each(|(seen, other)| *seen |= other);
+    seen
 }
 
 impl Beamlets {
@@ -63,48 +107,32 @@ impl Beamlets {
         step_mm: f64,
         within_mm: Option<[f64; 2]>,
     ) -> Result<Self, BeamletError> {
-        let name = || beam.name.clone();
-        let point = stands_still(beam).ok_or_else(|| BeamletError::Moves { beam: name() })?;
+        let point = static_point(beam).ok_or_else(|| BeamletError::Moves { beam: beam.name.clone() })?;
         let Some(leaves) = &machine.leaves else {
-            return Err(BeamletError::NoLeaves { beam: name(), machine: machine.name.clone() });
+            return Err(BeamletError::NoLeaves { beam: beam.name.clone(), machine: machine.name.clone() });
         };
         let mut mlc = beam.mlc.clone().unwrap_or_else(|| leaves.to_case());
         if let Some(map) = &beam.fluence {
             mlc.axis = map.axis;
         }
-        let frame = beam.frame_at(point, position, machine.sad_mm);
-        let sides = &mlc.boundaries_mm;
-        let columns = (bounds::COLLIMATOR_MM.end() / step_mm) as usize;
-        // Columns on either side of the axis within the reach of the collimator.
-        let across = 2 * columns;
-        let see = |points_mm: &[DVec3]| {
-            let mut seen = vec![false; sides.len().saturating_sub(1) * across];
-            for (at, _) in points_mm.iter().filter_map(|mm| frame.project(*mm)) {
-                let [u, v] = if mlc.axis == MlcAxis::X { at } else { [at[1], at[0]] };
-                let first = sides.partition_point(|side| *side <= v - MARGIN_MM).saturating_sub(1);
-                let rows = (first..sides.len() - 1).take_while(|row| sides[*row] < v + MARGIN_MM);
-                let place = |mm: f64| (mm / step_mm + columns as f64).clamp(0.0, across as f64);
-                let span = place(u - MARGIN_MM) as usize..place(u + MARGIN_MM).ceil() as usize;
-                for row in rows.filter(|row| sides[row + 1] > v - MARGIN_MM) {
-                    seen[row * across..(row + 1) * across][span.clone()].fill(true);
-                }
-            }
-            seen
+        let grid = BeamletGrid {
+            frame: beam.frame_at(point, position, machine.sad_mm),
+            axis: mlc.axis,
+            leaf_boundaries_mm: &mlc.boundaries_mm,
+            step_mm,
+            half_columns: (bounds::COLLIMATOR_MM.end() / step_mm) as usize,
         };
-        let either = |mut one: Vec<bool>, other: Vec<bool>| {
-            one.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
-            one
-        };
-        let seen = target_mm.par_chunks(POINTS_TOGETHER).map(see).reduce(|| see(&[]), either);
-        let mut seen: Vec<(usize, i64)> = (0..seen.len())
-            .filter(|at| seen[*at])
-            .map(|at| (at / across, (at % across) as i64 - columns as i64))
+        let points = target_mm.par_chunks(POINTS_TOGETHER);
+        let is_seen = points.map(|points_mm| grid.seen(points_mm)).reduce(|| grid.seen(&[]), either);
+        let across = grid.columns();
+        let mut seen: Vec<(usize, i64)> = (0..is_seen.len())
+            .filter(|beamlet| is_seen[*beamlet])
+            .map(|beamlet| (beamlet / across, (beamlet % across) as i64 - grid.half_columns as i64))
             .collect();
         if let Some([low, high]) = within_mm {
             let [first, end] = [low, high].map(|mm| (mm / step_mm).round() as i64);
-            let is_within = |(_, column): &(usize, i64)| (first..end).contains(column);
-            if seen.iter().any(is_within) {
-                seen.retain(is_within);
+            if seen.iter().any(|(_, column)| (first..end).contains(column)) {
+                seen.retain(|(_, column)| (first..end).contains(column));
             } else {
                 seen.iter_mut().for_each(|(_, column)| *column = (*column).clamp(first, end - 1));
                 seen.dedup();
@@ -113,20 +141,20 @@ impl Beamlets {
         let Some((first_row, last_row)) =
             Some((seen.first(), seen.last())).and_then(|(first, last)| Some((first?.0, last?.0)))
         else {
-            return Err(BeamletError::NoTarget { beam: name() });
+            return Err(BeamletError::NoTarget { beam: beam.name.clone() });
         };
-        let of_columns = || seen.iter().map(|(_, column)| *column);
-        let (low, high) = (of_columns().min().unwrap_or_default(), of_columns().max().unwrap_or_default());
+        let low = seen.iter().map(|(_, column)| *column).min().unwrap_or_default();
+        let high = seen.iter().map(|(_, column)| *column).max().unwrap_or_default();
         let columns = (high - low + 1) as usize;
         let beamlets = columns * (last_row + 1 - first_row);
         if beamlets > bounds::MOST_BEAMLETS {
-            return Err(BeamletError::TooMany { beam: name(), beamlets });
+            return Err(BeamletError::TooMany { beam: beam.name.clone(), beamlets });
         }
         let active = seen.iter().map(|(row, column)| (row - first_row) * columns + (column - low) as usize);
         let active: Vec<usize> = active.collect();
         let map = FluenceMap {
             axis: mlc.axis,
-            rows_mm: sides[first_row..=last_row + 1].to_vec(),
+            rows_mm: mlc.boundaries_mm[first_row..=last_row + 1].to_vec(),
             first_mm: low as f64 * step_mm,
             step_mm,
             columns,
@@ -150,12 +178,12 @@ impl Beamlets {
     pub fn with(&self, fluences: &[f64]) -> Beam {
         let mut beam = self.beam.clone();
         if let Some(map) = &mut beam.fluence {
-            self.active.iter().zip(fluences).for_each(|(at, value)| map.values[*at] = *value as f32);
+            self.active.iter().zip(fluences).for_each(|(cell, fluence)| map.values[*cell] = *fluence as f32);
         }
         beam
     }
 
-    /// The beam with fluences of the active beamlets; its monitor units are those of the strongest.
+    /// The beam with fluences of the active beamlets, and the monitor units of the strongest one.
     #[must_use]
     pub fn with_monitor_units(&self, fluences: &[f64]) -> Beam {
         let strongest = fluences.iter().copied().fold(0.0, f64::max);
@@ -164,20 +192,19 @@ impl Beamlets {
         Beam { mu: UNIT_MU * strongest, ..self.with(&relative) }
     }
 
-    /// Fluences of the active beamlets in another map, by place: what is carried over when a beam is optimised again.
+    /// Fluences of another map at the middles of the active beamlets: the start of a beam that is optimised again.
     pub fn carried(&self, from: &FluenceMap) -> Vec<f64> {
         let Some(map) = &self.beam.fluence else { return Vec::new() };
-        let value = |at: &usize| f64::from(from.value_at(map.middle_mm(*at)).unwrap_or_default());
-        self.active.iter().map(value).collect()
+        let middles_mm = self.active.iter().map(|cell| map.middle_mm(*cell));
+        middles_mm.map(|middle_mm| f64::from(from.value_at(middle_mm).unwrap_or_default())).collect()
     }
 
-    /// Upper bounds of the active beamlets by those that the plan's beam has in their places, multiples of [`UNIT_MU`]; infinite where
-    /// there is none.
-    pub fn upper(&self, of: &Beam) -> Vec<f64> {
-        let limits = self.beam.fluence.as_ref().map(|map| of.limits_on(map)).unwrap_or_default();
-        let bound =
-            |at: &usize| FluenceLimit::of_beamlet(*at, &limits).map_or(f64::INFINITY, |mu| mu / UNIT_MU);
-        self.active.iter().map(bound).collect()
+    /// Upper bounds of the active beamlets by the fluence limits of the plan's beam, multiples of [`UNIT_MU`]; infinite where there is
+    /// none.
+    pub fn upper(&self, plan_beam: &Beam) -> Vec<f64> {
+        let limits = self.beam.fluence.as_ref().map(|map| plan_beam.limits_on(map)).unwrap_or_default();
+        let limits_mu = self.active.iter().map(|cell| FluenceLimit::of_beamlet(*cell, &limits));
+        limits_mu.map(|limit_mu| limit_mu.map_or(f64::INFINITY, |mu| mu / UNIT_MU)).collect()
     }
 
     /// Whether each of some points (patient LPS, mm) lies in the path of an active beamlet.
@@ -186,14 +213,15 @@ impl Beamlets {
             return vec![false; points_mm.len()];
         };
         let frame = self.beam.frame_at(point, position, machine.sad_mm);
-        let is_seen = |mm: &DVec3| {
-            let beamlet = frame.project(*mm).and_then(|(at, _)| map.beamlet_at(map.uv(at)));
-            beamlet.is_some_and(|beamlet| self.active.binary_search(&beamlet).is_ok())
-        };
-        points_mm.par_iter().map(is_seen).collect()
+        let beamlets = points_mm
+            .par_iter()
+            .map(|mm| frame.project(*mm).and_then(|(projected, _)| map.beamlet_at(map.uv(projected))));
+        beamlets
+            .map(|beamlet| beamlet.is_some_and(|beamlet| self.active.binary_search(&beamlet).is_ok()))
+            .collect()
     }
 
-    /// Pairs of active beamlets, by their index among them, that lie beside each other along the leaf's travel.
+    /// Pairs of adjacent active beamlets along the leaf travel, by their index among the active ones.
     pub fn neighbours(&self) -> Vec<[usize; 2]> {
         let columns = self.beam.fluence.as_ref().map_or(1, |map| map.columns);
         let pairs = self.active.windows(2).enumerate();

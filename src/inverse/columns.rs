@@ -1,11 +1,15 @@
 //! The influence matrix: the dose of each beamlet at the sampled voxels, and its products.
 
+use super::OptimiseError;
 use super::beamlets::Beamlets;
 use super::rows::Rows;
+use super::setup::Setup;
 use analysis::UNIT_MU;
 use case::Beam;
-use engine::dose::{DoseError, DoseRequest};
-use engine::influence::{CardColumns, DoseColumns, InfluenceRequest, Matrix, beamlet_doses_of_beams};
+use engine::dose::{DoseError, DoseRequest, Quality};
+use engine::influence::{
+    CardColumns, DoseColumns, InfluenceRequest, Matrix, beamlet_doses_of_beams, beams_together,
+};
 use engine::{Compute, JobControl};
 use std::sync::Arc;
 use thiserror::Error;
@@ -17,7 +21,7 @@ pub struct BeamColumns {
     gy: Arc<DoseColumns>,
 }
 
-/// The influence matrix: columns of all beams, one beam after another. A turned beam replaces its own alone.
+/// The influence matrix: columns of all beams, one beam after another. A turned beam replaces only its own.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
     matrix: Matrix,
@@ -34,7 +38,7 @@ pub enum ColumnError {
     Memory { beamlets: usize, rows: usize, gib: f64, most_gib: f64 },
 }
 
-/// Bytes that columns may take, as any file may: of nine fields on 2.5 mm they have 0.2 GiB, of two arcs through a large target 6 GiB.
+/// Memory limit of the columns, bytes: nine fields on a 2.5 mm grid need 0.2 GiB, two arcs through a large target 6 GiB.
 const MOST_BYTES: usize = 8 << 30;
 
 impl BeamColumns {
@@ -50,38 +54,41 @@ impl BeamColumns {
         control: &JobControl,
     ) -> Result<Vec<Self>, ColumnError> {
         let voxels: Arc<[usize]> = rows.voxels.clone().into();
-        let request = |(dose, beamlets): &(DoseRequest, &Beamlets)| {
+        let mut requests = Vec::with_capacity(fields.len());
+        for (dose, beamlets) in fields {
             let beam = Beam { mu: UNIT_MU * f64::from(fractions), ..beamlets.beam.clone() };
-            InfluenceRequest {
+            requests.push(InfluenceRequest {
                 dose: DoseRequest { beam, ..dose.clone() },
                 beamlets: beamlets.active.clone().into(),
                 voxels: Arc::clone(&voxels),
-            }
-        };
-        let requests: Vec<_> = fields.iter().map(request).collect();
+            });
+        }
         let doses = beamlet_doses_of_beams(&requests, device, control)?;
         Ok(doses.into_iter().map(|doses| Self { gy: doses.columns }).collect())
     }
 }
 
+fn gib(bytes: usize) -> f64 {
+    bytes as f64 / f64::from(1 << 30)
+}
+
 impl Columns {
-    /// Asks for the memory of columns before any is computed.
+    /// Refuses a matrix beyond the memory limit before any column is computed.
     ///
     /// # Errors
     /// [`ColumnError::Memory`].
     pub fn check(rows: usize, beamlets: usize) -> Result<(), ColumnError> {
         let bytes = rows.saturating_mul(beamlets).saturating_mul(size_of::<i16>());
-        let gib = |bytes: usize| bytes as f64 / f64::from(1 << 30);
         if bytes > MOST_BYTES {
             return Err(ColumnError::Memory { beamlets, rows, gib: gib(bytes), most_gib: gib(MOST_BYTES) });
         }
         Ok(())
     }
 
-    /// Columns of beams over so many rows, for products on a device; what `before` has there is shared.
-    pub fn new(rows: usize, beams: &[Arc<BeamColumns>], device: &Compute, before: &Self) -> Self {
+    /// Columns of beams, each with `rows` rows, for products on a device; columns that `previous` has there are shared.
+    pub fn new(rows: usize, beams: &[Arc<BeamColumns>], device: &Compute, previous: &Self) -> Self {
         let beams = beams.iter().map(|beam| Arc::clone(&beam.gy)).collect();
-        Self { matrix: Matrix::new(rows, beams, device, Some(&before.matrix)) }
+        Self { matrix: Matrix::new(rows, beams, device, Some(&previous.matrix)) }
     }
 
     /// Columns of one beam from numbers, `[beamlet][row]`.
@@ -112,7 +119,7 @@ impl Columns {
         self.matrix.doses(fluences, offset_gy)
     }
 
-    /// Gradient by fluence, from that by the doses of the rows.
+    /// Gradient by fluence from the gradient by the doses of the rows.
     pub fn transposed(&self, by_dose: &[f32]) -> Vec<f64> {
         self.matrix.transposed(by_dose)
     }
@@ -123,11 +130,30 @@ impl Columns {
     }
 }
 
+/// Computes the next missing columns, for as many beams as the device processes together; whether any were missing.
+pub(super) fn compute_missing(
+    setup: &Setup,
+    columns: &mut [Option<Arc<BeamColumns>>],
+    control: &JobControl,
+) -> Result<bool, OptimiseError> {
+    let Setup { fields, rows, plan, device, .. } = setup;
+    let missing = (0..columns.len()).filter(|n| columns[*n].is_none());
+    let next: Vec<usize> = missing.take(beams_together(device)).collect();
+    let mut requests = Vec::with_capacity(next.len());
+    for n in &next {
+        let (machine, beamlets) = &fields[*n];
+        requests.push((setup.request(machine, &beamlets.beam, Quality::Fast), beamlets));
+    }
+    let computed = BeamColumns::compute(&requests, rows, plan.fractions, device, control)?;
+    next.iter().zip(computed).for_each(|(n, computed)| columns[*n] = Some(Arc::new(computed)));
+    Ok(!next.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The transposed product is that of the matrix: <A x, w> = <x, A^T w>.
+    /// <A x, w> = <x, A^T w>.
     #[test]
     fn the_transposed_product_is_the_matrixs() {
         let (rows, beamlets) = (1500, 7);

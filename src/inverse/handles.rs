@@ -1,4 +1,4 @@
-//! Doses of objectives as handles: they move until the points of the DVH and the means that are asked for lie where they are asked.
+//! Dose levels of objectives as handles: they move until DVH points and mean doses reach the doses of their goals.
 
 use super::objective::{Aim, Asked, Objective};
 use super::rows::{RowSet, Rows};
@@ -7,100 +7,117 @@ use analysis::Dvh;
 use engine::JobControl;
 use std::collections::BTreeMap;
 
-/// The dose of an objective moves by this part of what its figure is off by.
+/// Step of an objective's dose level as a fraction of the DVH residual.
 const HANDLE_STEP: f64 = 0.7;
 
-/// Figures are aimed this far beyond where they are asked, part of the reference dose: what comes near from there is met. The last look
-/// at leaves is followed by no solution that would make up for what it finds.
-pub(super) const BEYOND_OF_MAPS: f64 = 0.001;
-pub(super) const BEYOND_OF_LEAVES: f64 = 0.002;
+/// Margin by which DVH points and means are aimed beyond their goals, fraction of the reference dose: a residual within it still meets
+/// them.
+pub(super) const MAP_MARGIN: f64 = 0.001;
+// No solution follows the last true dose of leaves, so that a larger residual remains.
+pub(super) const LEAF_MARGIN: f64 = 0.002;
 
-/// The dose of an objective stays so near to what is asked, part of the reference dose: a figure that cannot be met would else take ever
-/// more from all others. The mean of a tail lies far beyond its point, that of a structure where it is asked.
+/// Greatest distance of an objective's dose level from its goal, fraction of the reference dose.
+// A goal that cannot be met would otherwise take ever more from all others. The mean of a tail lies far beyond its point.
 const POINT_REACH: f64 = 0.1;
 const MEAN_REACH: f64 = 0.01;
 
-/// Gy of each objective: where its figure lies on the DVH that the plan is judged by, in which doses are linear between voxels, less
-/// where it lies on that of the rows; 0 for those without.
-pub(super) fn between(
+/// DVH point or mean on the evaluation grid, in which doses are linear between voxels, minus the same on the sampled voxels, Gy, for each
+/// objective; 0 for an objective without either.
+pub(super) fn dvh_offsets_gy(
     setup: &Setup,
     objectives: &[Objective],
     truth: &Truth,
     control: &JobControl,
 ) -> Vec<f64> {
-    // A target with two goals has one DVH.
+    // A target with two goals needs its DVH once.
     let mut dvhs: BTreeMap<&str, Option<Dvh>> = BTreeMap::new();
-    let mut of = |objective| {
-        let Objective { structure, asked, .. }: &Objective = objective;
-        let (asked, set) = ((*asked)?, setup.rows.set(structure)?);
-        let dvh = dvhs.entry(structure).or_insert_with(|| setup.dvh(structure, truth, control)).as_ref()?;
-        let judged = match asked {
+    let mut offsets_gy = vec![0.0; objectives.len()];
+    for (offset_gy, objective) in offsets_gy.iter_mut().zip(objectives) {
+        let structure = objective.structure.as_str();
+        let (Some(figure), Some(set)) = (objective.asked, setup.rows.set(structure)) else { continue };
+        let dvh = dvhs.entry(structure).or_insert_with(|| setup.dvh(structure, truth, control));
+        let Some(dvh) = dvh else { continue };
+        let judged_gy = match figure {
             Asked::Point { percent, .. } => dvh.dose_at_percent(percent),
             Asked::Mean { .. } => dvh.mean_gy(),
         };
-        Some(judged - on_rows(asked, &truth.rows, set))
-    };
-    objectives.iter().map(|objective| of(objective).unwrap_or_default()).collect()
+        *offset_gy = judged_gy - on_rows(figure, &truth.rows, set);
+    }
+    offsets_gy
 }
 
-/// Moves the dose of each handle towards where its figure is asked for, and `beyond` that, part of the reference dose; whether all
-/// figures are met. `between_gy` is what [`between`] says of each objective; objectives beyond its end have none.
+/// Doses of the rows, and the [`dvh_offsets_gy`] of the objectives; objectives beyond its end have no offset.
+#[derive(Clone, Copy)]
+pub(super) struct HandleDoses<'a> {
+    pub rows_gy: &'a [f32],
+    pub dvh_offset_gy: &'a [f64],
+}
+
+/// Reference dose, and the margin beyond the goals as a fraction of it.
+#[derive(Clone, Copy)]
+pub(super) struct HandleAim {
+    pub reference_gy: f64,
+    pub margin: f64,
+}
+
+/// Moves the dose level of each handle towards the dose at which its goal is met with the margin; whether all goals are met.
 pub(super) fn move_handles(
     objectives: &mut [Objective],
     rows: &Rows,
-    (doses, between_gy): (&[f32], &[f64]),
-    (reference_gy, beyond): (f64, f64),
+    doses: HandleDoses<'_>,
+    aim: HandleAim,
 ) -> bool {
-    let beyond = beyond * reference_gy;
-    let mut met = true;
+    let margin_gy = aim.margin * aim.reference_gy;
+    let mut are_met = true;
     for (n, objective) in objectives.iter_mut().enumerate() {
-        let (Some(asked), Some(set)) = (objective.asked, rows.set(&objective.structure)) else {
+        let (Some(figure), Some(set)) = (objective.asked, rows.set(&objective.structure)) else {
             continue;
         };
-        let more = between_gy.get(n).copied().unwrap_or_default();
-        let (at, gy) = (on_rows(asked, doses, set) + more, asked.gy());
-        // A figure with room to spare is met; its handle is loosened all the same, in favour of what is not.
-        let off = if matches!(objective.aim, Aim::TailMin { .. }) {
-            met &= at >= gy;
-            gy + beyond - at
+        let offset_gy = doses.dvh_offset_gy.get(n).copied().unwrap_or_default();
+        let figure_gy = on_rows(figure, doses.rows_gy, set) + offset_gy;
+        let goal_gy = figure.gy();
+        // The handle of a goal that is met with room to spare is loosened, in favour of goals that are not.
+        let residual_gy = if matches!(objective.aim, Aim::TailMin { .. }) {
+            are_met &= figure_gy >= goal_gy;
+            goal_gy + margin_gy - figure_gy
         } else {
-            met &= at <= gy;
-            gy - beyond - at
+            are_met &= figure_gy <= goal_gy;
+            goal_gy - margin_gy - figure_gy
         };
-        objective.gy = match asked {
-            // A mean that is far off pulls as it is: its own objective weighs the whole way.
-            Asked::Mean { .. } if -off > MEAN_REACH * reference_gy => gy,
-            Asked::Mean { .. } => moved(objective.gy, off, gy, MEAN_REACH * reference_gy),
-            Asked::Point { .. } => moved(objective.gy, off, gy, POINT_REACH * reference_gy),
+        objective.gy = match figure {
+            // A mean far beyond its goal stays at it: the objective by itself pulls in proportion to the distance.
+            Asked::Mean { .. } if -residual_gy > MEAN_REACH * aim.reference_gy => goal_gy,
+            Asked::Mean { .. } => moved(objective.gy, residual_gy, goal_gy, MEAN_REACH * aim.reference_gy),
+            Asked::Point { .. } => moved(objective.gy, residual_gy, goal_gy, POINT_REACH * aim.reference_gy),
         };
     }
-    met
+    are_met
 }
 
-fn moved(from_gy: f64, off_gy: f64, asked_gy: f64, reach_gy: f64) -> f64 {
-    (from_gy + HANDLE_STEP * off_gy).clamp((asked_gy - reach_gy).max(0.0), asked_gy + reach_gy)
+fn moved(level_gy: f64, residual_gy: f64, goal_gy: f64, reach_gy: f64) -> f64 {
+    (level_gy + HANDLE_STEP * residual_gy).clamp((goal_gy - reach_gy).max(0.0), goal_gy + reach_gy)
 }
 
-/// Figure of a structure's rows in their doses, Gy.
-fn on_rows(asked: Asked, doses: &[f32], set: &RowSet) -> f64 {
+/// DVH point or mean of a structure's rows, Gy.
+fn on_rows(figure: Asked, doses: &[f32], set: &RowSet) -> f64 {
     let shares = set.shares();
-    match asked {
-        Asked::Point { percent, .. } => dose_at(doses, &set.rows, &shares, percent),
+    match figure {
+        Asked::Point { percent, .. } => dose_at_percent(doses, &set.rows, &shares, percent),
         Asked::Mean { .. } => {
             set.rows.iter().zip(&shares).map(|(row, v)| v * f64::from(doses[*row as usize])).sum()
         }
     }
 }
 
-/// Dose that the hottest `percent` of a structure get at least.
-fn dose_at(doses: &[f32], rows: &[u32], shares: &[f64], percent: f64) -> f64 {
+/// Minimum dose of the hottest `percent` of a structure, Gy.
+fn dose_at_percent(doses: &[f32], rows: &[u32], shares: &[f64], percent: f64) -> f64 {
     let mut order: Vec<(f32, f64)> =
         rows.iter().zip(shares).map(|(row, v)| (doses[*row as usize], *v)).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut left = 0.01 * percent;
+    let mut remaining_share = 0.01 * percent;
     for (gy, share) in &order {
-        left -= share;
-        if left <= 0.0 {
+        remaining_share -= share;
+        if remaining_share <= 0.0 {
             return f64::from(*gy);
         }
     }
@@ -114,30 +131,40 @@ mod tests {
     use glam::DVec3;
     use std::sync::Arc;
 
-    /// A point that the doses never meet moves its tail, and no further than within reach.
+    const AIM: HandleAim = HandleAim { reference_gy: 50.0, margin: MAP_MARGIN };
+
+    fn without_offset(rows_gy: &[f32]) -> HandleDoses<'_> {
+        HandleDoses { rows_gy, dvh_offset_gy: &[] }
+    }
+
+    /// A point that the doses never meet moves its tail no further than its reach.
     #[test]
     fn a_point_that_is_never_met_does_not_run_away() {
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [10, 1, 1]).expect("a grid");
         let sets = vec![RowSet { name: "S".to_owned(), rows: (0..10).collect(), cm3: vec![1.0; 10] }];
         let rows = Rows { grid: Arc::new(grid), voxels: (0..10).collect(), sets };
         let doses: Vec<f32> = (0..10).map(|n| 30.0 + n as f32).collect();
-        let asked = Some(Asked::Point { percent: 15.0, gy: 20.0 });
-        let aim = Aim::TailMax { volume: 15.0 };
-        let mut objectives = [Objective { structure: "S".to_owned(), aim, gy: 20.0, weight: 1.0, asked }];
-        let mut seen = Vec::new();
+        let mut objectives = [Objective {
+            structure: "S".to_owned(),
+            aim: Aim::TailMax { volume: 15.0 },
+            gy: 20.0,
+            weight: 1.0,
+            asked: Some(Asked::Point { percent: 15.0, gy: 20.0 }),
+        }];
+        let mut levels_gy = Vec::new();
         for _ in 0..8 {
-            assert!(!move_handles(&mut objectives, &rows, (&doses, &[]), (50.0, BEYOND_OF_MAPS)));
-            seen.push(objectives[0].gy);
+            assert!(!move_handles(&mut objectives, &rows, without_offset(&doses), AIM));
+            levels_gy.push(objectives[0].gy);
         }
         // The second hottest of ten has 38 Gy: 18 too many.
-        assert_eq!(seen[7], 15.0, "{seen:?}");
-        // Where points are aimed, 0.05 Gy beyond 20.
+        assert_eq!(levels_gy[7], 15.0, "{levels_gy:?}");
+        // 0.05 Gy below 20 Gy: the margin.
         let met: Vec<f32> = doses.iter().map(|gy| gy - 18.05).collect();
-        assert!(move_handles(&mut objectives, &rows, (&met, &[]), (50.0, BEYOND_OF_MAPS)));
+        assert!(move_handles(&mut objectives, &rows, without_offset(&met), AIM));
         assert_eq!(objectives[0].gy, 15.0, "a point that is met leaves its tail");
     }
 
-    /// A mean that is nearly met is aimed beyond where it is asked; one that is far off pulls as it is.
+    /// A mean that is nearly met is aimed beyond its goal; a mean far beyond it keeps the goal as its level.
     #[test]
     fn means_are_aimed_beyond_where_they_are_nearly_met() {
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [2, 1, 1]).expect("a grid");
@@ -148,10 +175,14 @@ mod tests {
             ([30.0, 30.0], 20.0, false),
             ([10.0, 10.0], 20.5, true),
         ] {
-            let asked = Some(Asked::Mean { gy: 20.0 });
-            let mut objectives =
-                [Objective { structure: "S".to_owned(), aim: Aim::MeanOver, gy: 20.0, weight: 1.0, asked }];
-            let met = move_handles(&mut objectives, &rows, (&doses, &[]), (50.0, BEYOND_OF_MAPS));
+            let mut objectives = [Objective {
+                structure: "S".to_owned(),
+                aim: Aim::MeanOver,
+                gy: 20.0,
+                weight: 1.0,
+                asked: Some(Asked::Mean { gy: 20.0 }),
+            }];
+            let met = move_handles(&mut objectives, &rows, without_offset(&doses), AIM);
             assert_eq!(met, want_met, "{doses:?}");
             assert!((objectives[0].gy - want_gy).abs() < 1e-5, "{doses:?}: {}", objectives[0].gy);
         }

@@ -1,8 +1,8 @@
 //! Inverse planning: the fluence maps of beams whose true dose meets objectives best.
 //!
-//! Doses of beamlets add up (`physics::Fluence` of a map is linear in it, and the engine in the fluence), so the dose of sampled voxels
-//! is a matrix times the beamlets' fluences. [`Problem`] weighs it by objectives, [`solve()`] finds the least, and [`optimise()`] holds the
-//! answer to the true dose of the maps, whose difference it adds until that no longer moves.
+//! Doses of beamlets add up (`physics::Fluence` of a map is linear in it, and the engine in the fluence), so the dose of sampled voxels is
+//! a matrix times the beamlets' fluences. [`Problem`] is the weighted sum of objectives, [`solve()`] minimises it, and [`optimise()`] adds
+//! the difference to the true dose of the maps until that no longer changes.
 
 mod arcs;
 mod beamlets;
@@ -16,6 +16,7 @@ mod objective;
 mod optimise;
 mod optimiser;
 mod problem;
+mod progress;
 mod projected;
 mod refine;
 mod remarks;
@@ -31,10 +32,11 @@ pub use hot_spots::Greatest;
 pub use matrix_file::write_matrix;
 pub use objective::{Aim, Asked, Objective, of_goal};
 pub use optimise::{OptimiseError, Optimised, optimise};
-pub use optimiser::{Optimiser, Progress, Snapshot, Watch};
+pub use optimiser::Optimiser;
 pub use problem::Problem;
+pub use progress::{Progress, Snapshot, Watch};
 pub use refine::RefinedLeaves;
 pub use remarks::OptimiseRemark;
 pub use rows::{RowSet, Rows, RowsError, Sampling};
 pub use setup::{FieldWindow, Inputs, Region};
-pub use solve::{Bounds, Differentiable, NoValue, Solved, Stop, solve};
+pub use solve::{Bounds, Differentiable, NoValue, Solved, Start, Stop, solve};

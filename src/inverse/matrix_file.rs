@@ -11,8 +11,9 @@ use std::io::{self, Write};
 
 struct Archive<W> {
     out: W,
-    at: u64,
-    /// Name, checksum, length, place of its header.
+    /// Bytes written.
+    offset: u64,
+    /// Name, checksum, length, offset of its header.
     entries: Vec<(String, u32, u32, u32)>,
 }
 
@@ -25,7 +26,7 @@ fn too_large() -> io::Error {
 
 impl<W: Write> Archive<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.at += bytes.len() as u64;
+        self.offset += bytes.len() as u64;
         self.out.write_all(bytes)
     }
 
@@ -42,8 +43,9 @@ impl<W: Write> Archive<W> {
         let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
         let mut header =
             format!("{{'descr': '{kind}', 'fortran_order': {order}, 'shape': ({}), }}", shape.trim_end());
-        let whole = (10 + header.len() + 1).next_multiple_of(64);
-        header.push_str(&" ".repeat(whole - 11 - header.len()));
+        // The format aligns the data to 64 bytes.
+        let data_offset = (10 + header.len() + 1).next_multiple_of(64);
+        header.push_str(&" ".repeat(data_offset - 11 - header.len()));
         header.push('\n');
         let mut begin = b"\x93NUMPY\x01\x00".to_vec();
         begin.extend((header.len() as u16).to_le_bytes());
@@ -52,12 +54,12 @@ impl<W: Write> Archive<W> {
         sum.update(&begin);
         sum.update(data);
         let length = u32::try_from(begin.len() + data.len()).map_err(|_| too_large())?;
-        let place = u32::try_from(self.at).map_err(|_| too_large())?;
+        let header_offset = u32::try_from(self.offset).map_err(|_| too_large())?;
         let name = format!("{name}.npy");
         self.write(&local_header(&name, sum.sum(), length))?;
         self.write(&begin)?;
         self.write(data)?;
-        self.entries.push((name, sum.sum(), length, place));
+        self.entries.push((name, sum.sum(), length, header_offset));
         Ok(())
     }
 
@@ -89,19 +91,19 @@ impl<W: Write> Archive<W> {
 
     /// The directory of the archive.
     fn finish(mut self) -> io::Result<()> {
-        let begin = u32::try_from(self.at).map_err(|_| too_large())?;
+        let begin = u32::try_from(self.offset).map_err(|_| too_large())?;
         let entries = std::mem::take(&mut self.entries);
-        for (name, sum, length, place) in &entries {
+        for (name, sum, length, header_offset) in &entries {
             let local = local_header(name, *sum, *length);
             let mut entry = b"PK\x01\x02\x14\x00".to_vec();
             entry.extend(&local[4..30]);
             // No comment, the first disk, no attributes.
             entry.extend([0; 10]);
-            entry.extend(place.to_le_bytes());
+            entry.extend(header_offset.to_le_bytes());
             entry.extend(name.as_bytes());
             self.write(&entry)?;
         }
-        let length = u32::try_from(self.at).map_err(|_| too_large())? - begin;
+        let length = u32::try_from(self.offset).map_err(|_| too_large())? - begin;
         let count = (entries.len() as u16).to_le_bytes();
         let mut end = b"PK\x05\x06\0\0\0\0".to_vec();
         end.extend(count);
@@ -131,7 +133,7 @@ fn local_header(name: &str, sum: u32, length: u32) -> Vec<u8> {
 /// # Errors
 /// Errors of the file, and an archive beyond 4 GiB.
 pub fn write_matrix(out: impl Write, answer: &Optimised) -> io::Result<()> {
-    let mut archive = Archive { out, at: 0, entries: Vec::new() };
+    let mut archive = Archive { out, offset: 0, entries: Vec::new() };
     let (columns, rows): (&Columns, _) = (&answer.columns, &answer.rows);
     let shape = [columns.rows(), columns.beamlets()];
     let gy: Vec<u8> = columns
@@ -157,10 +159,10 @@ pub fn write_matrix(out: impl Write, answer: &Optimised) -> io::Result<()> {
     archive.doubles("grid_axes", &[3, 3], grid.axes().into_iter().flat_map(|axis| axis.to_array()))?;
     let mut structures = Vec::new();
     for (n, set) in rows.sets.iter().enumerate() {
-        let (of_rows, of_weight) = (format!("s{n}_rows"), format!("s{n}_weight"));
-        archive.integers(&of_rows, &[set.rows.len()], set.rows.iter().map(|row| i64::from(*row)))?;
-        archive.doubles(&of_weight, &[set.cm3.len()], set.cm3.iter().map(|cm3| f64::from(*cm3)))?;
-        structures.push(json!({"name": set.name, "rows": of_rows, "weight": of_weight}));
+        let (rows_name, weight_name) = (format!("s{n}_rows"), format!("s{n}_weight"));
+        archive.integers(&rows_name, &[set.rows.len()], set.rows.iter().map(|row| i64::from(*row)))?;
+        archive.doubles(&weight_name, &[set.cm3.len()], set.cm3.iter().map(|cm3| f64::from(*cm3)))?;
+        structures.push(json!({"name": set.name, "rows": rows_name, "weight": weight_name}));
     }
     archive.text("structures", &Value::from(structures).to_string())?;
     archive.text("objectives", &objectives(answer).to_string())?;
@@ -170,12 +172,12 @@ pub fn write_matrix(out: impl Write, answer: &Optimised) -> io::Result<()> {
     archive.finish()
 }
 
-/// Objectives as they weigh: weights divided by the square of the reference dose.
+/// Objectives with the weights of the solver: divided by the square of the reference dose.
 fn objectives(answer: &Optimised) -> Value {
-    let of = |objective: &Objective| {
+    let used = answer.objectives.iter().filter(|o| answer.rows.set(&o.structure).is_some());
+    let scaled = used.map(|objective| {
         let weight = objective.weight / (answer.reference_gy * answer.reference_gy);
         serde_json::to_value(Objective { weight, ..objective.clone() }).unwrap_or_default()
-    };
-    let used = answer.objectives.iter().filter(|o| answer.rows.set(&o.structure).is_some());
-    used.map(of).chain([json!({"type": "smoothness", "weight": answer.smoothness})]).collect()
+    });
+    scaled.chain([json!({"type": "smoothness", "weight": answer.smoothness})]).collect()
 }

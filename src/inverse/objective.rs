@@ -34,17 +34,17 @@ pub struct Objective {
     /// D, Gy of all fractions.
     #[serde(rename = "dose")]
     pub gy: f64,
-    /// A plain number near 1; the square of the reference dose divides it before it weighs.
+    /// A plain number near 1; the solver divides it by the square of the reference dose.
     pub weight: f64,
-    /// Figure of the DVH that is asked for: D moves until it is met.
+    /// DVH point or mean of the goal: D moves until it is met.
     #[serde(skip)]
     pub asked: Option<Asked>,
 }
 
-/// Figure of a structure's DVH that a goal asks for.
+/// DVH point or mean dose that a goal limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Asked {
-    /// So many percent of the volume at this dose.
+    /// Volume in percent at a dose.
     Point {
         percent: f64,
         gy: f64,
@@ -60,7 +60,7 @@ impl Asked {
         gy
     }
 
-    /// Whether both ask for the same figure, whatever its dose.
+    /// Whether both limit the same point or mean, at any dose.
     pub(super) fn is_alike(self, other: Self) -> bool {
         match (self, other) {
             (Self::Point { percent: a, .. }, Self::Point { percent: b, .. }) => a == b,
@@ -70,19 +70,19 @@ impl Asked {
     }
 }
 
-/// Percent of the volume above which the mean of the hottest part says little of its coldest point.
+/// Widest tail of an objective, percent of the volume: above it the mean of the hottest part says little about its coldest point.
 const WIDEST_TAIL_PERCENT: f64 = 99.0;
 
-/// A value that may not get worse weighs so many times as much.
+/// Factor of the weight of a goal whose kept value may not get worse.
 const KEPT_TIMES: f64 = 100.0;
 
-/// The greatest dose is of one voxel: it wants more weight than a volume to be kept.
+/// Factor of the weight of a maximum: a single voxel needs more weight than a volume.
 const MAXIMUM_TIMES: f64 = 4.0;
 
-/// A tail of no more than this counts as the maximum, percent of the volume: D2% is ICRU's near-maximum (report 83).
+/// Largest tail that counts as the maximum, percent of the volume: D2% is ICRU's near-maximum (report 83).
 const NEAR_MAXIMUM_PERCENT: f64 = 2.0;
 
-/// Objectives that stand for a goal; one that is kept stands at its kept value. `whole_cm3` is the structure's volume, `hundred_gy` the prescription.
+/// Objectives of a goal, at its kept value if it has one. `whole_cm3` is the structure's volume, `hundred_gy` the prescription.
 ///
 /// # Errors
 /// Why the goal is judged and not optimised, in words.
@@ -98,59 +98,79 @@ pub fn of_goal(
     if !limit.is_finite() {
         return Err("its limit is no number".to_owned());
     }
-    let percent_of = |gy: f64| hundred_gy.map(|hundred| 0.01 * gy * hundred).ok_or_else(no_prescription);
-    let dose = || if goal.unit() == MetricUnit::Percent { percent_of(limit) } else { Ok(limit) };
-    let volume = |value: f64, cm3: bool| if cm3 { 100.0 * value / whole_cm3 } else { value };
-    let weight = goal.weight() * if goal.kept().is_some() { KEPT_TIMES } else { 1.0 };
-    let objective = |aim: Aim, gy: f64, asked| Objective {
-        structure: goal.structure.clone(),
-        aim,
-        gy,
-        weight: if is_of_maximum(aim) { MAXIMUM_TIMES * weight } else { weight },
-        asked,
-    };
-    // A point of the DVH: so much of the volume at this dose.
-    let point = |percent: f64, gy: f64| -> Result<Vec<Objective>, String> {
-        if !(percent > 0.0 && percent < 100.0) {
-            return Err("the structure is smaller than the volume it names".to_owned());
-        }
-        match goal.bound {
-            Bound::AtMost => {
-                let volume = percent.min(WIDEST_TAIL_PERCENT);
-                Ok(vec![objective(Aim::TailMax { volume }, gy, Some(Asked::Point { percent, gy }))])
-            }
-            Bound::AtLeast => {
-                let tail = objective(
-                    Aim::TailMin { volume: 100.0 - percent },
-                    gy,
-                    Some(Asked::Point { percent, gy }),
-                );
-                let under = is_target.then(|| objective(Aim::Under, gy, None));
-                Ok(under.into_iter().chain([tail]).collect())
-            }
-        }
-    };
-    let in_cm3 = metric.units().contains(&MetricUnit::Cm3) && goal.unit() == MetricUnit::Cm3;
+    let is_limit_in_cm3 = metric.units().contains(&MetricUnit::Cm3) && goal.unit() == MetricUnit::Cm3;
+    let limit_percent = if is_limit_in_cm3 { 100.0 * limit / whole_cm3 } else { limit };
     match (metric.figure(), goal.bound) {
-        (Figure::Greatest, Bound::AtMost) => Ok(vec![objective(Aim::Over, dose()?, None)]),
-        (Figure::Least, Bound::AtLeast) => Ok(vec![objective(Aim::Under, dose()?, None)]),
+        (Figure::Greatest, Bound::AtMost) => {
+            Ok(vec![objective(goal, Aim::Over, limit_gy(goal, limit, hundred_gy)?, None)])
+        }
+        (Figure::Least, Bound::AtLeast) => {
+            Ok(vec![objective(goal, Aim::Under, limit_gy(goal, limit, hundred_gy)?, None)])
+        }
         (Figure::Mean, Bound::AtMost) => {
-            let gy = dose()?;
-            Ok(vec![objective(Aim::MeanOver, gy, Some(Asked::Mean { gy }))])
+            let gy = limit_gy(goal, limit, hundred_gy)?;
+            Ok(vec![objective(goal, Aim::MeanOver, gy, Some(Asked::Mean { gy }))])
         }
-        (Figure::Mean, Bound::AtLeast) => Ok(vec![objective(Aim::Under, dose()?, None)]),
+        (Figure::Mean, Bound::AtLeast) => {
+            Ok(vec![objective(goal, Aim::Under, limit_gy(goal, limit, hundred_gy)?, None)])
+        }
         (Figure::EquivalentUniformDose, Bound::AtMost) if number >= 1.0 => {
-            Ok(vec![objective(Aim::Geud { a: number }, dose()?, None)])
+            Ok(vec![objective(goal, Aim::Geud { a: number }, limit_gy(goal, limit, hundred_gy)?, None)])
         }
-        (Figure::DoseAtPercent, _) => point(number, dose()?),
-        (Figure::DoseAtCm3, _) => point(volume(number, true), dose()?),
-        (Figure::VolumeAtGy, _) => point(volume(limit, in_cm3), number),
-        (Figure::VolumeAtPercent, _) => point(volume(limit, in_cm3), percent_of(number)?),
+        (Figure::DoseAtPercent, _) => of_point(goal, number, limit_gy(goal, limit, hundred_gy)?, is_target),
+        (Figure::DoseAtCm3, _) => {
+            of_point(goal, 100.0 * number / whole_cm3, limit_gy(goal, limit, hundred_gy)?, is_target)
+        }
+        (Figure::VolumeAtGy, _) => of_point(goal, limit_percent, number, is_target),
+        (Figure::VolumeAtPercent, _) => {
+            of_point(goal, limit_percent, percent_gy(number, hundred_gy)?, is_target)
+        }
         _ => Err(not_optimised(metric, goal.bound)),
     }
 }
 
-/// Whether an aim holds the greatest dose, or that of the hottest few voxels.
+/// An objective of a goal's structure with the goal's weight.
+fn objective(goal: &Goal, aim: Aim, gy: f64, figure: Option<Asked>) -> Objective {
+    let weight = goal.weight() * if goal.kept().is_some() { KEPT_TIMES } else { 1.0 };
+    Objective {
+        structure: goal.structure.clone(),
+        aim,
+        gy,
+        weight: if is_of_maximum(aim) { MAXIMUM_TIMES * weight } else { weight },
+        asked: figure,
+    }
+}
+
+/// Objectives of a DVH point: `percent` of the volume at a dose.
+fn of_point(goal: &Goal, percent: f64, gy: f64, is_target: bool) -> Result<Vec<Objective>, String> {
+    if !(percent > 0.0 && percent < 100.0) {
+        return Err("the structure is smaller than the volume it names".to_owned());
+    }
+    let point = Some(Asked::Point { percent, gy });
+    match goal.bound {
+        Bound::AtMost => {
+            let volume = percent.min(WIDEST_TAIL_PERCENT);
+            Ok(vec![objective(goal, Aim::TailMax { volume }, gy, point)])
+        }
+        Bound::AtLeast => {
+            let tail = objective(goal, Aim::TailMin { volume: 100.0 - percent }, gy, point);
+            let under = is_target.then(|| objective(goal, Aim::Under, gy, None));
+            Ok(under.into_iter().chain([tail]).collect())
+        }
+    }
+}
+
+/// The limit of a goal on a dose, Gy.
+fn limit_gy(goal: &Goal, limit: f64, hundred_gy: Option<f64>) -> Result<f64, String> {
+    if goal.unit() == MetricUnit::Percent { percent_gy(limit, hundred_gy) } else { Ok(limit) }
+}
+
+/// A percentage of the prescription, Gy.
+fn percent_gy(percent: f64, hundred_gy: Option<f64>) -> Result<f64, String> {
+    hundred_gy.map(|hundred| 0.01 * percent * hundred).ok_or_else(no_prescription)
+}
+
+/// Whether an aim limits the maximum or near-maximum dose.
 fn is_of_maximum(aim: Aim) -> bool {
     matches!(aim, Aim::Over) || matches!(aim, Aim::TailMax { volume } if volume <= NEAR_MAXIMUM_PERCENT)
 }
@@ -170,6 +190,10 @@ fn not_optimised(metric: Metric, bound: Bound) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn near(x: f64, y: f64) -> bool {
+        (x - y).abs() < 1e-9
+    }
 
     #[test]
     fn goals_become_objectives() {
@@ -199,7 +223,6 @@ mod tests {
             let got: Vec<_> = got.into_iter().map(|o| (o.aim, o.gy, o.weight)).collect();
             assert_eq!(got.len(), want.len(), "{words}");
             for (a, b) in got.iter().zip(&want) {
-                let near = |x: f64, y: f64| (x - y).abs() < 1e-9;
                 let aims = match (a.0, b.0) {
                     (TailMin { volume: x }, TailMin { volume: y }) => near(x, y),
                     (x, y) => x == y,

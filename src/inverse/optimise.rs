@@ -5,7 +5,8 @@ use super::beamlets::BeamletError;
 use super::columns::{ColumnError, Columns};
 use super::hot_spots::Greatest;
 use super::objective::Objective;
-use super::optimiser::{Optimiser, Progress, Snapshot};
+use super::optimiser::Optimiser;
+use super::progress::Progress;
 use super::refine::RefinedLeaves;
 use super::remarks::OptimiseRemark;
 use super::rows::{Rows, RowsError};
@@ -50,11 +51,11 @@ pub enum OptimiseError {
 /// The answer.
 #[derive(Clone, Debug)]
 pub struct Optimised {
-    /// The plan with maps; monitor units of each beam are those of its strongest beamlet.
+    /// The plan with maps; each beam has the monitor units of its strongest beamlet.
     pub plan: Plan,
     pub columns: Columns,
     pub rows: Arc<Rows>,
-    /// All that was minimised, tails at their last doses.
+    /// All minimised objectives, at their last dose levels.
     pub objectives: Vec<Objective>,
     pub reference_gy: f64,
     pub smoothness: f64,
@@ -70,17 +71,17 @@ pub struct Optimised {
     pub evaluations: u64,
     /// The last move of the true dose in the targets, percent of the reference dose.
     pub moved_percent: f64,
-    /// Whether it was stopped before it came to rest.
+    /// Whether it was stopped before convergence.
     pub stopped: bool,
-    /// The leaves that deliver the maps, refined, where they were asked for.
+    /// Refined leaves that deliver the maps, if the inputs name a technique.
     pub leaves: Option<RefinedLeaves>,
-    /// Greatest true doses of the maps at the last look.
+    /// Greatest doses of the last true dose of the maps.
     pub greatest: Arc<Greatest>,
     pub remarks: Vec<OptimiseRemark>,
 }
 
 /// Finds fluence maps that meet `objectives` best; `reference_gy` is the prescription, or another dose of the same size, Gy of all
-/// fractions. A stop asked for by `control` after the columns are there keeps the best maps so far.
+/// fractions. If `control` is cancelled once the columns are computed, the current maps are kept.
 ///
 /// # Errors
 /// [`OptimiseError`].
@@ -89,35 +90,34 @@ pub fn optimise(
     objectives: Vec<Objective>,
     reference_gy: f64,
     control: &JobControl,
-    tell: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(Progress),
 ) -> Result<Optimised, OptimiseError> {
     let sectors = inputs
         .technique
         .map(|_| Sectors::new(inputs.plan, &inputs.target_mm(), inputs.beamlet_mm))
         .transpose()?
         .flatten();
-    let of_maps = match &sectors {
+    let map_inputs = match &sectors {
         Some(sectors) => inputs.with_plan(&sectors.middles, &sectors.windows),
         None => inputs.with_plan(inputs.plan, &[]),
     };
-    let mut optimiser = Optimiser::new(&of_maps, objectives, reference_gy, None)?;
-    let mut watch = |progress: Progress, _: &dyn Fn() -> Option<Snapshot>| {
-        tell(progress);
-        !control.is_cancelled()
-    };
+    let mut optimiser = Optimiser::new(&map_inputs, objectives, reference_gy, None)?;
     let mut stopped = false;
     while !optimiser.is_at_rest() && !stopped {
-        let step = optimiser.advance(control, &mut watch);
+        let step = optimiser.advance(control, &mut |progress, _| {
+            report(progress);
+            !control.is_cancelled()
+        });
         stopped = control.is_cancelled() && !optimiser.fluences.is_empty();
         if !stopped {
             step?;
         }
     }
     let leaves = inputs.technique.map(|technique| match &sectors {
-        Some(sectors) => sectors.leaves(inputs, &optimiser, technique, control, tell),
+        Some(sectors) => sectors.leaves(inputs, &optimiser, technique, control, report),
         None => {
-            let cut = sequence_plan(&optimiser.with_maps(&optimiser.fluences), technique)?;
-            optimiser.refined(&cut.plan, control, tell)
+            let sequenced = sequence_plan(&optimiser.with_maps(&optimiser.fluences), technique)?;
+            optimiser.refined(&sequenced.plan, control, report)
         }
     });
     let leaves = leaves.transpose()?;

@@ -1,94 +1,57 @@
-//! An optimisation that goes on: new objectives, the true dose and turned beams each change a part of it, and the rest stays.
+//! An optimisation that continues: new objectives, the true dose and turned beams each replace a part of its state, and keep the others.
 
 use super::OptimiseError;
-use super::columns::{BeamColumns, Columns};
-use super::handles::{BEYOND_OF_MAPS, between, move_handles};
+use super::columns::{BeamColumns, Columns, compute_missing};
+use super::handles::{HandleAim, HandleDoses, MAP_MARGIN, dvh_offsets_gy, move_handles};
 use super::hot_spots::{self, Greatest};
 use super::objective::Objective;
 use super::problem::Problem;
+use super::progress::{Progress, Snapshot, Watch};
 use super::remarks::{self, OptimiseRemark};
 use super::rows::{RowSet, Rows};
-use super::setup::{CORRECTION, Field, Inputs, Setup, Truth, completed, is_of_fall_off, weigh_fall_off};
+use super::setup::{DoseTarget, Field, Inputs, Setup, Truth, completed, is_of_fall_off, weigh_fall_off};
 use super::smoothness;
-use super::solve::{Bounds, Stop, solve};
+use super::solve::{Bounds, Start, Stop, solve};
 use analysis::{Dvh, UNIT_MU};
 use case::{FluenceMap, Plan};
-use engine::dose::Quality;
-use engine::influence::beams_together;
 use engine::{Compute, JobControl};
 use std::sync::Arc;
 
-/// Evaluations between two looks at the true dose, at most: the first time, then each time, after [`EASY_PASSES`], and in the end.
-const EVALUATIONS: [u64; 4] = [120, 40, 200, 200];
+/// Maximum number of evaluations between two computations of the true dose.
+struct EvaluationLimits {
+    first: u64,
+    later: u64,
+    /// With conflicting goals: after [`EASY_PASSES`].
+    conflicting: u64,
+    last: u64,
+}
 
-/// Evaluations after which new objectives or a turned beam are answered, on a card and elsewhere: a small drag comes within 2 % of its
-/// least by then.
-const FOLLOWING: [u64; 2] = [36, 22];
+const EVALUATIONS: EvaluationLimits = EvaluationLimits { first: 120, later: 40, conflicting: 200, last: 200 };
 
-/// Passes of the true dose within which goals that leave room for each other are met. After them the fall-off, which nobody asked for,
-/// gives way, and handles follow the dose that the plan is judged by.
+/// Evaluations after new objectives or a turned beam, with CUDA and elsewhere: after a small drag the objective is then within 2 % of its
+/// minimum.
+const FOLLOW_EVALUATIONS_CUDA: u64 = 36;
+const FOLLOW_EVALUATIONS_OTHER: u64 = 22;
+
+/// Passes of the true dose within which compatible goals are met. After them the default fall-off is weakened, and handles follow the dose
+/// that the plan is judged by.
 const EASY_PASSES: usize = 8;
 
-/// Passes of the true dose at most.
+/// Maximum number of passes of the true dose.
 const MOST_PASSES: usize = 15;
 
-/// Passes from one look at the true dose to the next on the CPU, at most.
-const PASSES_TO_A_LOOK: usize = 4;
+/// Maximum number of passes from one true dose to the next on the CPU.
+const PASSES_PER_TRUE_DOSE: usize = 4;
 
-/// The true dose has come to rest where it moves by less in the targets, part of the reference dose.
+/// The true dose has converged if it moves by less in the targets, fraction of the reference dose.
 const AT_REST: f64 = 0.001;
 
-/// Progress of an optimisation while it runs.
-#[derive(Clone, Copy, Debug)]
-pub enum Progress {
-    /// Columns of so many beams are there, of so many.
-    Columns {
-        done: usize,
-        of: usize,
-    },
-    Iteration {
-        objective: f64,
-        evaluations: u64,
-    },
-    /// The true dose moved by so much in the targets, percent of the reference dose.
-    TrueDose {
-        moved_percent: f64,
-    },
-    /// A refinement of leaves has looked at their true dose: the objective before and after.
-    Leaves {
-        before: f64,
-        after: f64,
-    },
-}
-
-/// The optimiser's answer so far.
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    /// The plan with maps; monitor units of each beam are those of its strongest beamlet.
-    pub plan: Plan,
-    pub rows: Arc<Rows>,
-    /// Gy of each row: columns times fluences, and the offset.
-    pub doses_gy: Vec<f32>,
-    /// Greatest true doses at the last look.
-    pub greatest: Arc<Greatest>,
-    /// Part of the whole that each of the objectives asked for has, in their order.
-    pub shares: Vec<f64>,
-    /// Parts of the fall-off round the targets and of the smoothness.
-    pub fall_off_share: f64,
-    pub smoothness_share: f64,
-    pub objective: f64,
-    pub evaluations: u64,
-}
-
-/// Hears of each step, may ask for the answer so far, which there is once all columns are there, and says whether to go on.
-pub type Watch<'a> = dyn FnMut(Progress, &dyn Fn() -> Option<Snapshot>) -> bool + 'a;
-
-/// The next thing to do.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Solve,
     Correct,
-    /// A look at the dose that the plan is judged by.
+    /// Computes the dose that the plan is judged by.
     Judge,
     Rest,
 }
@@ -97,43 +60,43 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct Optimiser {
     pub(super) setup: Setup,
-    /// Columns of each field, once made.
-    pub(super) made: Vec<Option<Arc<BeamColumns>>>,
-    /// All of them, once all are made; until then those of before.
+    /// Columns of each field, once computed.
+    pub(super) field_columns: Vec<Option<Arc<BeamColumns>>>,
+    /// Columns of all fields; the previous ones until all are computed.
     pub(super) columns: Columns,
     pub(super) neighbours: Vec<[usize; 2]>,
-    /// All that is minimised, tails at their last doses; first those that were asked for.
+    /// All minimised objectives, at their last dose levels; the requested ones come first.
     pub(super) objectives: Vec<Objective>,
-    asked: usize,
+    requested: usize,
     pub(super) reference_gy: f64,
     pub(super) fluences: Vec<f64>,
     /// Upper bounds of the fluences, infinite where there is none.
     pub(super) upper: Vec<f64>,
     pub(super) offset_gy: Vec<f32>,
-    /// Gy of each row: the dose that the plan is judged by less that of the rows' grid, when it was last looked at.
+    /// Dose that the plan is judged by minus the dose on the rows' grid, for each row at the last judgement, Gy.
     pub(super) finer_gy: Vec<f32>,
     is_judged: bool,
-    /// Gy of each objective with a point: where that lies on the DVH that the plan is judged by, less where it lies on that of the rows.
-    between_gy: Vec<f64>,
+    /// DVH point on the evaluation grid minus the same point on the sampled voxels, for each objective, Gy.
+    dvh_offset_gy: Vec<f64>,
     pub(super) objective: f64,
     pub(super) evaluations: u64,
     pub(super) moved_percent: Option<f64>,
     phase: Phase,
     pass: usize,
-    /// The points that are asked for are met and the true dose rests: the last solution follows.
+    /// All goals are met and the true dose has converged: the last solution follows.
     ends: bool,
-    /// Goals leave no room for each other: the usual fall-off has given way.
+    /// Goals conflict: the default fall-off is weakened.
     pub(super) is_contested: bool,
     /// Objectives or beams have changed since the last solution.
     follows: bool,
     greatest: Arc<Greatest>,
-    /// Hot spots have become rows so often.
+    /// Number of times that hot spots have become rows.
     pub(super) times_held: usize,
 }
 
 impl Optimiser {
-    /// An optimiser that minimises `objectives`. From one `before` it takes the columns of fields whose inputs are the same; fluences
-    /// start at the plan's maps.
+    /// An optimiser that minimises `objectives`. It takes the columns of fields with equal inputs from the `previous` one; fluences start
+    /// at the plan's maps.
     ///
     /// # Errors
     /// [`OptimiseError`] but for columns.
@@ -141,23 +104,24 @@ impl Optimiser {
         inputs: &Inputs<'_>,
         objectives: Vec<Objective>,
         reference_gy: f64,
-        before: Option<&Self>,
+        previous: Option<&Self>,
     ) -> Result<Self, OptimiseError> {
-        let setup = Setup::new(inputs, before.map(|before| &before.setup))?;
-        let made: Vec<_> = setup.fields.iter().map(|field| before?.columns_for(&setup, field)).collect();
+        let setup = Setup::new(inputs, previous.map(|previous| &previous.setup))?;
+        let field_columns: Vec<_> =
+            setup.fields.iter().map(|field| previous?.columns_for(&setup, field)).collect();
         let mut optimiser = Self {
             neighbours: setup.neighbours(),
-            columns: before.map(|before| before.columns.clone()).unwrap_or_default(),
-            made,
+            columns: previous.map(|previous| previous.columns.clone()).unwrap_or_default(),
+            field_columns,
             objectives: Vec::new(),
-            asked: 0,
+            requested: 0,
             reference_gy,
             fluences: Vec::new(),
             upper: upper(&setup),
             offset_gy: vec![0.0; setup.rows.voxels.len()],
             finer_gy: vec![0.0; setup.rows.voxels.len()],
             is_judged: setup.judged.is_none(),
-            between_gy: Vec::new(),
+            dvh_offset_gy: Vec::new(),
             objective: f64::INFINITY,
             evaluations: 0,
             moved_percent: None,
@@ -175,22 +139,23 @@ impl Optimiser {
         Ok(optimiser)
     }
 
-    /// Columns of a field of another setup, where they are among these.
+    /// Columns of a field of another setup, if a field of this one has the same.
     fn columns_for(&self, setup: &Setup, field: &Field) -> Option<Arc<BeamColumns>> {
-        let mut own = self.setup.fields.iter().zip(&self.made);
-        own.find(|(own, _)| setup.shares_columns(field, &self.setup, own)).and_then(|(_, made)| made.clone())
+        let mut fields = self.setup.fields.iter().zip(&self.field_columns);
+        let (_, columns) = fields.find(|(other, _)| setup.shares_columns(field, &self.setup, other))?;
+        columns.clone()
     }
 
     pub fn rows(&self) -> &Arc<Rows> {
         &self.setup.rows
     }
 
-    /// Beams whose columns are there, and all.
+    /// Number of beams whose columns are computed, and of all beams.
     pub fn beams(&self) -> [usize; 2] {
-        [self.made.iter().flatten().count(), self.made.len()]
+        [self.field_columns.iter().flatten().count(), self.field_columns.len()]
     }
 
-    /// The last move of the true dose in the targets, percent of the reference dose; `None` before it was looked at.
+    /// The last move of the true dose in the targets, percent of the reference dose; `None` before its first computation.
     pub fn moved_percent(&self) -> Option<f64> {
         self.moved_percent
     }
@@ -199,53 +164,53 @@ impl Optimiser {
         self.phase == Phase::Rest
     }
 
-    /// Other objectives: fluences and the difference to the true dose stay, and tails keep their distance to what is asked for.
+    /// Replaces the objectives: fluences and the difference to the true dose stay, and dose levels keep their distance to the goals.
     ///
     /// # Errors
-    /// [`OptimiseError::NoObjectives`]: the objectives are then as they were.
+    /// [`OptimiseError::NoObjectives`]: then the objectives are unchanged.
     pub fn set_objectives(
         &mut self,
         objectives: Vec<Objective>,
         reference_gy: f64,
     ) -> Result<(), OptimiseError> {
-        let asked = objectives.len();
+        let requested = objectives.len();
         let mut objectives = completed(objectives, &self.setup, reference_gy);
         weigh_fall_off(&mut objectives, &self.setup.plan, self.is_contested);
         if !objectives.iter().any(|o| self.rows().set(&o.structure).is_some()) {
             return Err(OptimiseError::NoObjectives);
         }
         for next in &mut objectives {
-            let Some(asked) = next.asked else { continue };
-            let is_alike = |old: &&Objective| {
+            let Some(figure) = next.asked else { continue };
+            let old = self.objectives.iter().find(|old| {
                 (&old.structure, old.aim) == (&next.structure, next.aim)
-                    && old.asked.is_some_and(|old| old.is_alike(asked))
-            };
-            if let Some(old) = self.objectives.iter().find(is_alike)
-                && let Some(before) = old.asked
+                    && old.asked.is_some_and(|old| old.is_alike(figure))
+            });
+            if let Some(old) = old
+                && let Some(old_figure) = old.asked
             {
-                next.gy = (old.gy + asked.gy() - before.gy()).max(0.0);
+                next.gy = (old.gy + figure.gy() - old_figure.gy()).max(0.0);
             }
         }
-        (self.objectives, self.asked, self.reference_gy) = (objectives, asked, reference_gy);
-        self.between_gy.clear();
+        (self.objectives, self.requested, self.reference_gy) = (objectives, requested, reference_gy);
+        self.dvh_offset_gy.clear();
         if self.phase == Phase::Rest {
             self.pass = 1;
         }
-        // A card looks at the true dose between two objectives of a drag; on the CPU the drag would wait for it.
-        let looks = self.phase == Phase::Correct && matches!(self.setup.device, Compute::Cuda(_));
-        self.phase = if looks { Phase::Correct } else { Phase::Solve };
+        // With CUDA the true dose is computed between two objectives of a drag; elsewhere the drag would wait for it.
+        let corrects = self.phase == Phase::Correct && matches!(self.setup.device, Compute::Cuda(_));
+        self.phase = if corrects { Phase::Correct } else { Phase::Solve };
         (self.ends, self.follows) = (false, !self.fluences.is_empty());
         self.is_judged = self.setup.judged.is_none();
         Ok(())
     }
 
-    /// Objectives that no goal stands for, and upper bounds, are those of a plan with the same beams from the next objectives on.
+    /// Takes the plan's own objectives, from the next objectives on, and fluence limits from a plan with the same beams.
     pub fn set_plan(&mut self, plan: &Plan) {
         self.setup.plan = plan.clone();
         self.upper = upper(&self.setup);
     }
 
-    /// Goes on from the maps of a plan with the same beams.
+    /// Restarts from the maps of a plan with the same beams.
     pub fn restart(&mut self, plan: &Plan) {
         self.set_plan(plan);
         self.fluences.clear();
@@ -255,15 +220,15 @@ impl Optimiser {
         self.is_judged = self.setup.judged.is_none();
     }
 
-    /// The next step: columns of a few beams, a bounded number of evaluations, or a look at the true dose. Where `watch` ends an evaluation,
-    /// the fluences are those of then.
+    /// The next step: columns of a few beams, a bounded number of evaluations, or a true dose. If `watch` stops the solver, the current
+    /// iterate is kept.
     ///
     /// # Errors
     /// [`OptimiseError`]: a step that fails changes nothing.
     pub fn advance(&mut self, control: &JobControl, watch: &mut Watch<'_>) -> Result<(), OptimiseError> {
-        if self.make_next(control)? {
-            let [done, of] = self.beams();
-            watch(Progress::Columns { done, of }, &|| None);
+        if self.compute_next(control)? {
+            let [done, total] = self.beams();
+            watch(Progress::Columns { done, of: total }, &|| None);
             return Ok(());
         }
         if self.fluences.is_empty() {
@@ -274,16 +239,17 @@ impl Optimiser {
             Phase::Solve => self.solve(watch)?,
             Phase::Correct => {
                 let (moved, truth) = self.correct(control)?;
-                // Handles move with the doses that are true, of objectives that they were found for.
-                let mut met = false;
+                // Fluences of former objectives say nothing about the goals of new ones.
+                let mut are_met = false;
                 if !self.follows {
-                    (self.objectives, met) = self.with_moved_handles();
+                    (self.objectives, are_met) = self.with_moved_handles();
                 }
-                let looks = !self.follows && (met || self.pass >= hot_spots::SETTLED);
-                let holds_more =
-                    looks && self.pass + 1 < MOST_PASSES && self.hold_hot_spots(&truth, control, watch)?;
+                let is_settled = !self.follows && (are_met || self.pass >= hot_spots::SETTLED);
+                let holds_more = is_settled
+                    && self.pass + 1 < MOST_PASSES
+                    && self.hold_hot_spots(&truth, control, watch)?;
                 self.pass += 1;
-                self.ends = self.pass >= MOST_PASSES || (moved < AT_REST && met && !holds_more);
+                self.ends = self.pass >= MOST_PASSES || (moved < AT_REST && are_met && !holds_more);
                 self.phase = Phase::Solve;
                 if self.pass >= EASY_PASSES && !self.is_contested && !self.ends && !self.follows {
                     self.is_contested = true;
@@ -303,49 +269,49 @@ impl Optimiser {
         Ok(())
     }
 
-    /// Makes the next columns that are missing; whether there were any.
-    fn make_next(&mut self, control: &JobControl) -> Result<bool, OptimiseError> {
-        make_missing(&self.setup, &mut self.made, control)
+    /// Computes the next missing columns; whether any were missing.
+    fn compute_next(&mut self, control: &JobControl) -> Result<bool, OptimiseError> {
+        compute_missing(&self.setup, &mut self.field_columns, control)
     }
 
     pub(super) fn join_columns(&mut self) {
-        let (rows, made) = (self.setup.rows.voxels.len(), self.made.iter().flatten().cloned());
-        let made: Vec<_> = made.collect();
-        self.columns = Columns::new(rows, &made, &self.setup.device, &self.columns);
+        let computed: Vec<_> = self.field_columns.iter().flatten().cloned().collect();
+        let rows = self.setup.rows.voxels.len();
+        self.columns = Columns::new(rows, &computed, &self.setup.device, &self.columns);
     }
 
-    /// All columns, and no solution.
+    /// Computes all columns without a solution.
     ///
     /// # Errors
     /// [`OptimiseError`].
     pub(super) fn make_columns(
         &mut self,
         control: &JobControl,
-        tell: &mut dyn FnMut(Progress),
+        report: &mut dyn FnMut(Progress),
     ) -> Result<(), OptimiseError> {
-        while self.make_next(control)? {
-            let [done, of] = self.beams();
-            tell(Progress::Columns { done, of });
+        while self.compute_next(control)? {
+            let [done, total] = self.beams();
+            report(Progress::Columns { done, of: total });
         }
         self.join_columns();
         Ok(())
     }
 
-    /// Objectives with the tails of another optimiser over the same rows, and its difference to the dose that the plan is judged by.
-    pub(super) fn take_tails(&mut self, of: &Self) {
-        self.objectives.clone_from(&of.objectives);
-        self.finer_gy.clone_from(&of.finer_gy);
+    /// Takes the objectives, with their dose levels, and the difference to the judged dose from another optimiser over the same rows.
+    pub(super) fn take_tails(&mut self, other: &Self) {
+        self.objectives.clone_from(&other.objectives);
+        self.finer_gy.clone_from(&other.finer_gy);
     }
 
-    /// All that was asked for, tails at their last doses.
+    /// The requested objectives, at their last dose levels.
     pub(super) fn asked(&self) -> &[Objective] {
-        &self.objectives[..self.asked]
+        &self.objectives[..self.requested]
     }
 
-    /// Places of the fields of beams with some numbers.
-    pub(super) fn places_of(&self, is_own: &dyn Fn(u32) -> bool) -> Vec<usize> {
+    /// Indices of the fields whose numbers satisfy a condition.
+    pub(super) fn places_of(&self, is_number: impl Fn(u32) -> bool) -> Vec<usize> {
         let fields = &self.setup.fields;
-        (0..fields.len()).filter(|n| is_own(fields[*n].1.beam.number)).collect()
+        (0..fields.len()).filter(|n| is_number(fields[*n].1.beam.number)).collect()
     }
 
     fn problem(&self) -> Problem<'_> {
@@ -362,29 +328,34 @@ impl Optimiser {
     }
 
     fn solve(&mut self, watch: &mut Watch<'_>) -> Result<(), OptimiseError> {
-        let (most, gain) = match (self.follows, self.ends) {
-            (true, _) => (FOLLOWING[usize::from(!matches!(self.setup.device, Compute::Cuda(_)))], 1e-3),
-            (_, true) => (EVALUATIONS[3], 1e-5),
-            _ if self.is_contested => (EVALUATIONS[2], 1e-4),
-            _ => (EVALUATIONS[self.pass.min(1)], 1e-3),
+        let (max_evaluations, gain) = match (self.follows, self.ends, &self.setup.device) {
+            (true, _, Compute::Cuda(_)) => (FOLLOW_EVALUATIONS_CUDA, 1e-3),
+            (true, ..) => (FOLLOW_EVALUATIONS_OTHER, 1e-3),
+            (_, true, _) => (EVALUATIONS.last, 1e-5),
+            _ if self.is_contested => (EVALUATIONS.conflicting, 1e-4),
+            _ if self.pass == 0 => (EVALUATIONS.first, 1e-3),
+            _ => (EVALUATIONS.later, 1e-3),
         };
         let problem = self.problem();
-        let mut each = |objective, evaluations, fluences: &dyn Fn() -> Vec<f64>| {
-            let evaluations = self.evaluations + evaluations;
-            let now = || Some(self.snapshot_of(&problem, &fluences(), objective, evaluations));
-            watch(Progress::Iteration { objective, evaluations }, &now)
+        let start = Start {
+            variables: &self.fluences,
+            bounds: Bounds { lower: &vec![0.0; self.fluences.len()], upper: &self.upper },
         };
-        let (lower, upper) = (&*vec![0.0; self.fluences.len()], &*self.upper);
-        let start = (&*self.fluences, Bounds { lower, upper });
-        let solved = solve(&problem, start, most, gain, &mut each)?;
+        let solved =
+            solve(&problem, start, max_evaluations, gain, &mut |objective, evaluations, fluences| {
+                let evaluations = self.evaluations + evaluations;
+                watch(Progress::Iteration { objective, evaluations }, &|| {
+                    Some(self.snapshot_of(&problem, &fluences(), objective, evaluations))
+                })
+            })?;
         self.evaluations += solved.evaluations;
         (self.fluences, self.objective) = (solved.variables, solved.objective);
         if solved.stop != Stop::Asked {
             self.follows = false;
-            // The last solution may leave a point that was met on the way.
+            // The last solution may violate a goal that was met before.
             self.ends = self.ends && (self.pass >= MOST_PASSES || self.with_moved_handles().1);
             self.phase = match (self.ends, self.is_judged) {
-                (false, _) if self.goes_on_unseen() => Phase::Solve,
+                (false, _) if self.continues_without_true_dose() => Phase::Solve,
                 (false, _) => Phase::Correct,
                 (true, false) => Phase::Judge,
                 (true, true) => Phase::Rest,
@@ -393,21 +364,23 @@ impl Optimiser {
         Ok(())
     }
 
-    /// The objective now over the least that these columns, offset and tails allow: 1 at the optimum.
+    /// The current objective over its minimum with these columns, offset and dose levels: 1 at the optimum.
     ///
     /// # Errors
     /// [`OptimiseError::NoValue`].
     pub fn over_least(&self) -> Result<f64, OptimiseError> {
-        let (lower, upper) = (&*vec![0.0; self.fluences.len()], &*self.upper);
-        let start = (&*self.fluences, Bounds { lower, upper });
-        let least = solve(&self.problem(), start, u64::MAX, 1e-7, &mut |_, _, _| true);
-        Ok(self.objective / least?.objective)
+        let start = Start {
+            variables: &self.fluences,
+            bounds: Bounds { lower: &vec![0.0; self.fluences.len()], upper: &self.upper },
+        };
+        let optimum = solve(&self.problem(), start, u64::MAX, 1e-7, &mut |_, _, _| true);
+        Ok(self.objective / optimum?.objective)
     }
 
-    /// On the CPU a look at the true dose takes as long as hundreds of evaluations: by the difference found last handles move until what
-    /// they ask for is met, and then the dose that the plan is judged by is looked at in its stead. Whether a solution comes next.
-    fn goes_on_unseen(&mut self) -> bool {
-        if !matches!(self.setup.device, Compute::Cpu) || self.between_gy.is_empty() {
+    /// Moves handles with the last difference to the true dose until the goals are met; then the judged dose replaces the next true dose.
+    /// Whether a solution comes next. For the CPU alone, where a true dose takes as long as hundreds of evaluations.
+    fn continues_without_true_dose(&mut self) -> bool {
+        if !matches!(self.setup.device, Compute::Cpu) || self.dvh_offset_gy.is_empty() {
             return false;
         }
         let (objectives, are_met) = self.with_moved_handles();
@@ -415,7 +388,7 @@ impl Optimiser {
             self.ends = !self.is_judged;
             return self.ends;
         }
-        let waits = !self.pass.is_multiple_of(PASSES_TO_A_LOOK) && self.pass + 1 < MOST_PASSES;
+        let waits = !self.pass.is_multiple_of(PASSES_PER_TRUE_DOSE) && self.pass + 1 < MOST_PASSES;
         if waits {
             self.objectives = objectives;
             self.pass += 1;
@@ -423,15 +396,16 @@ impl Optimiser {
         waits
     }
 
-    /// The objectives with their handles moved by the doses now, and whether the figures that are asked for lie where they are asked.
+    /// The objectives with their handles moved by the current doses, and whether all goals are met.
     fn with_moved_handles(&self) -> (Vec<Objective>, bool) {
         let mut objectives = self.objectives.clone();
-        let (doses, aim) = (self.doses_gy(), (self.reference_gy, BEYOND_OF_MAPS));
-        let are_met = move_handles(&mut objectives, self.rows(), (&doses, &self.between_gy), aim);
+        let doses = HandleDoses { rows_gy: &self.doses_gy(), dvh_offset_gy: &self.dvh_offset_gy };
+        let aim = HandleAim { reference_gy: self.reference_gy, margin: MAP_MARGIN };
+        let are_met = move_handles(&mut objectives, self.rows(), doses, aim);
         (objectives, are_met)
     }
 
-    /// The answer so far; `None` before all columns are there.
+    /// The current answer; `None` before all columns are computed.
     pub fn snapshot(&self) -> Option<Snapshot> {
         (!self.fluences.is_empty())
             .then(|| self.snapshot_of(&self.problem(), &self.fluences, self.objective, self.evaluations))
@@ -440,34 +414,37 @@ impl Optimiser {
     fn snapshot_of(&self, problem: &Problem<'_>, x: &[f64], objective: f64, evaluations: u64) -> Snapshot {
         let doses_gy = problem.doses(x);
         let (values, smoothness) = (problem.values(&doses_gy), problem.smoothness_value(x));
-        let whole = (values.iter().sum::<f64>() + smoothness).max(f64::MIN_POSITIVE);
-        let of_all = || self.objectives.iter().zip(&values);
-        let share = |own: &Objective, value: f64| {
-            let hot = of_all().skip(self.asked).filter(|(hot, _)| hot_spots::is_part_of(hot, own));
-            (value + hot.map(|(_, value)| value).sum::<f64>()) / whole
-        };
+        let total = (values.iter().sum::<f64>() + smoothness).max(f64::MIN_POSITIVE);
+        let (requested, added) = self.objectives.split_at(self.requested);
+        let (requested_values, added_values) = values.split_at(self.requested);
+        let mut shares = Vec::with_capacity(requested.len());
+        for (objective, value) in requested.iter().zip(requested_values) {
+            let hot = added.iter().zip(added_values).filter(|(hot, _)| hot_spots::is_part_of(hot, objective));
+            shares.push((value + hot.map(|(_, value)| value).sum::<f64>()) / total);
+        }
+        let all_values = self.objectives.iter().zip(&values);
         Snapshot {
             plan: self.with_maps(x),
             rows: Arc::clone(self.rows()),
             doses_gy,
             greatest: Arc::clone(&self.greatest),
-            shares: of_all().take(self.asked).map(|(own, value)| share(own, *value)).collect(),
-            fall_off_share: of_all()
-                .filter(|(of, _)| is_of_fall_off(of) || of.structure == hot_spots::OUTSIDE)
-                .map(|(_, value)| value / whole)
+            shares,
+            fall_off_share: all_values
+                .filter(|(o, _)| is_of_fall_off(o) || o.structure == hot_spots::OUTSIDE)
+                .map(|(_, value)| value / total)
                 .sum(),
-            smoothness_share: smoothness / whole,
+            smoothness_share: smoothness / total,
             objective,
             evaluations,
         }
     }
 
-    /// Remarks on what the plan and its goals have otherwise.
+    /// Where the optimisation departs from the plan and its goals.
     pub fn remarks(&self) -> Vec<OptimiseRemark> {
         remarks::of_setup(&self.setup, self.asked(), self.reference_gy)
     }
 
-    /// Greatest true doses at the last look.
+    /// Greatest doses of the last true dose.
     pub fn greatest(&self) -> &Arc<Greatest> {
         &self.greatest
     }
@@ -477,29 +454,29 @@ impl Optimiser {
         self.columns.doses(&self.fluences, &self.offset_gy)
     }
 
-    /// The DVH of a structure's rows in their doses, up to its greatest true dose where that lies beyond theirs.
+    /// DVH of a structure by the doses of its rows, extended to its greatest true dose.
     pub fn dvh(set: &RowSet, doses_gy: &[f32], greatest_gy: Option<f64>) -> Option<Dvh> {
-        /// Volume of a point whose dose counts as the maximum alone, cm3.
+        /// Volume of the voxel of greatest dose, cm3: small, so that it changes nothing but the maximum.
         const POINT_CM3: f32 = 1e-6;
-        let rows = || set.rows.iter().map(|row| doses_gy[*row as usize]);
-        let of_rows = rows().fold(0.0, f32::max);
-        let beyond = greatest_gy.map(|gy| gy as f32).filter(|gy| *gy > of_rows);
-        Dvh::of_points(rows().zip(set.cm3.iter().copied()).chain(beyond.map(|gy| (gy, POINT_CM3))))
+        let rows_gy = set.rows.iter().map(|row| doses_gy[*row as usize]);
+        let max_gy = rows_gy.clone().fold(0.0, f32::max);
+        let beyond = greatest_gy.map(|gy| gy as f32).filter(|gy| *gy > max_gy);
+        Dvh::of_points(rows_gy.zip(set.cm3.iter().copied()).chain(beyond.map(|gy| (gy, POINT_CM3))))
     }
 
-    /// Flat maps scaled to the reference dose as the mean of the targets, or those of before, and whether it is these.
+    /// Fluences at the start, and whether they are maps of the plan: otherwise uniform maps with the reference dose as the targets' mean.
     fn start(&self) -> (Vec<f64>, bool) {
-        let former = |number: u32| -> Option<(&FluenceMap, f64)> {
-            let beam = self.setup.plan.beams.iter().find(|beam| beam.number == number)?;
-            Some((beam.fluence.as_ref()?, beam.mu / UNIT_MU))
-        };
-        let of = |(_, beamlets): &Field| match former(beamlets.beam.number) {
-            Some((map, times)) => beamlets.carried(map).into_iter().map(|x| x * times).collect(),
-            None => vec![1.0; beamlets.active.len()],
-        };
-        let start: Vec<f64> = self.setup.fields.iter().flat_map(of).collect();
-        let carried = self.setup.fields.iter().any(|(_, own)| former(own.beam.number).is_some());
-        if carried {
+        let mut start = Vec::with_capacity(self.setup.beamlets());
+        let mut is_carried = false;
+        for (_, beamlets) in &self.setup.fields {
+            if let Some((map, times)) = self.planned_map(beamlets.beam.number) {
+                start.extend(beamlets.carried(map).into_iter().map(|x| x * times));
+                is_carried = true;
+            } else {
+                start.resize(start.len() + beamlets.active.len(), 1.0);
+            }
+        }
+        if is_carried {
             return (start, true);
         }
         let mean = self.setup.mean_of_targets(&self.columns.doses(&start, &vec![0.0; self.columns.rows()]));
@@ -507,29 +484,35 @@ impl Optimiser {
         (start.into_iter().map(|x| x * scale).collect(), false)
     }
 
-    /// Takes the true dose of the maps less the columns' as the offset; how far it moved, part of the reference dose.
+    /// Map of a beam of the plan, and its monitor units as a multiple of [`UNIT_MU`].
+    fn planned_map(&self, number: u32) -> Option<(&FluenceMap, f64)> {
+        let beam = self.setup.plan.beams.iter().find(|beam| beam.number == number)?;
+        Some((beam.fluence.as_ref()?, beam.mu / UNIT_MU))
+    }
+
+    /// Takes the true dose of the maps minus the dose of the columns as the offset; how far it moved, fraction of the reference dose.
     fn correct(&mut self, control: &JobControl) -> Result<(f64, Truth), OptimiseError> {
         let setup = &self.setup;
-        let mut truth = setup.true_dose(&self.fluences, (&setup.grid, CORRECTION), control)?;
-        self.between_gy = between(setup, &self.objectives, &truth, control);
+        let mut truth = setup.true_dose(&self.fluences, setup.correction(), control)?;
+        self.dvh_offset_gy = dvh_offsets_gy(setup, &self.objectives, &truth, control);
         self.greatest = Arc::new(Greatest::new(setup, &truth));
         truth.rows.iter_mut().zip(&self.finer_gy).for_each(|(gy, finer)| *gy += finer);
         Ok((self.take_truth(&truth.rows), truth))
     }
 
-    /// As [`Self::correct`], by the dose that the plan is judged by; later looks at the rows' grid keep the difference.
+    /// As [`Self::correct`] with the judged dose; later true doses on the rows' grid keep the difference to it.
     fn judge(&mut self, control: &JobControl) -> Result<(), OptimiseError> {
         let setup = &self.setup;
         let Some((grid, quality)) = &setup.judged else { return Ok(()) };
         let coarse: Vec<f32> = if matches!(setup.device, Compute::Cpu) {
-            // A look at the rows' grid as well would take seconds: what the last one found has hardly moved since.
+            // The dose on the rows' grid as well would take seconds, and has hardly moved since its last computation.
             self.doses_gy().iter().zip(&self.finer_gy).map(|(gy, finer)| gy - finer).collect()
         } else {
-            setup.true_dose(&self.fluences, (&setup.grid, CORRECTION), control)?.rows
+            setup.true_dose(&self.fluences, setup.correction(), control)?.rows
         };
-        let truth = setup.true_dose(&self.fluences, (grid, *quality), control)?;
+        let truth = setup.true_dose(&self.fluences, DoseTarget { grid, quality: *quality }, control)?;
         self.finer_gy = truth.rows.iter().zip(&coarse).map(|(truth, coarse)| truth - coarse).collect();
-        self.between_gy = between(setup, &self.objectives, &truth, control);
+        self.dvh_offset_gy = dvh_offsets_gy(setup, &self.objectives, &truth, control);
         self.take_truth(&truth.rows);
         Ok(())
     }
@@ -545,18 +528,18 @@ impl Optimiser {
         part
     }
 
-    /// The plan with the maps that fluences of all active beamlets make.
+    /// The plan with the maps of fluences of all active beamlets.
     pub(super) fn with_maps(&self, fluences: &[f64]) -> Plan {
         let mut plan = self.setup.plan.clone();
-        for ((_, beamlets), own) in self.setup.by_field(fluences) {
-            let mut beam = beamlets.with_monitor_units(own);
+        for ((_, beamlets), field_fluences) in self.setup.by_field(fluences) {
+            let mut beam = beamlets.with_monitor_units(field_fluences);
             if let Some(place) = plan.beams.iter_mut().find(|b| b.number == beam.number) {
                 beam.fluence_limits =
                     beam.fluence.as_ref().map(|map| place.limits_on(map)).unwrap_or_default();
                 *place = beam;
             }
         }
-        // The maps give the doses that were asked for: a normalisation would scale them away from there.
+        // The maps deliver the doses of the objectives: a normalisation would scale them.
         plan.normalisation = None;
         plan
     }
@@ -567,30 +550,14 @@ impl Optimiser {
     }
 }
 
-/// Makes the next columns that are missing, of as many beams as the device has in hand together; whether there were any.
-pub(super) fn make_missing(
-    setup: &Setup,
-    made: &mut [Option<Arc<BeamColumns>>],
-    control: &JobControl,
-) -> Result<bool, OptimiseError> {
-    let Setup { fields, rows, plan, device, .. } = setup;
-    let missing = (0..made.len()).filter(|n| made[*n].is_none());
-    let next: Vec<usize> = missing.take(beams_together(device)).collect();
-    let request = |n: &usize| {
-        let (machine, beamlets) = &fields[*n];
-        (setup.request(machine, &beamlets.beam, Quality::Fast), beamlets)
-    };
-    let requests: Vec<_> = next.iter().map(request).collect();
-    let columns = BeamColumns::compute(&requests, rows, plan.fractions, device, control)?;
-    next.iter().zip(columns).for_each(|(n, columns)| made[*n] = Some(Arc::new(columns)));
-    Ok(!next.is_empty())
-}
-
-/// Upper bounds of the active beamlets of all fields by those of the plan's beams.
+/// Upper bounds of the active beamlets of all fields by the fluence limits of the plan's beams.
 fn upper(setup: &Setup) -> Vec<f64> {
-    let of = |(_, beamlets): &Field| {
-        let beam = setup.plan.beams.iter().find(|beam| beam.number == beamlets.beam.number);
-        beam.map_or_else(|| vec![f64::INFINITY; beamlets.active.len()], |beam| beamlets.upper(beam))
-    };
-    setup.fields.iter().flat_map(of).collect()
+    let mut upper = Vec::with_capacity(setup.beamlets());
+    for (_, beamlets) in &setup.fields {
+        match setup.plan.beams.iter().find(|beam| beam.number == beamlets.beam.number) {
+            Some(beam) => upper.extend(beamlets.upper(beam)),
+            None => upper.resize(upper.len() + beamlets.active.len(), f64::INFINITY),
+        }
+    }
+    upper
 }

@@ -1,4 +1,4 @@
-//! The weighed sum of objectives and its gradient.
+//! The weighted sum of objectives and its gradient.
 
 use super::columns::Columns;
 use super::objective::{Aim, Objective};
@@ -16,19 +16,19 @@ struct Term {
     shares: Vec<f64>,
 }
 
-/// Minimise over fluences of 0 and more: the objectives on doses `columns x fluences + offset`, and the smoothness of the maps.
+/// Minimisation over non-negative fluences: the objectives on doses `columns x fluences + offset`, and the smoothness of the maps.
 #[derive(Clone, Debug)]
 pub struct Problem<'a> {
     columns: &'a Columns,
     terms: Vec<Term>,
-    /// Gy of each row: what the columns do not have of the true dose.
+    /// True dose of each row minus the dose of the columns, Gy.
     offset_gy: Vec<f32>,
     neighbours: Vec<[usize; 2]>,
     smoothness: f64,
 }
 
 impl<'a> Problem<'a> {
-    /// Objectives of structures without rows weigh nothing. Weights count by the square of `reference_gy`.
+    /// Objectives of structures without rows have weight 0. Weights are divided by the square of `reference_gy`.
     pub fn new(
         columns: &'a Columns,
         rows: &Rows,
@@ -37,26 +37,16 @@ impl<'a> Problem<'a> {
         smoothness: f64,
         reference_gy: f64,
     ) -> Self {
-        let term = |objective: &Objective| {
-            let set = rows.set(&objective.structure);
-            Term {
-                aim: objective.aim,
-                gy: objective.gy,
-                weight: if set.is_some() { objective.weight / (reference_gy * reference_gy) } else { 0.0 },
-                rows: set.map(|set| set.rows.clone()).unwrap_or_default(),
-                shares: set.map(RowSet::shares).unwrap_or_default(),
-            }
-        };
         Self {
             columns,
-            terms: objectives.iter().map(term).collect(),
+            terms: objectives.iter().map(|objective| Term::new(objective, rows, reference_gy)).collect(),
             offset_gy: vec![0.0; columns.rows()],
             neighbours: neighbours.to_vec(),
             smoothness,
         }
     }
 
-    /// Replaces the difference between the true dose and the columns'.
+    /// Replaces the difference between the true dose and the dose of the columns.
     pub fn set_offset(&mut self, offset_gy: Vec<f32>) {
         self.offset_gy = offset_gy;
     }
@@ -74,12 +64,12 @@ impl<'a> Problem<'a> {
         self.columns.doses(fluences, &self.offset_gy)
     }
 
-    /// The weighed value of each objective, 0 where its structure has no rows.
+    /// The weighted value of each objective, 0 where its structure has no rows.
     pub fn values(&self, doses: &[f32]) -> Vec<f64> {
-        self.terms.iter().map(|term| term.at(doses).0).collect()
+        self.terms.iter().map(|term| term.value_and_slopes(doses).0).collect()
     }
 
-    /// The weighed value of the smoothness.
+    /// The weighted value of the smoothness.
     pub fn smoothness_value(&self, fluences: &[f64]) -> f64 {
         let weight = self.smoothness / self.neighbours.len().max(1) as f64;
         self.neighbours.iter().map(|[a, b]| weight * (fluences[*a] - fluences[*b]).powi(2)).sum()
@@ -92,8 +82,9 @@ impl Differentiable for Problem<'_> {
         let doses = self.doses(fluences);
         let mut by_dose = vec![0.0_f32; doses.len()];
         let mut sum = 0.0;
-        let at: Vec<(f64, Vec<f32>)> = self.terms.par_iter().map(|term| term.at(&doses)).collect();
-        for (term, (value, slopes)) in self.terms.iter().zip(at) {
+        let values: Vec<(f64, Vec<f32>)> =
+            self.terms.par_iter().map(|term| term.value_and_slopes(&doses)).collect();
+        for (term, (value, slopes)) in self.terms.iter().zip(values) {
             sum += value;
             term.rows.iter().zip(slopes).for_each(|(row, slope)| by_dose[*row as usize] += slope);
         }
@@ -108,7 +99,7 @@ impl Differentiable for Problem<'_> {
         sum
     }
 
-    /// Curvature along each fluence where every quadratic objective is active: what scales the variables.
+    /// Curvature along each fluence with every quadratic objective active; the solver scales the variables by it.
     fn curvatures(&self) -> Vec<f64> {
         let mut by_row = vec![0.0_f32; self.columns.rows()];
         for term in &self.terms {
@@ -120,100 +111,128 @@ impl Differentiable for Problem<'_> {
     }
 }
 
-/// Tail of a DVH: places of rows, hottest first where `sign` is 1, coldest where it is -1, and how many of them lie wholly in the part
-/// `volume` of the structure; the next one has what is left over of it.
+/// Tail of a DVH: the hottest (`sign` 1) or coldest (`sign` -1) rows that fill the part `volume` of the structure.
 struct Tail {
+    /// Indices of all rows of the structure, the rows of the tail first.
     places: Vec<u32>,
-    whole: usize,
-    left: f64,
+    /// Rows that lie entirely in the tail.
+    complete: usize,
+    /// Share of the next row in the tail.
+    partial_share: f64,
 }
 
 impl Tail {
-    /// Halves the rows in question again and again: the order within the tail does not matter, and sorting would take most of an
-    /// evaluation.
+    /// Bisects the rows by selection: the order within the tail does not matter, and sorting would take most of an evaluation.
     fn new(doses: impl Iterator<Item = f32>, shares: &[f64], sign: f32, volume: f64) -> Self {
-        const FEW: usize = 16;
-        // Keys of a dose and its place are ordered six times as fast as pairs.
-        let key = |(n, gy): (usize, f32)| {
-            let signed = (sign * gy).to_bits();
-            let ascending = if signed >> 31 == 1 { !signed } else { signed | 1 << 31 };
-            u64::from(!ascending) << 32 | n as u64
-        };
-        let mut keys: Vec<u64> = doses.enumerate().map(key).collect();
-        let share = |key: u64| shares[key as u32 as usize];
-        let (mut low, mut high, mut left) = (0, keys.len(), volume);
-        while high - low > FEW {
+        const SORTED_ROWS: usize = 16;
+        let mut keys: Vec<u64> = doses.enumerate().map(|(n, gy)| descending_key(sign * gy, n)).collect();
+        let (mut low, mut high, mut remaining) = (0, keys.len(), volume);
+        while high - low > SORTED_ROWS {
             let middle = low.midpoint(high);
             keys[low..high].select_nth_unstable(middle - low);
-            let hotter: f64 = keys[low..middle].iter().map(|key| share(*key)).sum();
-            if hotter <= left {
-                (low, left) = (middle, left - hotter);
+            let hotter: f64 = keys[low..middle].iter().map(|key| shares[index_of(*key)]).sum();
+            if hotter <= remaining {
+                (low, remaining) = (middle, remaining - hotter);
             } else {
                 high = middle;
             }
         }
         keys[low..high].sort_unstable();
-        while low < keys.len() && share(keys[low]) <= left {
-            left -= share(keys[low]);
+        while low < keys.len() && shares[index_of(keys[low])] <= remaining {
+            remaining -= shares[index_of(keys[low])];
             low += 1;
         }
-        Self { places: keys.into_iter().map(|key| key as u32).collect(), whole: low, left }
+        Self {
+            places: keys.into_iter().map(|key| key as u32).collect(),
+            complete: low,
+            partial_share: remaining,
+        }
     }
 
-    /// Places of the rows of the tail, each with its share of the structure there.
+    /// Indices of the rows of the tail, each with its share of the structure's volume in the tail.
     fn parts<'a>(&'a self, shares: &'a [f64]) -> impl Iterator<Item = (usize, f64)> + 'a {
-        let whole = self.places[..self.whole].iter().map(|n| (*n as usize, shares[*n as usize]));
-        let cut = self.places.get(self.whole).filter(|_| self.left > 0.0);
-        whole.chain(cut.map(|n| (*n as usize, self.left)))
+        let complete = self.places[..self.complete].iter().map(|n| (*n as usize, shares[*n as usize]));
+        let partial = self.places.get(self.complete).filter(|_| self.partial_share > 0.0);
+        complete.chain(partial.map(|n| (*n as usize, self.partial_share)))
     }
 }
 
+/// Key of a dose and the index of its row, ordered from the greatest dose: such keys are sorted six times as fast as pairs.
+fn descending_key(signed_gy: f32, n: usize) -> u64 {
+    let bits = signed_gy.to_bits();
+    let ascending = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
+    u64::from(!ascending) << 32 | n as u64
+}
+
+/// Index of the row of a [`descending_key`].
+fn index_of(key: u64) -> usize {
+    key as u32 as usize
+}
+
 impl Term {
-    /// Weighed value of the term, and its gradient by the dose of each of its rows.
-    fn at(&self, doses: &[f32]) -> (f64, Vec<f32>) {
-        let gy = |row: &u32| f64::from(doses[*row as usize]);
-        let all = || self.rows.iter().map(gy).zip(&self.shares);
+    fn new(objective: &Objective, rows: &Rows, reference_gy: f64) -> Self {
+        let set = rows.set(&objective.structure);
+        Self {
+            aim: objective.aim,
+            gy: objective.gy,
+            weight: if set.is_some() { objective.weight / (reference_gy * reference_gy) } else { 0.0 },
+            rows: set.map(|set| set.rows.clone()).unwrap_or_default(),
+            shares: set.map(RowSet::shares).unwrap_or_default(),
+        }
+    }
+
+    /// Dose of each row, Gy, and its share of the volume.
+    fn doses_and_shares<'a>(&'a self, doses: &'a [f32]) -> impl Iterator<Item = (f64, f64)> + 'a {
+        let doses_gy = self.rows.iter().map(|row| f64::from(doses[*row as usize]));
+        doses_gy.zip(self.shares.iter().copied())
+    }
+
+    /// Weighted value of the term, and its gradient by the dose of each of its rows.
+    fn value_and_slopes(&self, doses: &[f32]) -> (f64, Vec<f32>) {
         match self.aim {
             Aim::Over | Aim::Under | Aim::Deviation => {
                 let mut sum = 0.0;
-                let slope = |(gy, share): (f64, &f64)| {
+                let mut slopes = Vec::with_capacity(self.rows.len());
+                for (gy, share) in self.doses_and_shares(doses) {
                     let beyond = match self.aim {
                         Aim::Over => (gy - self.gy).max(0.0),
                         Aim::Under => (gy - self.gy).min(0.0),
                         _ => gy - self.gy,
                     };
                     sum += share * beyond * beyond;
-                    (2.0 * self.weight * share * beyond) as f32
-                };
-                let slopes = all().map(slope).collect();
+                    slopes.push((2.0 * self.weight * share * beyond) as f32);
+                }
                 (self.weight * sum, slopes)
             }
             Aim::MeanOver => {
-                let mean: f64 = all().map(|(gy, share)| share * gy).sum();
+                let mean: f64 = self.doses_and_shares(doses).map(|(gy, share)| share * gy).sum();
                 let beyond = (mean - self.gy).max(0.0);
-                let slope = |share: &f64| (2.0 * self.weight * beyond * share) as f32;
-                (self.weight * beyond * beyond, self.shares.iter().map(slope).collect())
+                let slopes = self.shares.iter().map(|share| (2.0 * self.weight * beyond * share) as f32);
+                (self.weight * beyond * beyond, slopes.collect())
             }
             Aim::Geud { a } => {
-                // Doses below 0 come from an offset alone.
-                let power: f64 = all().map(|(gy, share)| share * gy.max(0.0).powf(a)).sum();
+                // Only the offset makes doses below 0.
+                let power: f64 =
+                    self.doses_and_shares(doses).map(|(gy, share)| share * gy.max(0.0).powf(a)).sum();
                 let geud = power.powf(a.recip());
                 let beyond = (geud - self.gy).max(0.0);
                 if beyond <= 0.0 {
                     return (0.0, vec![0.0; self.rows.len()]);
                 }
                 let times = 2.0 * self.weight * beyond * geud / power;
-                let slope = |(gy, share): (f64, &f64)| (times * share * gy.max(0.0).powf(a - 1.0)) as f32;
-                (self.weight * beyond * beyond, all().map(slope).collect())
+                let slopes = self
+                    .doses_and_shares(doses)
+                    .map(|(gy, share)| (times * share * gy.max(0.0).powf(a - 1.0)) as f32);
+                (self.weight * beyond * beyond, slopes.collect())
             }
             Aim::TailMax { volume } | Aim::TailMin { volume } => {
                 let sign = if matches!(self.aim, Aim::TailMax { .. }) { 1.0 } else { -1.0 };
                 let part = 0.01 * volume;
-                let of_rows = self.rows.iter().map(|row| doses[*row as usize]);
-                let tail = Tail::new(of_rows, &self.shares, sign as f32, part);
+                let doses_gy = self.rows.iter().map(|row| doses[*row as usize]);
+                let tail = Tail::new(doses_gy, &self.shares, sign as f32, part);
                 let (mut sum, mut counted) = (0.0, 0.0);
                 for (n, share) in tail.parts(&self.shares) {
-                    sum += share * gy(&self.rows[n]);
+                    sum += share * f64::from(doses[self.rows[n] as usize]);
                     counted += share;
                 }
                 let mean = sum / f64::max(counted, f64::MIN_POSITIVE);
@@ -246,13 +265,13 @@ mod tests {
         Objective { structure: "S".to_owned(), aim, gy, weight: 3.0, asked: None }
     }
 
-    /// The gradient of every aim is that of its differences.
+    /// The gradient of every aim equals central differences.
     #[test]
-    fn gradients_are_those_of_differences() {
+    fn gradients_equal_central_differences() {
         let (count, beamlets) = (40, 5);
         let gy: Vec<f32> = (0..count * beamlets).map(|n| ((n * 37 % 101) as f32) / 50.0).collect();
         let (columns, rows) = (Columns::from_gy(count, &gy), rows(count));
-        let at = [1.1, 0.4, 2.3, 0.9, 1.7];
+        let fluences = [1.1, 0.4, 2.3, 0.9, 1.7];
         for (aim, limit) in [
             (Aim::Over, 6.0),
             (Aim::Under, 8.0),
@@ -265,16 +284,16 @@ mod tests {
             let problem =
                 Problem::new(&columns, &rows, &[objective(aim, limit)], &[[0, 1], [3, 4]], 0.3, 2.0);
             let mut gradient = Vec::new();
-            let value = problem.evaluate(&at, &mut gradient);
+            let value = problem.evaluate(&fluences, &mut gradient);
             assert!(value > 0.5, "{aim:?}: {value}");
             for beamlet in 0..beamlets {
                 let step = 1e-3;
-                let moved = |by: f64| {
-                    let mut x = at;
-                    x[beamlet] += by;
-                    problem.evaluate(&x, &mut Vec::new())
-                };
-                let slope = (moved(step) - moved(-step)) / (2.0 * step);
+                let [plus, minus] = [step, -step].map(|step| {
+                    let mut moved = fluences;
+                    moved[beamlet] += step;
+                    problem.evaluate(&moved, &mut Vec::new())
+                });
+                let slope = (plus - minus) / (2.0 * step);
                 let off = (slope - gradient[beamlet]).abs();
                 assert!(off < 2e-3 * slope.abs().max(1.0), "{aim:?}: {slope} for {}", gradient[beamlet]);
             }
@@ -283,8 +302,8 @@ mod tests {
 
     /// Closed forms of one row each of 1, 2, 3 and 4 Gy.
     #[test]
-    fn values_are_those_of_closed_forms() {
-        // Doses are those of the offset: columns are rounded.
+    fn values_equal_closed_forms() {
+        // The offset gives the doses: columns are rounded.
         let columns = Columns::from_gy(4, &[0.0; 4]);
         let mut rows = rows(4);
         rows.sets[0].cm3 = vec![1.0; 4];

@@ -1,45 +1,45 @@
-//! Limited-memory BFGS within bounds: each step goes along the quasi-Newton direction of the variables that no bound holds, and what would
-//! leave the bounds stops at them (Bertsekas, SIAM J. Control Optim. 20 (1982) 221, with the recursion of Nocedal, Math. Comput. 35 (1980)
+//! Projected limited-memory BFGS: each step follows the quasi-Newton direction of the free variables, and is projected on the bounds
+//! (Bertsekas, SIAM J. Control Optim. 20 (1982) 221, with the recursion of Nocedal, Math. Comput. 35 (1980)
 //! 773).
 //!
-//! L-BFGS-B of the crate `basin` is its judge in the tests: it finds the same least, and takes four times as long between two evaluations.
+//! Tests compare it with L-BFGS-B of the crate `basin`, which finds the same minimum and takes four times as long between two evaluations.
 
 use super::solve::Bounds;
 use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Pairs of the memory.
+/// Number of pairs in the memory.
 const MEMORY: usize = 12;
 
-/// Variables of a block. Sums of blocks add up in their order: equal inputs give equal bits on any number of threads.
+/// Variables of a block. Sums of blocks are added in order: equal inputs give equal bits on any number of threads.
 const BLOCK: usize = 4096;
 
-/// Variables from which blocks go side by side: for fewer the threads would take longer to hear of it.
-const SIDE_BY_SIDE: usize = 8 * BLOCK;
+/// Number of variables from which blocks are processed in parallel: below it waking threads takes longer.
+const MIN_PARALLEL: usize = 8 * BLOCK;
 
-/// Part of the slope that a step must gain (Armijo).
+/// Fraction of the expected decrease that a step must reach (Armijo).
 const ARMIJO: f64 = 1e-4;
 
-/// Trials of a step.
+/// Maximum number of trials in a line search.
 const TRIALS: usize = 20;
 
-/// A pair counts where the curvature along it is more than this part of its gradient's.
+/// A pair is used if the curvature along it exceeds this fraction of the squared change of the gradient.
 const LEAST_CURVATURE: f64 = 1e-10;
 
-/// Values that an instruction or a few take side by side.
+/// SIMD lanes of a sum.
 const LANES: usize = 8;
 
 /// A value with its gradient.
 type Evaluated = (f64, Vec<f64>);
 
-/// A step of the past and what it did to the gradient.
+/// A past step and its change of the gradient.
 struct Pair {
     step: Vec<f64>,
     change: Vec<f64>,
 }
 
-/// A way down to the least of a function.
+/// A descent to the minimum of a function.
 pub struct Descent<'a> {
     bounds: Bounds<'a>,
     variables: Vec<f64>,
@@ -50,7 +50,7 @@ pub struct Descent<'a> {
 }
 
 impl<'a> Descent<'a> {
-    /// A way that begins at variables within their bounds.
+    /// A descent from variables within their bounds.
     pub fn begin(evaluate: &dyn Fn(&[f64]) -> Evaluated, variables: Vec<f64>, bounds: Bounds<'a>) -> Self {
         let (value, gradient) = evaluate(&variables);
         Self { bounds, variables, value, gradient, pairs: VecDeque::new(), evaluations: 1 }
@@ -68,7 +68,7 @@ impl<'a> Descent<'a> {
         self.evaluations
     }
 
-    /// Goes one step down; false where no step gains any more.
+    /// Takes one step; false if no step lowers the value.
     pub fn step(&mut self, evaluate: &dyn Fn(&[f64]) -> Evaluated) -> bool {
         let free = self.free();
         let downhill: Vec<f64> = self.gradient.iter().zip(&free).map(|(slope, free)| -slope * free).collect();
@@ -81,28 +81,28 @@ impl<'a> Descent<'a> {
             if dot(&direction, &self.gradient) < 0.0 && self.search(&direction, evaluate) {
                 return true;
             }
-            // A memory that leads nowhere is of another part of the function.
+            // The pairs describe another region of the function: the next step follows the gradient.
             self.pairs.clear();
         }
         let along: Vec<f64> = downhill.iter().map(|slope| slope / steepness).collect();
         self.search(&along, evaluate)
     }
 
-    /// 1 for variables that may move downhill, 0 for those that a bound holds.
+    /// 1 for variables that may move downhill, 0 for variables held by a bound.
     fn free(&self) -> Vec<f64> {
         let Bounds { lower, upper } = self.bounds;
-        let bounds = lower.iter().zip(upper);
-        let own = |((value, slope), (lower, upper)): ((&f64, &f64), (&f64, &f64))| {
-            let is_held = (value <= lower && *slope > 0.0) || (value >= upper && *slope < 0.0);
-            f64::from(u8::from(!is_held))
-        };
-        self.variables.iter().zip(&self.gradient).zip(bounds).map(own).collect()
+        let mut free = Vec::with_capacity(self.variables.len());
+        for (n, (value, slope)) in self.variables.iter().zip(&self.gradient).enumerate() {
+            let is_held = (*value <= lower[n] && *slope > 0.0) || (*value >= upper[n] && *slope < 0.0);
+            free.push(f64::from(u8::from(!is_held)));
+        }
+        free
     }
 
-    /// The way downhill times the inverse of the curvature among the free variables, as the pairs tell it.
+    /// Steepest descent times the inverse Hessian of the free variables, by the two-loop recursion over the pairs.
     fn direction(&self, downhill: &[f64], free: &[f64]) -> Vec<f64> {
         let mut along = downhill.to_vec();
-        // The curvature along each pair, and the part of it that is taken away.
+        // The curvature along each pair, and the multiple of its change that is subtracted.
         let mut parts = vec![None; self.pairs.len()];
         let mut times = None;
         for (Pair { step, change }, part) in self.pairs.iter().zip(&mut parts).rev() {
@@ -132,20 +132,22 @@ impl<'a> Descent<'a> {
         along
     }
 
-    /// Goes along a direction as far as it gains, and keeps the pair; false where it gains nowhere.
+    /// Searches along a direction for a sufficient decrease, and keeps the pair; false if there is none.
     fn search(&mut self, direction: &[f64], evaluate: &dyn Fn(&[f64]) -> Evaluated) -> bool {
         let Bounds { lower, upper } = self.bounds;
         let mut part = 1.0;
         for _ in 0..TRIALS {
-            let place = |n: usize| (self.variables[n] + part * direction[n]).max(lower[n]).min(upper[n]);
-            let next: Vec<f64> = (0..direction.len()).map(place).collect();
-            let step: Vec<f64> = next.iter().zip(&self.variables).map(|(next, now)| next - now).collect();
+            let next: Vec<f64> = (0..direction.len())
+                .map(|n| (self.variables[n] + part * direction[n]).max(lower[n]).min(upper[n]))
+                .collect();
+            let step: Vec<f64> =
+                next.iter().zip(&self.variables).map(|(next, current)| next - current).collect();
             let expected = dot(&step, &self.gradient);
             let (value, gradient) = evaluate(&next);
             self.evaluations += 1;
             if expected < 0.0 && value <= self.value + ARMIJO * expected {
                 let change: Vec<f64> =
-                    gradient.iter().zip(&self.gradient).map(|(next, now)| next - now).collect();
+                    gradient.iter().zip(&self.gradient).map(|(next, current)| next - current).collect();
                 if dot(&step, &change) > 0.0 {
                     if self.pairs.len() == MEMORY {
                         self.pairs.pop_front();
@@ -155,51 +157,57 @@ impl<'a> Descent<'a> {
                 (self.variables, self.value, self.gradient) = (next, value, gradient);
                 return true;
             }
-            // The least of the parabola through the value, the slope and the value there; NaN halves the step.
+            // Minimum of the parabola through both values and the slope at the start; NaN halves the step.
             let bend = value - self.value - expected;
-            let least = -expected / (2.0 * bend);
-            part *= if bend > 0.0 && expected < 0.0 { least.clamp(0.1, 0.5) } else { 0.5 };
+            let minimum = -expected / (2.0 * bend);
+            part *= if bend > 0.0 && expected < 0.0 { minimum.clamp(0.1, 0.5) } else { 0.5 };
         }
         false
     }
 }
 
-/// Sum of the products of equal places, in lanes that go side by side.
+/// Sum of the element-wise products, in SIMD lanes.
 fn sum<const FACTORS: usize>(factors: [&[f64]; FACTORS]) -> f64 {
     let chunks = factors.map(|values| values.as_chunks::<LANES>());
     let mut lanes = [0.0; LANES];
     for n in 0..chunks[0].0.len() {
-        let own = chunks.map(|(whole, _)| &whole[n]);
+        let chunk = chunks.map(|(chunks, _)| &chunks[n]);
         for (lane, sum) in lanes.iter_mut().enumerate() {
-            *sum += own.iter().map(|values| values[lane]).product::<f64>();
+            *sum += chunk.iter().map(|values| values[lane]).product::<f64>();
         }
     }
-    let rest = (0..chunks[0].1.len()).map(|n| chunks.iter().map(|(_, rest)| rest[n]).product::<f64>());
-    lanes.iter().sum::<f64>() + rest.sum::<f64>()
+    let remainder =
+        (0..chunks[0].1.len()).map(|n| chunks.iter().map(|(_, remainder)| remainder[n]).product::<f64>());
+    lanes.iter().sum::<f64>() + remainder.sum::<f64>()
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     sum([a, b])
 }
 
-/// Adds a part of other values to those of free variables.
+/// Adds a multiple of other values to the values of free variables.
 fn add(to: &mut [f64], part: f64, values: &[f64], free: &[f64]) {
     to.iter_mut().zip(values).zip(free).for_each(|((to, value), free)| *to += part * value * free);
 }
 
-/// Visits the values by blocks, and adds up what each gives.
+/// Visits the values by blocks, and adds their sums.
 fn by_blocks<const SUMS: usize>(
     values: &mut [f64],
     visit: impl Fn(Range<usize>, &mut [f64]) -> [f64; SUMS] + Sync,
 ) -> [f64; SUMS] {
-    let of = |(n, block): (usize, &mut [f64])| visit(n * BLOCK..n * BLOCK + block.len(), block);
-    let parts: Vec<[f64; SUMS]> = if values.len() < SIDE_BY_SIDE {
-        values.chunks_mut(BLOCK).enumerate().map(of).collect()
+    let parts: Vec<[f64; SUMS]> = if values.len() < MIN_PARALLEL {
+        let blocks = values.chunks_mut(BLOCK).enumerate();
+        blocks.map(|(n, block)| visit(block_range(n, block), block)).collect()
     } else {
-        values.par_chunks_mut(BLOCK).enumerate().map(of).collect()
+        let blocks = values.par_chunks_mut(BLOCK).enumerate();
+        blocks.map(|(n, block)| visit(block_range(n, block), block)).collect()
     };
-    let add = |sums: [f64; SUMS], part: [f64; SUMS]| std::array::from_fn(|n| sums[n] + part[n]);
-    parts.into_iter().fold([0.0; SUMS], add)
+    parts.into_iter().fold([0.0; SUMS], |sums, part| std::array::from_fn(|n| sums[n] + part[n]))
+}
+
+/// Indices of the variables of block `n`.
+fn block_range(n: usize, block: &[f64]) -> Range<usize> {
+    n * BLOCK..n * BLOCK + block.len()
 }
 
 #[cfg(test)]
@@ -211,7 +219,7 @@ mod tests {
     };
     use std::convert::Infallible;
 
-    /// Squares of different weights, fourth powers and steps between neighbours.
+    /// Squares of different weights, fourth powers and differences of neighbours.
     struct Valley {
         target: Vec<f64>,
         lower: Vec<f64>,
@@ -240,11 +248,10 @@ mod tests {
             (sum, slopes)
         }
 
-        fn least(&self, most_evaluations: u64) -> (Vec<f64>, f64) {
-            let evaluate = |x: &[f64]| self.evaluate(x);
+        fn minimum(&self, max_evaluations: u64) -> (Vec<f64>, f64) {
             let bounds = Bounds { lower: &self.lower, upper: &self.upper };
-            let mut descent = Descent::begin(&evaluate, vec![1.0; self.target.len()], bounds);
-            while descent.evaluations() < most_evaluations && descent.step(&evaluate) {}
+            let mut descent = Descent::begin(&|x| self.evaluate(x), vec![1.0; self.target.len()], bounds);
+            while descent.evaluations() < max_evaluations && descent.step(&|x| self.evaluate(x)) {}
             (descent.variables().to_vec(), descent.value())
         }
     }
@@ -276,12 +283,12 @@ mod tests {
     }
 
     #[test]
-    fn the_least_is_that_of_basin() {
+    fn the_minimum_equals_the_one_of_basin() {
         let valley = Valley::new(500);
         let start = FirstOrderState::new(vec![1.0; 500]);
         let solver = Lbfgsb::new().with_m_capacity(MEMORY);
-        let want = Executor::new(&valley, solver, start).max_iter(300).run().expect("a least");
-        let (variables, value) = valley.least(300);
+        let want = Executor::new(&valley, solver, start).max_iter(300).run().expect("a minimum");
+        let (variables, value) = valley.minimum(300);
         assert!((value - want.state.cost()).abs() < 1e-9 * value, "{value} for {}", want.state.cost());
         for (n, (got, want)) in variables.iter().zip(want.state.param()).enumerate() {
             assert!((got - want).abs() < 1e-5, "{n}: {got} for {want}");
@@ -293,27 +300,32 @@ mod tests {
         }
     }
 
-    /// The way ends where no variable may move downhill any more, and where the function has no value.
+    fn uphill(x: &[f64]) -> Evaluated {
+        (x.iter().sum(), vec![1.0; 3])
+    }
+
+    fn not_a_number(_: &[f64]) -> Evaluated {
+        (f64::NAN, vec![f64::NAN; 3])
+    }
+
+    /// The descent ends at a corner of the bounds, and for a function without a value.
     #[test]
-    fn the_way_ends_where_nothing_gains() {
+    fn the_descent_ends_without_a_decrease() {
         let bounds = Bounds { lower: &[0.0; 3], upper: &[2.0; 3] };
-        let uphill = |x: &[f64]| (x.iter().sum(), vec![1.0; 3]);
         let mut descent = Descent::begin(&uphill, vec![1.0, 2.0, 0.5], bounds);
         while descent.step(&uphill) {}
         assert_eq!((descent.variables(), descent.value()), (&[0.0; 3][..], 0.0));
-        let nothing = |_: &[f64]| (f64::NAN, vec![f64::NAN; 3]);
-        assert!(!Descent::begin(&nothing, vec![1.0; 3], bounds).step(&nothing));
+        assert!(!Descent::begin(&not_a_number, vec![1.0; 3], bounds).step(&not_a_number));
     }
 
     #[test]
-    fn blocks_side_by_side_give_the_same_bits() {
-        let valley = Valley::new(SIDE_BY_SIDE + 77);
-        let on = |threads: usize| {
+    fn parallel_blocks_give_the_same_bits() {
+        let valley = Valley::new(MIN_PARALLEL + 77);
+        let [serial, parallel] = [1, 3].map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-            pool.install(|| valley.least(25))
-        };
-        let (alone, together) = (on(1), on(3));
-        assert_eq!(alone.1.to_bits(), together.1.to_bits());
-        assert!(alone.0.iter().zip(&together.0).all(|(a, b)| a.to_bits() == b.to_bits()));
+            pool.install(|| valley.minimum(25))
+        });
+        assert_eq!(serial.1.to_bits(), parallel.1.to_bits());
+        assert!(serial.0.iter().zip(&parallel.0).all(|(a, b)| a.to_bits() == b.to_bits()));
     }
 }

@@ -1,18 +1,19 @@
-//! Refinement of leaves on their true dose: tips and monitor units go down the gradient of the objectives, within the machine's limits.
+//! Refinement of leaves on their true dose: tips and monitor units follow the gradient of the objectives, within the machine's limits.
 //!
-//! Columns of beamlets are doses of the collapsed cone, and their transposed product is its adjoint at the rows: it carries the gradient by
-//! dose back to the beamlets, and those to tips and monitor units (`leaf_variables`). After each solution the true dose of the leaves
-//! replaces the model's; what does not lower the objective there is taken back, and leaves may move less far the next time.
+//! Columns of beamlets are collapsed-cone doses, and the transposed product is the adjoint at the rows: it gives the gradient by fluence
+//! from the gradient by dose, and `leaf_variables` the gradient by tips and monitor units. After each solution the true dose of the leaves
+//! replaces the model's; a solution that does not lower the objective there is rejected, and the leaf reach reduced.
 
 use super::OptimiseError;
-use super::handles::{BEYOND_OF_LEAVES, between, move_handles};
+use super::handles::{HandleAim, HandleDoses, LEAF_MARGIN, dvh_offsets_gy, move_handles};
 use super::leaf_bounds::LeafBounds;
 use super::leaf_variables::{LeafProblem, LeafVariables, angles_deg};
 use super::objective::Objective;
-use super::optimiser::{Optimiser, Progress};
+use super::optimiser::Optimiser;
 use super::problem::Problem;
-use super::setup::{CORRECTION, Setup, weigh_fall_off};
-use super::solve::{Bounds, solve};
+use super::progress::Progress;
+use super::setup::{Setup, weigh_fall_off};
+use super::solve::{Bounds, Start, solve};
 use case::{Beam, Plan};
 use engine::{Compute, JobControl};
 use sequence::broken_limit;
@@ -20,19 +21,21 @@ use sequence::broken_limit;
 /// Extent of a refinement.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// Passes of the true dose, at most.
+    /// Maximum number of passes of the true dose.
     passes: usize,
-    /// Arcs deliver from the angles of their fields meanwhile, in a third of the time.
+    /// Whether doses of arcs are computed from the angles of their fields, in a third of the time.
     from_fields: bool,
 }
 
-/// All that is worth its time on a device: the first passes gain the most, and on the CPU each takes seconds, of an arc half a minute.
+/// Numbers of passes with CUDA and elsewhere: the first passes gain the most, and on the CPU each takes seconds, half a minute with an arc.
 impl Extent {
-    fn new(device: &Compute, [on_card, elsewhere]: [usize; 2], from_fields: bool) -> Self {
-        Self { passes: if matches!(device, Compute::Cuda(_)) { on_card } else { elsewhere }, from_fields }
+    fn new(device: &Compute, [cuda_passes, other_passes]: [usize; 2], from_fields: bool) -> Self {
+        let passes = if matches!(device, Compute::Cuda(_)) { cuda_passes } else { other_passes };
+        Self { passes, from_fields }
     }
 
-    pub fn whole(device: &Compute) -> Self {
+    /// All beams as they are delivered.
+    pub fn as_delivered(device: &Compute) -> Self {
         Self::new(device, [20, 6], false)
     }
 
@@ -41,7 +44,7 @@ impl Extent {
         Self::new(device, [11, 3], true)
     }
 
-    /// Arcs as they turn, after the most has been done from the angles of their fields.
+    /// Arcs as they are delivered, after the refinement from the angles of their fields.
     pub fn last(device: &Compute) -> Self {
         Self::new(device, [2, 1], false)
     }
@@ -50,81 +53,88 @@ impl Extent {
 /// Evaluations of a pass.
 const EVALUATIONS: u64 = 40;
 
-/// Tips move so far in the first pass, mm; below the least it ends.
+/// Maximum leaf movement in the first pass, mm.
 const REACH_MM: f64 = 3.0;
+
+/// The refinement ends when the maximum leaf movement is smaller, mm.
 const LEAST_REACH_MM: f64 = 0.2;
 
-/// A pass that gains less, part of the objective, is the last once all that is asked for is met.
+/// A pass that lowers the objective by less than this fraction is the last once all goals are met.
 const LEAST_GAIN: f64 = 0.01;
 
 /// Leaves with their true dose.
 #[derive(Clone, Debug)]
 pub struct RefinedLeaves {
     pub plan: Plan,
-    /// The objective under true dose, by objectives at their last tails: of the leaves that it began with, and of these; `None` where it
-    /// was stopped before that dose was known.
+    /// Objective under true dose at the last dose levels, of the initial leaves and of these; `None` if it was stopped before the first
+    /// true dose.
     pub objective: Option<[f64; 2]>,
 }
 
 impl RefinedLeaves {
-    /// Leaves that nothing has refined yet.
-    pub(super) fn as_cut(plan: Plan) -> Self {
+    /// Leaves of the sequencer.
+    pub(super) fn unrefined(plan: Plan) -> Self {
         Self { plan, objective: None }
     }
 }
 
-/// Leaves of a plan under true dose.
-struct Looked {
+/// Leaves of a plan and their true dose.
+struct TrueDoseCheck {
     plan: Plan,
     rows_gy: Vec<f32>,
-    between_gy: Vec<f64>,
+    dvh_offset_gy: Vec<f64>,
 }
 
-/// A beginning after one solution by the columns alone, and its objective by them: enough to tell beginnings apart, and it takes a third
-/// of the time that a look at the true dose does as well.
+/// Leaves of a plan after one solution by the columns alone, and their objective. This suffices to rank start positions, in a third of the
+/// time that a pass with the true dose takes.
 ///
 /// # Errors
 /// [`OptimiseError::NoValue`].
-pub fn begun(
+pub fn first_pass(
     optimiser: &Optimiser,
     plan: &Plan,
     fields_of: &dyn Fn(&Beam) -> Vec<usize>,
     control: &JobControl,
-    tell: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(Progress),
 ) -> Result<(Plan, f64), OptimiseError> {
-    let Optimiser { setup, columns, objectives, reference_gy, .. } = optimiser;
-    let leaves = LeafVariables::new(plan, &setup.fields, fields_of);
-    let problem = Problem::new(columns, &setup.rows, objectives, &[], 0.0, *reference_gy);
-    let (mut next, objective) = moved(&leaves, plan, &problem, REACH_MM, control, tell)?;
-    take_back_broken(&leaves, &mut next, plan);
+    let leaves = LeafVariables::new(plan, &optimiser.setup.fields, fields_of);
+    let problem = leaf_problem(optimiser, &optimiser.objectives);
+    let (mut next, objective) = moved(&leaves, plan, &problem, REACH_MM, control, report)?;
+    restore_broken(&leaves, &mut next, plan);
     Ok((next, objective))
 }
 
-/// Leaves of a plan moved by one solution, each tip at most so far, and the objective there.
+/// Objective on the columns of an optimiser, without the smoothness of maps.
+fn leaf_problem<'a>(optimiser: &'a Optimiser, objectives: &[Objective]) -> Problem<'a> {
+    let Optimiser { setup, columns, reference_gy, .. } = optimiser;
+    Problem::new(columns, &setup.rows, objectives, &[], 0.0, *reference_gy)
+}
+
+/// Leaves of a plan moved by one solution, each tip by at most `reach_mm`, and their objective.
 fn moved(
     leaves: &LeafVariables,
     plan: &Plan,
     problem: &Problem<'_>,
     reach_mm: f64,
     control: &JobControl,
-    tell: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(Progress),
 ) -> Result<(Plan, f64), OptimiseError> {
     let values = leaves.values(plan);
-    let of_leaves = LeafProblem::new(problem, leaves, &values);
-    let room = LeafBounds::round(leaves, plan, &values, reach_mm);
-    let bounds = Bounds { lower: &room.lower, upper: &room.upper };
-    let mut each = |objective, evaluations, _: &dyn Fn() -> Vec<f64>| {
-        tell(Progress::Iteration { objective, evaluations });
+    let leaf_problem = LeafProblem::new(problem, leaves, &values);
+    let bounds = LeafBounds::round(leaves, plan, &values, reach_mm);
+    let bounds = Bounds { lower: &bounds.lower, upper: &bounds.upper };
+    let start = Start { variables: &values, bounds };
+    let solved = solve(&leaf_problem, start, EVALUATIONS, 1e-4, &mut |objective, evaluations, _| {
+        report(Progress::Iteration { objective, evaluations });
         !control.is_cancelled()
-    };
-    let solved = solve(&of_leaves, (&values, bounds), EVALUATIONS, 1e-4, &mut each)?;
+    })?;
     let mut next = leaves.plan_of(&solved.variables, plan);
-    leaves.take_back_small_segments(&mut next, plan);
+    leaves.restore_small_segments(&mut next, plan);
     Ok((next, solved.objective))
 }
 
-/// Refines the leaves of a plan by the objectives and columns of an optimiser that is at rest. `fields_of` gives the places of a beam's
-/// fields among the optimiser's. The answer is never worse than `plan` by the objectives under true dose.
+/// Refines the leaves of a plan with the objectives and columns of a converged optimiser. `fields_of` gives the indices of a beam's fields
+/// in the optimiser. Under true dose the answer is never worse than `plan`.
 ///
 /// # Errors
 /// [`OptimiseError`].
@@ -134,24 +144,14 @@ pub fn refine(
     fields_of: &dyn Fn(&Beam) -> Vec<usize>,
     extent: Extent,
     control: &JobControl,
-    tell: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(Progress),
 ) -> Result<RefinedLeaves, OptimiseError> {
-    let (setup, reference_gy) = (&optimiser.setup, optimiser.reference_gy);
+    let setup = &optimiser.setup;
     let leaves = LeafVariables::new(plan, &setup.fields, fields_of);
     let mut objectives = optimiser.objectives.clone();
-    let look = |plan: Plan, objectives: &[Objective]| -> Result<Looked, OptimiseError> {
-        let delivered = if extent.from_fields { from_fields(&plan, setup, fields_of) } else { plan.clone() };
-        let truth = setup.dose_of_plan(&delivered, (&setup.grid, CORRECTION), control)?;
-        let between_gy = between(setup, objectives, &truth, control);
-        let rows_gy = truth.rows.iter().zip(&optimiser.finer_gy).map(|(gy, finer)| gy + finer).collect();
-        Ok(Looked { plan, rows_gy, between_gy })
-    };
-    let problem_of = |objectives: &[Objective]| {
-        Problem::new(&optimiser.columns, &setup.rows, objectives, &[], 0.0, reference_gy)
-    };
-    let value = |problem: &Problem<'_>, rows_gy: &[f32]| -> f64 { problem.values(rows_gy).iter().sum() };
-    let first = match look(plan.clone(), &objectives) {
-        Err(_) if control.is_cancelled() => return Ok(RefinedLeaves::as_cut(plan.clone())),
+    let delivery = if extent.from_fields { Delivery::FromFields(fields_of) } else { Delivery::Planned };
+    let first = match TrueDoseCheck::new(optimiser, plan.clone(), &objectives, delivery, control) {
+        Err(_) if control.is_cancelled() => return Ok(RefinedLeaves::unrefined(plan.clone())),
         first => first?,
     };
     let first_gy = first.rows_gy.clone();
@@ -161,38 +161,40 @@ pub fn refine(
         if reach_mm < LEAST_REACH_MM || control.is_cancelled() {
             break;
         }
-        let doses = (&*best.rows_gy, &*best.between_gy);
-        let met = move_handles(&mut objectives, &setup.rows, doses, (reference_gy, BEYOND_OF_LEAVES));
-        if !met && pass == extent.passes / 4 {
+        let doses = HandleDoses { rows_gy: &best.rows_gy, dvh_offset_gy: &best.dvh_offset_gy };
+        let aim = HandleAim { reference_gy: optimiser.reference_gy, margin: LEAF_MARGIN };
+        let are_met = move_handles(&mut objectives, &setup.rows, doses, aim);
+        if !are_met && pass == extent.passes / 4 {
             weigh_fall_off(&mut objectives, &setup.plan, true);
         }
-        let mut problem = problem_of(&objectives);
+        let mut problem = leaf_problem(optimiser, &objectives);
         let by_columns = problem.doses(&leaves.fluences(&leaves.values(&best.plan)));
-        problem.set_offset(best.rows_gy.iter().zip(&by_columns).map(|(gy, own)| gy - own).collect());
-        let (mut next, _) = moved(&leaves, &best.plan, &problem, reach_mm, control, tell)?;
-        let before = value(&problem, &best.rows_gy);
-        if take_back_broken(&leaves, &mut next, &best.plan) == leaves.beams.len() {
+        problem
+            .set_offset(best.rows_gy.iter().zip(&by_columns).map(|(gy, column_gy)| gy - column_gy).collect());
+        let (mut next, _) = moved(&leaves, &best.plan, &problem, reach_mm, control, report)?;
+        let best_value = total_value(&problem, &best.rows_gy);
+        if restore_broken(&leaves, &mut next, &best.plan) == leaves.beams.len() {
             reach_mm *= 0.5;
             continue;
         }
-        let next = match look(next, &objectives) {
-            // What was found so far is kept.
+        let next = match TrueDoseCheck::new(optimiser, next, &objectives, delivery, control) {
+            // The best leaves so far are kept.
             Err(_) if control.is_cancelled() => break,
             next => next?,
         };
-        let after = value(&problem, &next.rows_gy);
-        tell(Progress::Leaves { before, after });
-        if after < before {
+        let next_value = total_value(&problem, &next.rows_gy);
+        report(Progress::Leaves { before: best_value, after: next_value });
+        if next_value < best_value {
             best = next;
-            if met && before - after < LEAST_GAIN * before {
+            if are_met && best_value - next_value < LEAST_GAIN * best_value {
                 break;
             }
         } else {
             reach_mm *= 0.4;
         }
     }
-    let problem = problem_of(&objectives);
-    let objective = [&first_gy, &best.rows_gy].map(|rows_gy| value(&problem, rows_gy));
+    let problem = leaf_problem(optimiser, &objectives);
+    let objective = [&first_gy, &best.rows_gy].map(|rows_gy| total_value(&problem, rows_gy));
     let is_better = objective[1] <= objective[0];
     Ok(RefinedLeaves {
         plan: if is_better { best.plan } else { plan.clone() },
@@ -200,8 +202,40 @@ pub fn refine(
     })
 }
 
+fn total_value(problem: &Problem<'_>, rows_gy: &[f32]) -> f64 {
+    problem.values(rows_gy).iter().sum()
+}
+
+/// How the true dose delivers arcs.
+#[derive(Clone, Copy)]
+enum Delivery<'a> {
+    Planned,
+    /// From the angles of their fields, by the indices of a beam's fields.
+    FromFields(&'a dyn Fn(&Beam) -> Vec<usize>),
+}
+
+impl TrueDoseCheck {
+    fn new(
+        optimiser: &Optimiser,
+        plan: Plan,
+        objectives: &[Objective],
+        delivery: Delivery<'_>,
+        control: &JobControl,
+    ) -> Result<Self, OptimiseError> {
+        let setup = &optimiser.setup;
+        let delivered = match delivery {
+            Delivery::Planned => plan.clone(),
+            Delivery::FromFields(fields_of) => from_fields(&plan, setup, fields_of),
+        };
+        let truth = setup.dose_of_plan(&delivered, setup.correction(), control)?;
+        let dvh_offset_gy = dvh_offsets_gy(setup, objectives, &truth, control);
+        let rows_gy = truth.rows.iter().zip(&optimiser.finer_gy).map(|(gy, finer)| gy + finer).collect();
+        Ok(Self { plan, rows_gy, dvh_offset_gy })
+    }
+}
+
 impl Optimiser {
-    /// Leaves that deliver the maps of this optimiser, which is at rest, refined; beams have the numbers of its fields.
+    /// Refined leaves for the maps of this optimiser, which has converged; beams have the numbers of its fields.
     ///
     /// # Errors
     /// [`OptimiseError`].
@@ -209,14 +243,14 @@ impl Optimiser {
         &self,
         leaves: &Plan,
         control: &JobControl,
-        tell: &mut dyn FnMut(Progress),
+        report: &mut dyn FnMut(Progress),
     ) -> Result<RefinedLeaves, OptimiseError> {
-        let fields_of = |beam: &Beam| self.places_of(&|number| number == beam.number);
-        refine(self, leaves, &fields_of, Extent::whole(&self.setup.device), control, tell)
+        let extent = Extent::as_delivered(&self.setup.device);
+        refine(self, leaves, &|beam| self.places_of(|number| number == beam.number), extent, control, report)
     }
 }
 
-/// A plan whose arcs deliver from the angles of their fields.
+/// The plan with arcs delivered from the angles of their fields.
 fn from_fields(plan: &Plan, setup: &Setup, fields_of: &dyn Fn(&Beam) -> Vec<usize>) -> Plan {
     let mut plan = plan.clone();
     for beam in &mut plan.beams {
@@ -228,15 +262,15 @@ fn from_fields(plan: &Plan, setup: &Setup, fields_of: &dyn Fn(&Beam) -> Vec<usiz
     plan
 }
 
-/// Beams whose moved leaves break a limit of their machine are as they were; the number of them.
-fn take_back_broken(leaves: &LeafVariables, moved: &mut Plan, before: &Plan) -> usize {
-    let mut taken_back = 0;
-    for own in &leaves.beams {
-        let beam = &mut moved.beams[own.place];
-        if broken_limit(beam, &own.delivery).is_some() {
-            beam.clone_from(&before.beams[own.place]);
-            taken_back += 1;
+/// Restores beams whose moved leaves violate a limit of their machine; returns their number.
+fn restore_broken(leaves: &LeafVariables, moved: &mut Plan, previous: &Plan) -> usize {
+    let mut restored = 0;
+    for leaf_beam in &leaves.beams {
+        let beam = &mut moved.beams[leaf_beam.place];
+        if broken_limit(beam, &leaf_beam.delivery).is_some() {
+            beam.clone_from(&previous.beams[leaf_beam.place]);
+            restored += 1;
         }
     }
-    taken_back
+    restored
 }

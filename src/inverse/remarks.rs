@@ -1,4 +1,4 @@
-//! Remarks on an optimisation: what it does otherwise than the plan or its goals have it.
+//! Remarks on an optimisation: where it departs from the plan or its goals.
 
 use super::objective::{Aim, Objective};
 use super::setup::Setup;
@@ -9,13 +9,13 @@ use std::fmt;
 /// A remark.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptimiseRemark {
-    /// So much of a target lies in the path of no beamlet.
+    /// Percentage of a target outside the path of all beamlets.
     WithoutBeamlets { target: String, percent: f64 },
-    /// A target that has upper limits alone is held to a dose.
+    /// A target with upper limits only is held to a minimum dose.
     OnlyLimited { target: String, gy: f64 },
-    /// The normalisation of the plan is taken out.
+    /// The normalisation of the plan is removed.
     NormalisationTakenOut,
-    /// There is no body round which dose could fall off.
+    /// Without a body there is no fall-off round the targets.
     WithoutFallOff,
     /// A beam gets 0 MU.
     NothingDelivered { beam: String },
@@ -58,14 +58,14 @@ impl fmt::Display for OptimiseRemark {
     }
 }
 
-/// Remarks on inputs: what is known before the first evaluation. `asked` are the objectives of goals and of the plan.
-pub(super) fn of_setup(setup: &Setup, asked: &[Objective], reference_gy: f64) -> Vec<OptimiseRemark> {
+/// Remarks on inputs, before the first evaluation. `requested` are the objectives of goals and of the plan.
+pub(super) fn of_setup(setup: &Setup, requested: &[Objective], reference_gy: f64) -> Vec<OptimiseRemark> {
     let mut remarks: Vec<OptimiseRemark> = Vec::new();
     for (target, percent) in setup.without_beamlets() {
         remarks.push(OptimiseRemark::WithoutBeamlets { target: target.to_owned(), percent });
     }
     for region in setup.targets() {
-        if let Prescribed::Least(gy) = prescribed(&region.name, asked, reference_gy) {
+        if let Prescribed::Least(gy) = prescribed(&region.name, requested, reference_gy) {
             remarks.push(OptimiseRemark::OnlyLimited { target: region.name.clone(), gy });
         }
     }
@@ -79,32 +79,32 @@ pub(super) fn of_setup(setup: &Setup, asked: &[Objective], reference_gy: f64) ->
 }
 
 impl OptimiseRemark {
-    /// Remarks on a plan that was found: with leaves, or else with maps.
+    /// Remarks on an optimised plan, with leaves or with maps.
     pub fn of_plan(plan: &Plan) -> Vec<Self> {
         let idle = undelivered(plan).map(|beam| Self::NothingDelivered { beam: beam.to_owned() });
         idle.chain(monitor_units_remark(plan).map(Self::ManyMonitorUnits)).collect()
     }
 }
 
-/// Dose that a target is held to beside its own objectives.
+/// Dose that a target is held to in addition to its objectives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Prescribed {
-    /// Its own objectives ask for a least dose.
+    /// Its objectives include a minimum dose.
     Nothing,
-    /// No objective names it: one dose throughout, Gy.
+    /// No objective names it: a uniform dose, Gy.
     Uniform(f64),
-    /// Only upper limits name it: a least dose, Gy.
+    /// It has upper limits only: a minimum dose, Gy.
     Least(f64),
 }
 
-/// Dose that a target is held to: without a least dose it would get what is left over from sparing others.
+/// Dose that a target is held to: without a minimum dose the optimum would spare organs at the target's expense.
 pub(super) fn prescribed(target: &str, objectives: &[Objective], reference_gy: f64) -> Prescribed {
-    let own = || objectives.iter().filter(|o| o.structure == target && o.weight > 0.0);
-    let asks_least = |o: &Objective| matches!(o.aim, Aim::Under | Aim::Deviation | Aim::TailMin { .. });
-    if own().any(asks_least) {
+    let mut of_target = objectives.iter().filter(|o| o.structure == target && o.weight > 0.0);
+    let limits_gy = of_target.clone().map(|o| o.gy);
+    if of_target.any(|o| matches!(o.aim, Aim::Under | Aim::Deviation | Aim::TailMin { .. })) {
         return Prescribed::Nothing;
     }
-    match own().map(|o| o.gy).reduce(f64::min) {
+    match limits_gy.reduce(f64::min) {
         None => Prescribed::Uniform(reference_gy),
         Some(limit) => Prescribed::Least(limit.min(reference_gy)),
     }
@@ -114,16 +114,20 @@ pub(super) fn prescribed(target: &str, objectives: &[Objective], reference_gy: f
 mod tests {
     use super::*;
 
+    fn objective(aim: Aim, gy: f64) -> Objective {
+        Objective { structure: "PTV".to_owned(), aim, gy, weight: 1.0, asked: None }
+    }
+
     #[test]
     fn a_target_with_upper_limits_alone_is_held_to_the_prescription() {
-        let of = |aim, gy| Objective { structure: "PTV".to_owned(), aim, gy, weight: 1.0, asked: None };
-        let (over, tail) = (of(Aim::Over, 55.0), of(Aim::TailMax { volume: 10.0 }, 48.0));
-        let least = of(Aim::TailMin { volume: 5.0 }, 50.0);
+        let over = objective(Aim::Over, 55.0);
+        let upper_tail = objective(Aim::TailMax { volume: 10.0 }, 48.0);
+        let lower_tail = objective(Aim::TailMin { volume: 5.0 }, 50.0);
         assert_eq!(prescribed("PTV", &[], 50.0), Prescribed::Uniform(50.0));
         assert_eq!(prescribed("PTV", std::slice::from_ref(&over), 50.0), Prescribed::Least(50.0));
-        // No more than its own limit allows.
-        assert_eq!(prescribed("PTV", &[over.clone(), tail], 50.0), Prescribed::Least(48.0));
-        assert_eq!(prescribed("PTV", &[over.clone(), least.clone()], 50.0), Prescribed::Nothing);
-        assert_eq!(prescribed("GTV", &[over, least], 50.0), Prescribed::Uniform(50.0));
+        // The minimum dose is below the lowest limit.
+        assert_eq!(prescribed("PTV", &[over.clone(), upper_tail], 50.0), Prescribed::Least(48.0));
+        assert_eq!(prescribed("PTV", &[over.clone(), lower_tail.clone()], 50.0), Prescribed::Nothing);
+        assert_eq!(prescribed("GTV", &[over, lower_tail], 50.0), Prescribed::Uniform(50.0));
     }
 }

@@ -20,8 +20,8 @@ pub struct RowSet {
 impl RowSet {
     /// Shares of the volume; they sum to 1.
     pub fn shares(&self) -> Vec<f64> {
-        let whole: f64 = self.cm3.iter().map(|cm3| f64::from(*cm3)).sum();
-        self.cm3.iter().map(|cm3| f64::from(*cm3) / whole).collect()
+        let volume_cm3: f64 = self.cm3.iter().map(|cm3| f64::from(*cm3)).sum();
+        self.cm3.iter().map(|cm3| f64::from(*cm3) / volume_cm3).collect()
     }
 }
 
@@ -34,7 +34,7 @@ pub struct Rows {
     pub sets: Vec<RowSet>,
 }
 
-/// Rows, and all voxels of those structures that they sample only in part, by name: a hot spot may lie between the rows.
+/// Rows, and all voxels of partly sampled structures by name: a hot spot may lie between the rows.
 #[derive(Clone, Debug)]
 pub struct Sampling {
     pub rows: Rows,
@@ -52,14 +52,14 @@ pub enum RowsError {
 pub struct Sampled {
     pub name: String,
     pub mask: Arc<Mask>,
-    /// Voxels taken at most, by chance of equal likelihood; each then stands for more.
-    pub most: usize,
+    /// Maximum number of sampled voxels, drawn with equal probability; each then stands for a larger volume.
+    pub max_voxels: usize,
     /// Only where the distance to the targets is in this range, mm; `None`: everywhere.
     pub beyond_target_mm: Option<[f64; 2]>,
 }
 
 impl Rows {
-    /// Samples structures on a grid. `distance_mm` tells the distance of a voxel to the targets. Equal inputs give equal rows.
+    /// Samples structures on a grid. `distance_mm` is the distance of a voxel to the targets. Equal inputs give equal rows.
     ///
     /// # Errors
     /// [`RowsError`] for a target or structure without any voxel; shells of distances may have none.
@@ -68,55 +68,30 @@ impl Rows {
         structures: &[Sampled],
         distance_mm: &(dyn Fn(usize) -> f32 + Sync),
     ) -> Result<Sampling, RowsError> {
-        // Shells share the mask of the body.
-        let mut masks: Vec<&Arc<Mask>> = structures.iter().map(|of| &of.mask).collect();
-        masks.dedup_by_key(|mask| Arc::as_ptr(mask));
-        let wholes: Vec<Vec<(usize, f64)>> = masks.par_iter().map(|mask| volumes(grid, mask)).collect();
-        let number = |of: &Sampled| masks.iter().position(|mask| Arc::ptr_eq(mask, &of.mask));
-        let mut distances: Vec<Vec<f32>> = vec![Vec::new(); masks.len()];
-        for of in structures.iter().filter(|of| of.beyond_target_mm.is_some()).filter_map(number) {
-            if distances[of].is_empty() {
-                distances[of] = wholes[of].par_iter().map(|(voxel, _)| distance_mm(*voxel)).collect();
-            }
-        }
-        let choose = |(n, structure): (usize, &Sampled)| {
-            let of = number(structure).unwrap_or_default();
-            let whole = &wholes[of];
-            let mut volumes: Vec<(usize, f64)> = match structure.beyond_target_mm {
-                Some([from, to]) => {
-                    let of_voxel = whole.iter().zip(&distances[of]);
-                    let lies_in = of_voxel.filter(|(_, mm)| (from..to).contains(&f64::from(**mm)));
-                    lies_in.map(|(of, _)| *of).collect()
-                }
-                None if whole.is_empty() => return Err(RowsError::Empty(structure.name.clone())),
-                None => whole.clone(),
-            };
-            let all: Option<Arc<[usize]>> =
-                (volumes.len() > structure.most).then(|| volumes.iter().map(|(voxel, _)| *voxel).collect());
-            thin_out(&mut volumes, structure.most, n as u64);
-            Ok((structure.name.clone(), volumes, all))
-        };
-        // All are looked at, so that the first empty one is named at every run.
-        let sampled = structures.par_iter().enumerate().map(choose).collect::<Vec<_>>();
+        let volumes = MaskVolumes::new(grid, structures, distance_mm);
+        let sampled: Vec<_> = structures
+            .par_iter()
+            .enumerate()
+            .map(|(n, structure)| volumes.sample(structure, n as u64))
+            .collect();
+        // Errors are taken in order, so that each run names the same empty structure.
         let (mut chosen, mut wholes) = (Vec::new(), BTreeMap::new());
-        for structure in sampled {
-            let (name, volumes, all) = structure?;
-            wholes.extend(all.map(|voxels| (name.clone(), voxels)));
+        for (structure, sampled) in structures.iter().zip(sampled) {
+            let SampledVoxels { volumes, all_voxels } = sampled?;
+            wholes.extend(all_voxels.map(|voxels| (structure.name.clone(), voxels)));
             if !volumes.is_empty() {
-                chosen.push((name, volumes));
+                chosen.push((structure.name.clone(), volumes));
             }
         }
         let mut voxels: Vec<usize> =
-            chosen.iter().flat_map(|(_, of)| of.iter().map(|(voxel, _)| *voxel)).collect();
+            chosen.iter().flat_map(|(_, volumes)| volumes.iter().map(|(voxel, _)| *voxel)).collect();
         voxels.sort_unstable();
         voxels.dedup();
-        let row = |voxel: usize| voxels.binary_search(&voxel).unwrap_or_default() as u32;
-        let set = |(name, of): (String, Vec<(usize, f64)>)| RowSet {
-            name,
-            rows: of.iter().map(|(voxel, _)| row(*voxel)).collect(),
-            cm3: of.iter().map(|(_, cm3)| *cm3 as f32).collect(),
-        };
-        let sets = chosen.into_iter().map(set).collect();
+        let mut sets = Vec::with_capacity(chosen.len());
+        for (name, volumes) in chosen {
+            let rows = volumes.iter().map(|(voxel, _)| row_of(&voxels, *voxel)).collect();
+            sets.push(RowSet { name, rows, cm3: volumes.iter().map(|(_, cm3)| *cm3 as f32).collect() });
+        }
         Ok(Sampling { rows: Self { grid: Arc::clone(grid), voxels, sets }, wholes })
     }
 
@@ -125,28 +100,27 @@ impl Rows {
         Some(self.set(name)?.rows.iter().map(|row| self.voxels[*row as usize]).collect())
     }
 
-    /// With more sets of whole voxels of the grid, by name; a set that is there gets more voxels.
+    /// Adds sets of entire voxels of the grid, by name; an existing set gets more voxels.
     #[must_use]
     pub(super) fn with(&self, more: &[(String, Vec<usize>)]) -> Self {
         let mut voxels = self.voxels.clone();
-        more.iter().for_each(|(_, of_set)| voxels.extend(of_set));
+        more.iter().for_each(|(_, set_voxels)| voxels.extend(set_voxels));
         voxels.sort_unstable();
         voxels.dedup();
-        let row = |voxel: usize| voxels.binary_search(&voxel).unwrap_or_default() as u32;
-        let moved = |set: &RowSet| RowSet {
-            rows: set.rows.iter().map(|own| row(self.voxels[*own as usize])).collect(),
-            ..set.clone()
-        };
-        let mut sets: Vec<RowSet> = self.sets.iter().map(moved).collect();
-        for (name, of_set) in more {
-            let mut rows: Vec<u32> = of_set.iter().map(|voxel| row(*voxel)).collect();
-            if let Some(known) = sets.iter().position(|set| set.name == *name) {
-                rows.extend(&sets.remove(known).rows);
+        let mut sets = self.sets.clone();
+        for row in sets.iter_mut().flat_map(|set| &mut set.rows) {
+            *row = row_of(&voxels, self.voxels[*row as usize]);
+        }
+        for (name, set_voxels) in more {
+            let mut rows: Vec<u32> = set_voxels.iter().map(|voxel| row_of(&voxels, *voxel)).collect();
+            if let Some(existing) = sets.iter().position(|set| set.name == *name) {
+                rows.extend(&sets.remove(existing).rows);
             }
             rows.sort_unstable();
             rows.dedup();
-            let cm3 = |row: &u32| self.grid.voxel_cm3(self.grid.voxel_of(voxels[*row as usize])[2]) as f32;
-            sets.push(RowSet { name: name.clone(), cm3: rows.iter().map(cm3).collect(), rows });
+            let planes = rows.iter().map(|row| self.grid.voxel_of(voxels[*row as usize])[2]);
+            let cm3 = planes.map(|plane| self.grid.voxel_cm3(plane) as f32).collect();
+            sets.push(RowSet { name: name.clone(), cm3, rows });
         }
         Self { grid: Arc::clone(&self.grid), voxels, sets }
     }
@@ -156,30 +130,79 @@ impl Rows {
     }
 }
 
-/// Volume of a mask, on a grid of its own, in each voxel of another grid that has any, cm3, ascending: each voxel of the mask counts
-/// where its centre lies.
-fn volumes(grid: &Grid, mask: &Mask) -> Vec<(usize, f64)> {
-    let own = mask.grid();
-    let mut volumes = vec![0.0_f64; grid.len()];
-    if own.axes() == grid.axes() {
-        // Grids of a case have the axes of its CT: the voxel of one follows from each index of the other alone.
-        let of_axis = |axis: usize| -> Vec<Option<usize>> {
-            let of = |n| {
-                let mut at = [0; 3];
-                at[axis] = n;
-                let place = grid.voxel_from_patient(own.centre_mm(at[0], at[1], at[2]))[axis].round();
-                (0.0..grid.size()[axis] as f64).contains(&place).then_some(place as usize)
-            };
-            (mask.offset()[axis]..mask.offset()[axis] + mask.size()[axis]).map(of).collect()
+/// Row of a voxel that is among the rows.
+fn row_of(voxels: &[usize], voxel: usize) -> u32 {
+    voxels.binary_search(&voxel).unwrap_or_default() as u32
+}
+
+/// Voxels of the grid in each mask of the structures, with their volumes (cm3) and, for masks of shells, distances to the targets (mm).
+struct MaskVolumes<'a> {
+    masks: Vec<&'a Arc<Mask>>,
+    volumes: Vec<Vec<(usize, f64)>>,
+    distances_mm: Vec<Vec<f32>>,
+}
+
+/// Sampled voxels of a structure with the volume that each stands for, cm3, and all its voxels where it is sampled in part.
+struct SampledVoxels {
+    volumes: Vec<(usize, f64)>,
+    all_voxels: Option<Arc<[usize]>>,
+}
+
+impl<'a> MaskVolumes<'a> {
+    fn new(grid: &Grid, structures: &'a [Sampled], distance_mm: &(dyn Fn(usize) -> f32 + Sync)) -> Self {
+        // Shells share the mask of the body.
+        let mut masks: Vec<&Arc<Mask>> = structures.iter().map(|structure| &structure.mask).collect();
+        masks.dedup_by_key(|mask| Arc::as_ptr(mask));
+        let volumes = masks.par_iter().map(|mask| volumes(grid, mask)).collect();
+        let distances_mm = vec![Vec::new(); masks.len()];
+        let mut mask_volumes = Self { masks, volumes, distances_mm };
+        for shell in structures.iter().filter(|structure| structure.beyond_target_mm.is_some()) {
+            let mask = mask_volumes.mask_of(shell);
+            if mask_volumes.distances_mm[mask].is_empty() {
+                mask_volumes.distances_mm[mask] =
+                    mask_volumes.volumes[mask].par_iter().map(|(voxel, _)| distance_mm(*voxel)).collect();
+            }
+        }
+        mask_volumes
+    }
+
+    fn mask_of(&self, structure: &Sampled) -> usize {
+        self.masks.iter().position(|mask| Arc::ptr_eq(mask, &structure.mask)).unwrap_or_default()
+    }
+
+    fn sample(&self, structure: &Sampled, seed: u64) -> Result<SampledVoxels, RowsError> {
+        let mask = self.mask_of(structure);
+        let mut volumes = match structure.beyond_target_mm {
+            Some([from, to]) => {
+                let by_distance = self.volumes[mask].iter().zip(&self.distances_mm[mask]);
+                let in_shell = by_distance.filter(|(_, mm)| (from..to).contains(&f64::from(**mm)));
+                in_shell.map(|(volume, _)| *volume).collect()
+            }
+            None if self.volumes[mask].is_empty() => return Err(RowsError::Empty(structure.name.clone())),
+            None => self.volumes[mask].clone(),
         };
-        let [x, y, z] = [0, 1, 2].map(of_axis);
+        let is_partial = volumes.len() > structure.max_voxels;
+        let all_voxels = is_partial.then(|| volumes.iter().map(|(voxel, _)| *voxel).collect());
+        thin_out(&mut volumes, structure.max_voxels, seed);
+        Ok(SampledVoxels { volumes, all_voxels })
+    }
+}
+
+/// Volume of a mask in each voxel of a grid that contains any, cm3, ascending. The mask has another grid: each of its voxels counts for the
+/// voxel that contains its centre.
+fn volumes(grid: &Grid, mask: &Mask) -> Vec<(usize, f64)> {
+    let mask_grid = mask.grid();
+    let mut volumes = vec![0.0_f64; grid.len()];
+    if mask_grid.axes() == grid.axes() {
+        // Grids of a case have the axes of its CT: each index of one follows from the same index of the other.
+        let [x, y, z] = [0, 1, 2].map(|axis| grid_indices(grid, mask, axis));
         let [nx, ny, _] = grid.size();
         volumes.par_chunks_mut(nx * ny).enumerate().for_each(|(to, plane)| {
             let planes = (0..z.len()).filter(|k| z[*k] == Some(to));
             let rows =
                 planes.flat_map(|k| y.iter().enumerate().filter_map(move |(j, row)| Some((k, j, (*row)?))));
             for (k, j, row) in rows {
-                let cm3 = own.voxel_cm3(mask.offset()[2] + k);
+                let cm3 = mask_grid.voxel_cm3(mask.offset()[2] + k);
                 let (first, covered) = mask.covered_row(j, k);
                 let columns = x.iter().skip(first).zip(covered);
                 for (column, coverage) in
@@ -191,30 +214,47 @@ fn volumes(grid: &Grid, mask: &Mask) -> Vec<(usize, f64)> {
         });
     } else {
         for (voxel, coverage) in mask.iter() {
-            let [i, j, k] = own.voxel_of(voxel);
-            if let Some([x, y, z]) = grid.voxel_at(own.centre_mm(i, j, k)) {
-                volumes[grid.index(x, y, z)] += f64::from(coverage) * own.voxel_cm3(k);
+            let [i, j, k] = mask_grid.voxel_of(voxel);
+            if let Some([x, y, z]) = grid.voxel_at(mask_grid.centre_mm(i, j, k)) {
+                volumes[grid.index(x, y, z)] += f64::from(coverage) * mask_grid.voxel_cm3(k);
             }
         }
     }
     volumes.into_iter().enumerate().filter(|(_, cm3)| *cm3 > 0.0).collect()
 }
 
-/// Keeps at most so many voxels; the volumes of those that stay grow to the whole.
-fn thin_out(volumes: &mut Vec<(usize, f64)>, most: usize, seed: u64) {
-    if volumes.len() <= most {
+/// Index in a grid of each plane of a mask along an axis that both share; `None` outside the grid.
+fn grid_indices(grid: &Grid, mask: &Mask, axis: usize) -> Vec<Option<usize>> {
+    let (first, size) = (mask.offset()[axis], mask.size()[axis]);
+    let mut indices = Vec::with_capacity(size);
+    for n in first..first + size {
+        let mut voxel = [0; 3];
+        voxel[axis] = n;
+        let centre_mm = mask.grid().centre_mm(voxel[0], voxel[1], voxel[2]);
+        let index = grid.voxel_from_patient(centre_mm)[axis].round();
+        indices.push((0.0..grid.size()[axis] as f64).contains(&index).then_some(index as usize));
+    }
+    indices
+}
+
+/// Keeps at most `max_voxels` voxels; their volumes are scaled to the original sum.
+fn thin_out(volumes: &mut Vec<(usize, f64)>, max_voxels: usize, seed: u64) {
+    if volumes.len() <= max_voxels {
         return;
     }
-    let sum = |volumes: &[(usize, f64)]| volumes.iter().map(|(_, cm3)| cm3).sum::<f64>();
-    let whole = sum(volumes);
+    let total_cm3 = sum_cm3(volumes);
     let mut random = Random::new(seed);
-    let mut order: Vec<(u64, (usize, f64))> = volumes.iter().map(|of| (random.bits(), *of)).collect();
-    order.select_nth_unstable_by_key(most, |(bits, of)| (*bits, of.0));
-    order.truncate(most);
-    *volumes = order.into_iter().map(|(_, of)| of).collect();
+    let mut order: Vec<(u64, (usize, f64))> = volumes.iter().map(|volume| (random.bits(), *volume)).collect();
+    order.select_nth_unstable_by_key(max_voxels, |(bits, (voxel, _))| (*bits, *voxel));
+    order.truncate(max_voxels);
+    *volumes = order.into_iter().map(|(_, volume)| volume).collect();
     volumes.sort_unstable_by_key(|(voxel, _)| *voxel);
-    let kept = sum(volumes);
-    volumes.iter_mut().for_each(|(_, cm3)| *cm3 *= whole / kept);
+    let kept_cm3 = sum_cm3(volumes);
+    volumes.iter_mut().for_each(|(_, cm3)| *cm3 *= total_cm3 / kept_cm3);
+}
+
+fn sum_cm3(volumes: &[(usize, f64)]) -> f64 {
+    volumes.iter().map(|(_, cm3)| cm3).sum()
 }
 
 #[cfg(test)]
@@ -222,13 +262,16 @@ mod tests {
     use super::*;
     use glam::DVec3;
 
-    /// Rows of before keep their voxels; a set that is there grows.
+    fn voxels_of(rows: &Rows, name: &str) -> Vec<usize> {
+        rows.voxels_of(name).expect("a set")
+    }
+
+    /// Existing rows keep their voxels; an existing set grows.
     #[test]
     fn more_rows_leave_the_others_where_they_are() {
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::splat(2.0), [10, 1, 1]).expect("a grid");
-        let own = RowSet { name: "S".to_owned(), rows: vec![0, 1], cm3: vec![1.0, 2.0] };
-        let rows = Rows { grid: Arc::new(grid), voxels: vec![3, 7], sets: vec![own] };
-        let voxels_of = |rows: &Rows, name: &str| rows.voxels_of(name).expect("a set");
+        let set = RowSet { name: "S".to_owned(), rows: vec![0, 1], cm3: vec![1.0, 2.0] };
+        let rows = Rows { grid: Arc::new(grid), voxels: vec![3, 7], sets: vec![set] };
         let more = rows.with(&[("hot".to_owned(), vec![9, 1, 7])]);
         assert_eq!(more.voxels, [1, 3, 7, 9]);
         assert_eq!((voxels_of(&more, "S"), voxels_of(&more, "hot")), (vec![3, 7], vec![1, 7, 9]));
