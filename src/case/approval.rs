@@ -34,7 +34,7 @@ pub struct Approval {
 /// The sentence beside every approval, in window, report and guide.
 pub const NO_RELEASE: &str = "A record of who looked at the plan, not a release for treatment.";
 
-/// Letters of a name: those of a person's name in DICOM (PS3.5, 6.2, PN).
+/// Most letters of a name, as of a person's name in DICOM (PS3.5, 6.2, PN).
 const MOST_NAME: usize = 64;
 /// Letters of a reason.
 const MOST_REASON: usize = 1024;
@@ -79,10 +79,12 @@ impl Approval {
     /// # Errors
     /// Texts that are too long or of several lines, a time of another form. A file may leave its reviewer unnamed.
     pub fn check(&self) -> Result<(), ApprovalError> {
-        for (what, text, most) in [("name", &self.by, MOST_NAME), ("reason", &self.reason, MOST_REASON)] {
+        for (what, text, max_letters) in
+            [("name", &self.by, MOST_NAME), ("reason", &self.reason, MOST_REASON)]
+        {
             let letters = text.chars().count();
-            if letters > most {
-                return Err(ApprovalError::Long { what, letters, most });
+            if letters > max_letters {
+                return Err(ApprovalError::Long { what, letters, most: max_letters });
             }
             if text.chars().any(char::is_control) {
                 return Err(ApprovalError::Controls(what));
@@ -96,9 +98,10 @@ impl Approval {
 fn is_time(text: &str) -> bool {
     const FORM: &[u8] = b"dddd-dd-dd dd:dd:dd";
     let plain = text.strip_suffix(" UTC").unwrap_or(text).as_bytes();
+    let mut pairs = plain.iter().zip(FORM);
     let fits =
-        |(letter, form): (&u8, &u8)| if *form == b'd' { letter.is_ascii_digit() } else { letter == form };
-    text.is_empty() || (plain.len() == FORM.len() && plain.iter().zip(FORM).all(fits))
+        pairs.all(|(letter, form)| if *form == b'd' { letter.is_ascii_digit() } else { letter == form });
+    text.is_empty() || (plain.len() == FORM.len() && fits)
 }
 
 impl Plan {
@@ -110,8 +113,15 @@ impl Plan {
     /// Whether the dose of the plan is made with a structure of the set: one that every dose is computed with, or the one that the
     /// monitor units are normalised to.
     pub fn is_dose_made_with(&self, structure: &Structure, set: &StructureSet) -> bool {
-        let normalised_to = || set.normalised_to(self.normalisation.as_ref()?)?.ok();
-        shapes_dose(structure) || normalised_to().is_some_and(|to| to.number == structure.number)
+        let normalised_to = self.normalisation.as_ref().and_then(|to| set.normalised_to(to)?.ok());
+        shapes_dose(structure) || normalised_to.is_some_and(|to| to.number == structure.number)
+    }
+
+    /// The name of a structure of the set that the dose is made with and that another set does not have alike.
+    fn missing_in_dose(&self, set: &StructureSet, other: &StructureSet) -> Option<String> {
+        let mut in_dose = set.structures.iter().filter(|s| self.is_dose_made_with(s, set));
+        let missing = in_dose.find(|s| !other.structures.iter().any(|other| is_alike_in_dose(s, other)));
+        missing.map(|s| s.name.clone())
     }
 
     /// Unapproved, or the record in words.
@@ -138,37 +148,34 @@ impl Case {
 
     /// A structure that the dose of the plan is made with and that is not in both cases alike.
     fn other_in_dose(&self, after: &Self, plan: &Plan) -> Option<String> {
-        let [now, then] = [self, after].map(|case| &*case.structures);
-        let alike = |a: &Structure, b: &Structure| {
-            (a.number, a.kind, a.density) == (b.number, b.kind, b.density)
-                && a.contours.id() == b.contours.id()
-        };
-        let missing = |of: &StructureSet, among: &StructureSet| {
-            let mut in_dose = of.structures.iter().filter(|s| plan.is_dose_made_with(s, of));
-            let lost = in_dose.find(|s| !among.structures.iter().any(|other| alike(s, other)));
-            lost.map(|s| s.name.clone())
-        };
-        missing(now, then).or_else(|| missing(then, now))
+        let [earlier, later] = [self, after].map(|case| &*case.structures);
+        plan.missing_in_dose(earlier, later).or_else(|| plan.missing_in_dose(later, earlier))
     }
 
     /// A record belongs to the plan that was looked at: a plan that is new or changed has none, nor has one whose dose is made with
     /// other structures.
-    pub(super) fn drop_records_of_changed(&mut self, before: &Self) {
-        // Whether goals are followed is said of what comes, not of the plan that was looked at.
-        let is_same = |known: &Arc<Plan>, plan: &Arc<Plan>| {
-            Arc::ptr_eq(known, plan)
-                || **known == Plan { follows_goals: known.follows_goals, ..Plan::clone(plan) }
-        };
-        let is_other = |plan: &Arc<Plan>| {
-            !before.plans.iter().any(|known| is_same(known, plan))
-                || before.other_in_dose(self, plan).is_some()
-        };
+    pub(super) fn drop_records_of_changed(&mut self, previous: &Self) {
         let recorded = self.plans.iter().enumerate().filter(|(_, plan)| plan.approval.is_some());
-        let changed: Vec<usize> = recorded.filter(|(_, plan)| is_other(plan)).map(|(n, _)| n).collect();
+        let changed = recorded.filter(|(_, plan)| {
+            !previous.plans.iter().any(|reviewed| is_as_reviewed(plan, reviewed))
+                || previous.other_in_dose(self, plan).is_some()
+        });
+        let changed: Vec<usize> = changed.map(|(n, _)| n).collect();
         for n in changed {
             Arc::make_mut(&mut self.plans[n]).approval = None;
         }
     }
+}
+
+/// Whether a plan equals the reviewed one: whether it follows goals concerns later maps, not the plan that was reviewed.
+fn is_as_reviewed(plan: &Arc<Plan>, reviewed: &Arc<Plan>) -> bool {
+    Arc::ptr_eq(reviewed, plan)
+        || **reviewed == Plan { follows_goals: reviewed.follows_goals, ..Plan::clone(plan) }
+}
+
+/// Whether two structures give one dose.
+fn is_alike_in_dose(a: &Structure, b: &Structure) -> bool {
+    (a.number, a.kind, a.density) == (b.number, b.kind, b.density) && a.contours.id() == b.contours.id()
 }
 
 /// Whether a dose is computed with the structure: the body, and what has a density or stands for a device.

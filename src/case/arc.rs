@@ -46,12 +46,8 @@ impl GantryArc {
 impl Beam {
     /// The arc of a beam whose gantry turns one way; `None` where it stands still or turns both ways.
     pub fn arc(&self) -> Option<GantryArc> {
-        // A step is the shorter way round.
-        let step = |pair: &[ControlPoint]| {
-            let turn = wrapped_deg(pair[1].gantry_deg - pair[0].gantry_deg);
-            if turn > 180.0 { turn - 360.0 } else { turn }
-        };
-        let steps: Vec<f64> = self.control_points.windows(2).map(step).collect();
+        let steps: Vec<f64> =
+            self.control_points.windows(2).map(|pair| gantry_step_deg(&pair[0], &pair[1])).collect();
         let clockwise = steps.iter().any(|s| *s > 0.0);
         let both = clockwise && steps.iter().any(|s| *s < 0.0);
         let turns = steps.iter().any(|s| *s != 0.0);
@@ -63,21 +59,26 @@ impl Beam {
         })
     }
 
-    /// The beam along another arc. Its control points are those of the new arc; each has the aperture that the beam has as far
-    /// along its own.
+    /// The beam along another arc. Its control points lie on the new arc; each has the aperture of this beam at the same meterset weight.
     #[must_use]
     pub fn along_arc(&self, arc: GantryArc) -> Self {
-        let own = &self.control_points;
+        let points = &self.control_points;
         let angles = arc.angles_deg();
         let last = (angles.len() - 1) as f64;
-        let point = |(n, gantry_deg): (usize, &f64)| {
+        let control_points = angles.iter().enumerate().filter_map(|(n, gantry_deg)| {
             let meterset_weight = n as f64 / last;
-            let source = own.iter().rev().find(|p| p.meterset_weight <= meterset_weight).or(own.first())?;
+            let source =
+                points.iter().rev().find(|p| p.meterset_weight <= meterset_weight).or(points.first())?;
             Some(ControlPoint { meterset_weight, gantry_deg: *gantry_deg, ..source.clone() })
-        };
-        let control_points = angles.iter().enumerate().filter_map(point).collect();
-        Self { control_points, ..self.clone() }
+        });
+        Self { control_points: control_points.collect(), ..self.clone() }
     }
+}
+
+/// Turn of the gantry from one control point to the next, the shorter way round, degrees.
+fn gantry_step_deg(from: &ControlPoint, to: &ControlPoint) -> f64 {
+    let turn = wrapped_deg(to.gantry_deg - from.gantry_deg);
+    if turn > 180.0 { turn - 360.0 } else { turn }
 }
 
 #[cfg(test)]

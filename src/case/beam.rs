@@ -44,7 +44,7 @@ pub struct Beam {
     /// The leaves, if the beam has an MLC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mlc: Option<Mlc>,
-    /// The fluence that is asked for, in place of what the leaves let through; no leaves deliver it yet.
+    /// The requested fluence, in place of what the leaves let through; no leaves deliver it yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fluence: Option<FluenceMap>,
     /// Upper bounds of that fluence, by ascending beamlet; no beamlet without one is bounded.
@@ -124,7 +124,7 @@ pub struct Mlc {
 /// Narrower leaves are of no collimator; boundaries stated in cm or m have them. Assumed (`assets/PHYSICS.md`).
 const NARROWEST_LEAF_MM: f64 = 1.5;
 
-/// Why leaf boundaries are those of no collimator.
+/// Why leaf boundaries belong to no collimator.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum LeafBoundaryError {
     #[error("its leaves need two or more boundaries, each a finite number of mm")]
@@ -172,13 +172,18 @@ impl ControlPoint {
     /// Itself with the jaws and leaves that it has after a part of its way to another, 0 to 1.
     #[must_use]
     pub fn on_the_way_to(&self, to: &Self, part: f64) -> Self {
-        let mix = |a: [f64; 2], b: [f64; 2]| [0, 1].map(|side| a[side] + part * (b[side] - a[side]));
+        let (x, y) = (interpolated(self.jaws.x, to.jaws.x, part), interpolated(self.jaws.y, to.jaws.y, part));
+        let leaves = self.leaves_mm.iter().zip(&to.leaves_mm);
         Self {
-            jaws: Jaws { x: mix(self.jaws.x, to.jaws.x), y: mix(self.jaws.y, to.jaws.y) },
-            leaves_mm: self.leaves_mm.iter().zip(&to.leaves_mm).map(|(a, b)| mix(*a, *b)).collect(),
+            jaws: Jaws { x, y },
+            leaves_mm: leaves.map(|(a, b)| interpolated(*a, *b, part)).collect(),
             ..*self
         }
     }
+}
+
+fn interpolated(from: [f64; 2], to: [f64; 2], part: f64) -> [f64; 2] {
+    [0, 1].map(|side| from[side] + part * (to[side] - from[side]))
 }
 
 impl Beam {
@@ -221,6 +226,11 @@ impl Beam {
     pub fn meets(&self, structure: &Structure) -> bool {
         structure.kind != StructureKind::Bolus
             || !self.without_boluses.iter().any(|name| is_same_name(name, &structure.name))
+    }
+
+    /// Whether a bolus of this name is taken off for this beam.
+    pub(super) fn is_without_bolus(&self, name: &str) -> bool {
+        self.without_boluses.iter().any(|other| is_same_name(other, name))
     }
 
     /// Takes a bolus off for this beam, or lays it back on.

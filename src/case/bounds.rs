@@ -1,4 +1,4 @@
-//! Bounds of the numbers of plans and structures, each with its reason. No reader has bounds of its own.
+//! Bounds of the numbers of plans and structures, each with its reason. No reader has others.
 
 use std::ops::RangeInclusive;
 

@@ -20,7 +20,7 @@ pub struct Contours {
     list: Arc<[Arc<Contour>]>,
     /// z in mm and index in `list` of the contours on axial planes, by z: a view finds its few among hundreds in each frame.
     axial: Arc<[(f64, usize)]>,
-    /// The box around all points, once it was asked for: a view is fitted to it in each frame.
+    /// The box around all points, computed once: a view is fitted to it in each frame.
     box_mm: Arc<OnceLock<Option<[DVec3; 2]>>>,
     id: u64,
     mended: Mended,
@@ -143,8 +143,9 @@ impl<'a> IntoIterator for &'a Contours {
 
 impl PartialEq for Contours {
     fn eq(&self, other: &Self) -> bool {
-        let same = |(a, b): (&Arc<Contour>, &Arc<Contour>)| Arc::ptr_eq(a, b) || a == b;
-        self.id == other.id || (self.len() == other.len() && self.iter().zip(other.iter()).all(same))
+        self.id == other.id
+            || (self.len() == other.len()
+                && self.iter().zip(other.iter()).all(|(a, b)| Arc::ptr_eq(a, b) || a == b))
     }
 }
 
@@ -167,10 +168,9 @@ mod tests {
 
     #[test]
     fn clones_share_the_identity_and_equal_points_made_anew_are_equal() {
-        let made = || -> Contours {
-            vec![Contour { points_mm: vec![DVec3::X, DVec3::Y, DVec3::ZERO], image_uid: None }].into()
-        };
-        let (a, b) = (made(), made());
+        let points_mm = vec![DVec3::X, DVec3::Y, DVec3::ZERO];
+        let [a, b] =
+            [(); 2].map(|()| Contours::from(vec![Contour { points_mm: points_mm.clone(), image_uid: None }]));
         assert!(a.clone().id() == a.id() && a.id() != b.id() && a == b);
         assert_eq!(Contours::default().id(), Contours::from(Vec::<Contour>::new()).id());
         let text = serde_json::to_string(&a).expect("text");
@@ -183,35 +183,42 @@ mod tests {
         Contour { points_mm, image_uid: None }
     }
 
+    fn planes(contours: &Contours, low_mm: f64, high_mm: f64) -> Vec<(f64, Contour)> {
+        contours.axial_between(low_mm, high_mm).map(|(z, contour)| (z, contour.clone())).collect()
+    }
+
+    fn heights_mm(contours: &Contours, low_mm: f64, high_mm: f64) -> Vec<f64> {
+        planes(contours, low_mm, high_mm).into_iter().map(|(z, _)| z).collect()
+    }
+
     /// The same contours put together from scratch are found on the same planes, and those that stay are not copied.
     #[test]
     fn contours_that_stay_are_shared_and_found_as_if_all_were_new() {
         let tilted = at([0.0, 0.0, 3.0]);
-        let before: Contours = vec![at([4.0; 3]), tilted, at([1.0; 3]), at([9.0; 3])].into();
-        let is_at = |z: f64| move |c: &Contour| c.axial_z_mm() == Some(z);
-        let after = before.replaced(is_at(1.0), vec![at([4.0; 3]), at([2.0; 3])]);
-        let anew: Contours = after.iter().map(|c| Contour::clone(c)).collect();
-        let planes = |c: &Contours| {
-            let all = c.axial_between(f64::NEG_INFINITY, f64::INFINITY);
-            all.map(|(z, contour)| (z, contour.clone())).collect::<Vec<_>>()
-        };
-        assert_eq!(planes(&after), planes(&anew));
-        assert_eq!(after, anew);
+        let old: Contours = vec![at([4.0; 3]), tilted, at([1.0; 3]), at([9.0; 3])].into();
+
+        let replaced = old.replaced(|c| c.axial_z_mm() == Some(1.0), vec![at([4.0; 3]), at([2.0; 3])]);
+        let anew: Contours = replaced.iter().map(|c| Contour::clone(c)).collect();
+
+        let (lowest, highest) = (f64::NEG_INFINITY, f64::INFINITY);
+        assert_eq!(planes(&replaced, lowest, highest), planes(&anew, lowest, highest));
+        assert_eq!(replaced, anew);
         for (n, was) in [(0, 0), (1, 1), (2, 3)] {
-            assert!(Arc::ptr_eq(&after[n], &before[was]));
+            assert!(Arc::ptr_eq(&replaced[n], &old[was]));
         }
-        assert_ne!(after, before);
-        assert_eq!(after.replaced(|_| true, Vec::new()).id(), Contours::default().id());
+        assert_ne!(replaced, old);
+        assert_eq!(replaced.replaced(|_| true, Vec::new()).id(), Contours::default().id());
     }
 
     #[test]
     fn contours_are_found_by_their_axial_plane() {
         let tilted = at([0.0, 0.0, 3.0]);
         let line = Contour { points_mm: vec![DVec3::X, DVec3::Y], image_uid: None };
-        let all: Contours = vec![at([4.0; 3]), tilted, at([1.0; 3]), line, at([1.0; 3]), at([9.0; 3])].into();
-        let found = |low, high| all.axial_between(low, high).map(|(z, _)| z).collect::<Vec<_>>();
-        assert_eq!(found(1.0, 4.0), [1.0, 1.0, 4.0]);
-        assert_eq!(found(1.1, 3.9), [0.0; 0]);
-        assert_eq!(found(f64::NEG_INFINITY, f64::INFINITY).len(), 4);
+        let contours: Contours =
+            vec![at([4.0; 3]), tilted, at([1.0; 3]), line, at([1.0; 3]), at([9.0; 3])].into();
+
+        assert_eq!(heights_mm(&contours, 1.0, 4.0), [1.0, 1.0, 4.0]);
+        assert_eq!(heights_mm(&contours, 1.1, 3.9), [0.0; 0]);
+        assert_eq!(heights_mm(&contours, f64::NEG_INFINITY, f64::INFINITY).len(), 4);
     }
 }

@@ -3,8 +3,8 @@
 use super::{Beam, FluenceLimit, FluenceMap, Plan};
 use serde::{Deserialize, Serialize};
 
-/// A fluence map with what counts by it. A beam that gets another map has no leaves until they are cut anew: its dose is that of the
-/// map, and no file of leaves is written of it.
+/// A fluence map with its monitor units and limits. A beam that gets another map has no leaves until that is sequenced: its dose is
+/// computed from the map, and no file of leaves is written of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CutFrom {
@@ -17,12 +17,12 @@ pub struct CutFrom {
 }
 
 impl Beam {
-    /// Whether leaves deliver the map that was asked for.
+    /// Whether leaves deliver the map of the beam.
     pub fn is_cut(&self) -> bool {
         self.fluence.is_none() && self.cut_from.is_some()
     }
 
-    /// The map that is asked for, else the one that leaves were cut from.
+    /// The requested map, else the map that the leaves were sequenced from.
     pub fn map(&self) -> Option<&FluenceMap> {
         self.fluence.as_ref().or(self.cut_from.as_ref().map(|from| &from.map))
     }
@@ -53,7 +53,7 @@ impl Beam {
             fluence: Some(map),
             fluence_limits: limits,
             cut_from: None,
-            // The rate is that of the leaves.
+            // The dose rate was set for the leaves.
             dose_rate_mu_min: None,
             control_points: start.into_iter().collect(),
             ..self.clone()
@@ -72,10 +72,12 @@ impl Plan {
         self.beams.iter().any(|beam| beam.map().is_some())
     }
 
-    /// Whether the maps of beams, by number, are those of the plan, delivered or not.
+    /// Whether beams have the maps of the plan's beams of the same number, delivered or not.
     pub fn has_maps_of(&self, beams: &[Beam]) -> bool {
-        let map = |number: u32| self.beams.iter().find(|beam| beam.number == number)?.map();
-        beams.iter().all(|beam| beam.map() == map(beam.number))
+        beams.iter().all(|beam| {
+            let in_plan = self.beams.iter().find(|other| other.number == beam.number);
+            beam.map() == in_plan.and_then(Beam::map)
+        })
     }
 
     /// The plan with maps in place of the leaves that were cut from them.

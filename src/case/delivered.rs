@@ -61,17 +61,21 @@ impl Beam {
     /// Whether another beam is the same in a file: which machine here computes it, whether it is computed, and whether it is switched
     /// on, are no part of one.
     pub fn is_unchanged(&self, other: &Self) -> bool {
-        let of_file = |beam: &Self| Self {
+        // No dose is made of name and dose rate, and a file states both.
+        (&self.name, self.dose_rate_mu_min) == (&other.name, other.dose_rate_mu_min)
+            && self.delivered_by_file() == other.delivered_by_file()
+    }
+
+    /// The beam as [`Self::delivered`], without what the program adds to its file.
+    fn delivered_by_file(&self) -> Self {
+        Self {
             machine: None,
             treatment_machine: None,
             off: false,
             read_only: None,
             not_modelled: Vec::new(),
-            ..beam.delivered()
-        };
-        // No dose is made of name and dose rate, and a file states both.
-        let of_file_alone = |beam: &Self| (beam.name.clone(), beam.dose_rate_mu_min);
-        of_file_alone(self) == of_file_alone(other) && of_file(self) == of_file(other)
+            ..self.delivered()
+        }
     }
 }
 
@@ -165,7 +169,7 @@ mod tests {
     }
 
     fn full_plan() -> Plan {
-        let (by, at) = ("A".to_owned(), "2026-11-26 21:43:03 UTC".to_owned());
+        let (by, date) = ("A".to_owned(), "2026-11-26 21:43:03 UTC".to_owned());
         Plan {
             prescription_gy: Some(60.0),
             fractions: 30,
@@ -173,7 +177,7 @@ mod tests {
             objectives: FluenceObjectives { smoothness: 2.0, ..FluenceObjectives::default() },
             beams: vec![full_beam()],
             uid: Some("1.2".to_owned()),
-            approval: Some(Approval { stage: Stage::Reviewed, by, at, reason: "fine".to_owned() }),
+            approval: Some(Approval { stage: Stage::Reviewed, by, at: date, reason: "fine".to_owned() }),
             answered_goals: Some("x".to_owned()),
             follows_goals: true,
             remarks: vec![Remark::warning("of another structure set", Vec::new())],

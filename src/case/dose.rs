@@ -41,8 +41,8 @@ impl DoseStatus {
     /// The status of a word.
     pub fn from_word(word: &str) -> Option<Self> {
         use DoseStatus::{Coarse, Failed, Final, Imported, Partial, Preview, Stale};
-        let all = [Final, Imported, Coarse, Partial, Preview, Stale, Failed];
-        all.into_iter().find(|status| status.word() == word)
+        let statuses = [Final, Imported, Coarse, Partial, Preview, Stale, Failed];
+        statuses.into_iter().find(|status| status.word() == word)
     }
 
     pub fn word(self) -> &'static str {
@@ -64,7 +64,7 @@ impl fmt::Display for DoseStatus {
     }
 }
 
-/// A dose distribution on a grid of its own.
+/// A dose distribution on its grid.
 #[derive(Clone, Debug)]
 pub struct Dose {
     /// Gy (absolute), whole treatment course unless the label says otherwise.
@@ -83,7 +83,7 @@ pub struct Dose {
     pub part: Option<DosePart>,
 }
 
-/// A dose that is not that of a whole plan, by DoseSummationType (PS3.3 C.8.8.3.1).
+/// The part of a plan that a dose is of, where it is not the whole plan, by DoseSummationType (PS3.3 C.8.8.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DosePart {
@@ -171,8 +171,8 @@ impl DoseValueError {
     /// Itself.
     pub fn check(gy: &Volume<f32>) -> Result<(), Self> {
         match gy.first_where(|gy| !(0.0..f32::INFINITY).contains(&gy)) {
-            Some((at, value)) if value.is_finite() => Err(Self::Negative { at, value }),
-            Some((at, value)) => Err(Self::NotFinite { at, value }),
+            Some((voxel, value)) if value.is_finite() => Err(Self::Negative { at: voxel, value }),
+            Some((voxel, value)) => Err(Self::NotFinite { at: voxel, value }),
             None => Ok(()),
         }
     }
@@ -272,26 +272,30 @@ mod tests {
         assert_eq!(Partial.worst(Preview), Preview);
     }
 
+    /// 3 x 4 x 5 voxels of 1 Gy but for these.
+    fn volume_with(changes: &[(usize, f32)]) -> Volume<f32> {
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [3, 4, 5]).expect("a grid");
+        let mut values = vec![1.0; 60];
+        changes.iter().for_each(|(n, gy)| values[*n] = *gy);
+        Volume::new(Arc::new(grid), values)
+    }
+
     #[test]
     fn values_that_are_no_dose_are_named_with_their_voxel() {
-        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [3, 4, 5]).expect("a grid");
-        let grid = Arc::new(grid);
-        let with = |changes: &[(usize, f32)]| {
-            let mut values = vec![1.0; 60];
-            changes.iter().for_each(|(n, gy)| values[*n] = *gy);
-            Volume::new(Arc::clone(&grid), values)
-        };
-        assert_eq!(DoseValueError::check(&with(&[(3, 0.0), (4, -0.0)])), Ok(()));
+        assert_eq!(DoseValueError::check(&volume_with(&[(3, 0.0), (4, -0.0)])), Ok(()));
         // Voxel (2, 1, 3) is the 2 + 3 (1 + 4 * 3) = 41st.
-        let (at, nan) = ([2, 1, 3], with(&[(41, f32::NAN), (50, -1.0)]));
+        let (voxel, nan) = ([2, 1, 3], volume_with(&[(41, f32::NAN), (50, -1.0)]));
         assert!(
-            matches!(DoseValueError::check(&nan), Err(DoseValueError::NotFinite { at: a, .. }) if a == at)
+            matches!(DoseValueError::check(&nan), Err(DoseValueError::NotFinite { at: a, .. }) if a == voxel)
         );
-        let infinite = DoseValueError::check(&with(&[(41, f32::INFINITY)]));
-        assert_eq!(infinite, Err(DoseValueError::NotFinite { at, value: f32::INFINITY }));
-        let negative = with(&[(41, -0.25)]);
-        assert_eq!(DoseValueError::check(&negative), Err(DoseValueError::Negative { at, value: -0.25 }));
+        let infinite = DoseValueError::check(&volume_with(&[(41, f32::INFINITY)]));
+        assert_eq!(infinite, Err(DoseValueError::NotFinite { at: voxel, value: f32::INFINITY }));
+        let negative = volume_with(&[(41, -0.25)]);
+        assert_eq!(
+            DoseValueError::check(&negative),
+            Err(DoseValueError::Negative { at: voxel, value: -0.25 })
+        );
         assert!(DoseValueError::caveat(&negative).is_some_and(|caveat| caveat.contains("2 1 3")));
-        assert_eq!(DoseValueError::caveat(&with(&[])), None);
+        assert_eq!(DoseValueError::caveat(&volume_with(&[])), None);
     }
 }

@@ -61,15 +61,15 @@ impl Drawn {
         if first && contours.iter().any(|c| !is_level(c, grid)) {
             return Err(DrawError::Oblique);
         }
-        let mut now: BTreeMap<usize, Vec<Ring>> = BTreeMap::new();
+        let mut pieces: BTreeMap<usize, Vec<Ring>> = BTreeMap::new();
         for Section { plane, polygon } in sections {
-            now.entry(plane).or_default().push(polygon);
+            pieces.entry(plane).or_default().push(polygon);
         }
         let mut changed: BTreeMap<usize, Vec<Ring>> = BTreeMap::new();
-        for (plane, polygons) in now {
+        for (plane, polygons) in pieces {
             let touched = self.planes.entry(plane).or_insert_with(|| {
-                let before = on_plane(contours, grid, plane);
-                Touched { area_mm2: area_mm2(&clean(&before)), before, stroke: Vec::new() }
+                let rings = on_plane(contours, grid, plane);
+                Touched { area_mm2: area_mm2(&clean(&rings)), before: rings, stroke: Vec::new() }
             });
             let stroke = combine(&touched.stroke, &polygons, Boolean::Union);
             touched.stroke = stroke.iter().map(|ring| thinned(ring, SIMPLE_STROKE_MM)).collect();
@@ -81,13 +81,12 @@ impl Drawn {
                 continue;
             }
             touched.area_mm2 = area_mm2;
-            let whole = after.iter().filter(|ring| signed_area_mm2(ring).abs() > CRUMB_MM2);
-            changed.insert(plane, whole.map(|ring| thinned(ring, SIMPLE_MM)).collect());
+            let rings = after.iter().filter(|ring| signed_area_mm2(ring).abs() > CRUMB_MM2);
+            changed.insert(plane, rings.map(|ring| thinned(ring, SIMPLE_MM)).collect());
         }
         if changed.is_empty() {
             return Ok(None);
         }
-        let goes = |c: &Contour| plane_of(c, grid).is_some_and(|plane| changed.contains_key(&plane));
         let mut drawn: Vec<Contour> = Vec::new();
         for (plane, polygons) in &changed {
             let z = grid.planes_mm()[*plane];
@@ -97,7 +96,10 @@ impl Drawn {
                 image_uid: None,
             }));
         }
-        Ok(Some(contours.replaced(goes, drawn)))
+        Ok(Some(contours.replaced(
+            |contour| plane_of(contour, grid).is_some_and(|plane| changed.contains_key(&plane)),
+            drawn,
+        )))
     }
 }
 
@@ -118,16 +120,15 @@ fn is_level(contour: &Contour, grid: &Grid) -> bool {
 
 /// The structure on a plane of the grid: its contours there, else what its neighbouring contours say of it.
 fn on_plane(contours: &Contours, grid: &Grid, plane: usize) -> Vec<Ring> {
-    let flat = |c: &Contour| -> Ring {
-        c.points_mm.iter().map(|p| grid.local_from_patient(*p)).map(|p| [p.x, p.y]).collect()
-    };
-    let here = contours.iter().filter(|c| plane_of(c, grid) == Some(plane) && c.points_mm.len() > 2);
-    let own: Vec<Ring> = here.map(|c| flat(c)).collect();
-    if !own.is_empty() {
-        return own;
+    let on_plane = contours.iter().filter(|c| plane_of(c, grid) == Some(plane) && c.points_mm.len() > 2);
+    let rings: Vec<Ring> = { on_plane }
+        .map(|c| c.points_mm.iter().map(|p| grid.local_from_patient(*p)).map(|p| [p.x, p.y]).collect())
+        .collect();
+    if !rings.is_empty() {
+        return rings;
     }
-    let all: Vec<&[DVec3]> = contours.iter().map(|c| c.points_mm.as_slice()).collect();
-    section_at(grid, &all, plane)
+    let polygons: Vec<&[DVec3]> = contours.iter().map(|c| c.points_mm.as_slice()).collect();
+    section_at(grid, &polygons, plane)
 }
 
 #[cfg(test)]
@@ -145,16 +146,16 @@ mod tests {
     }
 
     fn volume_cm3(grid: &Arc<Grid>, contours: &Contours) -> f64 {
-        let all: Vec<&[DVec3]> = contours.iter().map(|c| c.points_mm.as_slice()).collect();
-        Mask::from_contours(grid, &all, &|_| true).expect("a mask").volume_cm3()
+        let polygons: Vec<&[DVec3]> = contours.iter().map(|c| c.points_mm.as_slice()).collect();
+        Mask::from_contours(grid, &polygons, &|_| true).expect("a mask").volume_cm3()
     }
 
     fn near(got: f64, want: f64, share: f64) {
         assert!((got / want - 1.0).abs() < share, "{got} for {want}");
     }
 
-    fn dab(contours: &Contours, radius_mm: f64, at: DVec3, erase: bool) -> Contours {
-        let sections = disc_stroke(&grid(), DVec3::Z, at, at, radius_mm).unwrap();
+    fn dab(contours: &Contours, radius_mm: f64, centre_mm: DVec3, erase: bool) -> Contours {
+        let sections = disc_stroke(&grid(), DVec3::Z, centre_mm, centre_mm, radius_mm).unwrap();
         let drawn = Drawn::new(erase).add(contours, &grid(), sections).unwrap();
         drawn.unwrap_or_else(|| contours.clone())
     }
@@ -172,8 +173,8 @@ mod tests {
         near(volume_cm3(&grid(), &filled), PI * 400.0 * 2.0 / 1000.0, 3e-3);
         assert!(dab(&disc, 30.0, DVec3::ZERO, true).is_empty(), "erased");
         assert_eq!(dab(&disc, 15.0, DVec3::ZERO, false).id(), disc.id(), "nothing to add");
-        let beside = DVec3::new(40.0, 0.0, 0.0);
-        assert_eq!(dab(&disc, 5.0, beside, true).id(), disc.id(), "nothing to take away");
+        let outside_mm = DVec3::new(40.0, 0.0, 0.0);
+        assert_eq!(dab(&disc, 5.0, outside_mm, true).id(), disc.id(), "nothing to take away");
     }
 
     /// The union of many short pieces is the capsule of the whole way, and has few corners.
@@ -181,9 +182,9 @@ mod tests {
     fn a_stroke_in_pieces_is_the_stroke() {
         let mut contours = Contours::default();
         let mut drawn = Drawn::new(false);
-        let at = |n: i32| DVec3::new(-20.0 + f64::from(n) * 0.5, 0.0, 4.0);
         for n in 0..80 {
-            let piece = disc_stroke(&grid(), DVec3::Z, at(n), at(n + 1), 6.0).unwrap();
+            let [from_mm, to_mm] = [n, n + 1].map(|n| DVec3::new(-20.0 + f64::from(n) * 0.5, 0.0, 4.0));
+            let piece = disc_stroke(&grid(), DVec3::Z, from_mm, to_mm, 6.0).unwrap();
             if let Some(next) = drawn.add(&contours, &grid(), piece).unwrap() {
                 contours = next;
             }
@@ -197,32 +198,47 @@ mod tests {
     fn other_planes_stay_as_they_are() {
         let both = dab(&dab(&Contours::default(), 10.0, DVec3::ZERO, false), 12.0, DVec3::Z * 2.0, false);
         let cut = dab(&both, 5.0, DVec3::ZERO, true);
-        let above = |c: &Contours| c.iter().find(|c| c.points_mm[0].z > 1.0).cloned();
-        assert_eq!(above(&both), above(&cut));
+        let [above_both, above_cut] =
+            [&both, &cut].map(|contours| contours.iter().find(|c| c.points_mm[0].z > 1.0).cloned());
+        assert_eq!(above_both, above_cut);
         assert_eq!(cut.len(), 3);
+    }
+
+    /// The middle of a plane of the grid.
+    fn plane(k: i32) -> DVec3 {
+        DVec3::Z * (f64::from(k % 31) * 2.0 - 30.0)
+    }
+
+    fn structure(contours: Contours) -> Structure {
+        Structure { contours, ..Structure::new("S", 1, StructureKind::Other) }
+    }
+
+    fn points(contours: &Contours) -> Vec<Contour> {
+        contours.iter().map(|c| Contour::clone(c)).collect()
     }
 
     /// Steps hold more than once only the planes that strokes touched.
     #[test]
     fn undo_shares_the_planes_that_strokes_left_alone_and_returns_to_the_bit() {
-        let plane = |k: i32| DVec3::Z * (f64::from(k % 31) * 2.0 - 30.0);
-        let whole = (0..31).fold(Contours::default(), |c, k| dab(&c, 25.0, plane(k), false));
-        let structure =
-            |contours: Contours| Structure { contours, ..Structure::new("S", 1, StructureKind::Other) };
-        let set = StructureSet { structures: vec![structure(whole.clone())], ..StructureSet::default() };
+        let cylinder = (0..31).fold(Contours::default(), |c, k| dab(&c, 25.0, plane(k), false));
+
+        let set = StructureSet { structures: vec![structure(cylinder.clone())], ..StructureSet::default() };
         let mut history = History::new(Case { structures: Arc::new(set), ..Case::default() });
-        let points = |c: &Contours| c.iter().map(|c| Contour::clone(c)).collect::<Vec<_>>();
-        let (mut steps, mut copies, mut drawn) = (vec![whole.clone()], vec![points(&whole)], whole.len());
+
+        let (mut steps, mut copies, mut drawn) =
+            (vec![cylinder.clone()], vec![points(&cylinder)], cylinder.len());
         for n in 0..120 {
-            let before = &steps[steps.len() - 1];
+            let previous = &steps[steps.len() - 1];
             let (sin, cos) = f64::from(n).sin_cos();
-            let at = plane(n) + DVec3::new(22.0 * cos, 22.0 * sin, 0.0);
-            let after = dab(before, 8.0, at, n % 3 == 0);
-            assert_ne!(after.id(), before.id());
-            let touched = |c: &&Arc<Contour>| (c.points_mm[0].z - at.z).abs() < 0.1;
-            drawn += after.iter().filter(touched).count();
-            for contour in after.iter().filter(|c| !touched(c)) {
-                assert!(before.iter().any(|c| Arc::ptr_eq(c, contour)));
+            let centre_mm = plane(n) + DVec3::new(22.0 * cos, 22.0 * sin, 0.0);
+            let after = dab(previous, 8.0, centre_mm, n % 3 == 0);
+            assert_ne!(after.id(), previous.id());
+            for contour in after.iter() {
+                if (contour.points_mm[0].z - centre_mm.z).abs() < 0.1 {
+                    drawn += 1;
+                } else {
+                    assert!(previous.iter().any(|c| Arc::ptr_eq(c, contour)));
+                }
             }
             history.apply(Edit::SetStructure { index: 0, value: structure(after.clone()) }, None).unwrap();
             copies.push(points(&after));
@@ -231,8 +247,8 @@ mod tests {
         let held: BTreeSet<*const Contour> = steps.iter().flatten().map(Arc::as_ptr).collect();
         assert_eq!(held.len(), drawn);
         for (step, copy) in steps.iter().zip(&copies).rev() {
-            let now = &history.case().structures.structures[0].contours;
-            assert_eq!((now.id(), points(now)), (step.id(), copy.clone()));
+            let undone = &history.case().structures.structures[0].contours;
+            assert_eq!((undone.id(), points(undone)), (step.id(), copy.clone()));
             history.undo();
         }
     }
@@ -242,19 +258,20 @@ mod tests {
     fn between_drawn_planes_the_stroke_meets_what_is_shown_there() {
         let sparse: Contours =
             (0..4).fold(Contours::default(), |c, n| dab(&c, 20.0, DVec3::Z * f64::from(6 * n), false));
-        let before = volume_cm3(&grid(), &sparse);
+        let sparse_cm3 = volume_cm3(&grid(), &sparse);
         let cut = dab(&sparse, 20.5, DVec3::new(20.0, 0.0, 8.0), true);
-        let on = |c: &Contours| c.iter().filter(|c| (c.points_mm[0].z - 8.0).abs() < 0.1).count();
-        assert_eq!((on(&sparse), on(&cut)), (0, 1));
-        assert!(volume_cm3(&grid(), &cut) < before);
+        let counts = [&sparse, &cut]
+            .map(|contours| contours.iter().filter(|c| (c.points_mm[0].z - 8.0).abs() < 0.1).count());
+        assert_eq!(counts, [0, 1]);
+        assert!(volume_cm3(&grid(), &cut) < sparse_cm3);
     }
 
     #[test]
     fn a_sphere_in_two_strokes_is_a_sphere() {
-        let at = DVec3::new(3.0, 4.0, 1.0);
+        let centre_mm = DVec3::new(3.0, 4.0, 1.0);
         let mut contours = Contours::default();
         for _ in 0..2 {
-            let sphere = sphere_stroke(&grid(), at, at, 15.0).unwrap();
+            let sphere = sphere_stroke(&grid(), centre_mm, centre_mm, 15.0).unwrap();
             contours = Drawn::new(false).add(&contours, &grid(), sphere).unwrap().unwrap_or(contours);
         }
         near(volume_cm3(&grid(), &contours), 4.0 / 3.0 * PI * 3.375, 0.01);
@@ -262,8 +279,7 @@ mod tests {
 
     #[test]
     fn contours_across_the_planes_are_not_drawn_on() {
-        let corner = |x: f64, z: f64| DVec3::new(x, 0.0, z);
-        let points_mm = vec![corner(0.0, 0.0), corner(9.0, 0.0), corner(9.0, 9.0)];
+        let points_mm = [[0.0, 0.0], [9.0, 0.0], [9.0, 9.0]].map(|[x, z]| DVec3::new(x, 0.0, z)).to_vec();
         let coronal: Contours = vec![Contour { points_mm, image_uid: None }].into();
         let sections = disc_stroke(&grid(), DVec3::Z, DVec3::ZERO, DVec3::ZERO, 5.0).unwrap();
         assert_eq!(Drawn::new(false).add(&coronal, &grid(), sections), Err(DrawError::Oblique));

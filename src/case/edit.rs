@@ -3,6 +3,7 @@
 use super::structure::is_same_name;
 use super::{
     Approval, ApprovalError, Beam, Case, Dose, Goal, Plan, PlanFault, Steps, Structure, StructureFault,
+    StructureSet,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub enum Edit {
         beam: usize,
         value: Beam,
     },
-    /// Replaces beams, by number, with those that have fluence maps, as one step. The maps give the dose that was asked for: the
+    /// Replaces beams, by number, with those that have fluence maps, as one step. The maps give the requested dose: the
     /// plan is not normalised.
     SetFluences {
         plan: usize,
@@ -115,6 +116,12 @@ struct Step {
     gesture: Option<u64>,
 }
 
+impl Step {
+    fn is_of_gesture(&self, gesture: Option<u64>) -> bool {
+        gesture.is_some() && self.gesture == gesture
+    }
+}
+
 impl History {
     pub fn new(case: Case) -> Self {
         Self {
@@ -134,33 +141,26 @@ impl History {
 
     /// Names of all steps, oldest first: [`Self::done`] of them are done, the others are undone.
     pub fn names(&self) -> Vec<&str> {
-        let now = std::iter::once(self.steps.now());
-        let steps = self.steps.past().iter().chain(now).chain(self.steps.future().iter().rev());
+        let current = std::iter::once(self.steps.now());
+        let steps = self.steps.past().iter().chain(current).chain(self.steps.future().iter().rev());
         steps.skip(1).map(|step| step.name.as_str()).collect()
     }
 
     /// The plan as it was before it got the fluence maps that it has, latest first; `None` where the history does not reach back so far.
     pub fn plan_before_maps(&self, plan: usize) -> Option<&Arc<Plan>> {
         let (mut plans, mut place) = (&self.case().plans, plan);
-        let now = plans.get(plan)?;
-        let has_maps_of_now = |before: &Arc<Plan>| {
-            let same = |beam: &Beam| {
-                let other = before.beams.iter().find(|other| other.number == beam.number);
-                let [own, other] = [Some(beam), other].map(|beam| beam?.map());
-                own.map(|map| &map.values) == other.map(|map| &map.values)
-            };
-            now.beams.iter().filter(|b| b.map().is_some()).all(same)
-        };
+        let current = plans.get(plan)?;
+
         for step in self.steps.past().iter().rev() {
-            let kept = step.case.plans.iter().position(|before| Arc::ptr_eq(before, &plans[place]));
+            let kept = step.case.plans.iter().position(|earlier| Arc::ptr_eq(earlier, &plans[place]));
             place = kept.or((step.case.plans.len() == plans.len()).then_some(place))?;
             plans = &step.case.plans;
             // One that stayed has the maps of the step after it.
-            if kept.is_none() && !has_maps_of_now(&plans[place]) {
+            if kept.is_none() && !has_map_values_of(&plans[place], current) {
                 return Some(&plans[place]);
             }
         }
-        self.before_load.get(&place).filter(|before| !has_maps_of_now(before))
+        self.before_load.get(&place).filter(|earlier| !has_map_values_of(earlier, current))
     }
 
     /// Number of steps that can be undone.
@@ -201,32 +201,35 @@ impl History {
     }
 
     /// Applies an edit of one plan as part of the step with this gesture, and to the plan in all steps after it: what was done meanwhile
-    /// stays the last that was done. Where the plan has changed since, or there is no such step, it is a step of its own.
+    /// stays the last that was done. Where the plan has changed since, or there is no such step, it is a new step.
     ///
     /// # Errors
     /// As [`Self::apply`].
     pub fn apply_to_step(&mut self, plan: usize, edit: Edit, gesture: Option<u64>) -> Result<(), EditError> {
         let past = self.steps.past();
-        let is_own = |step: &Step| gesture.is_some() && step.gesture == gesture;
-        let own = past.iter().rposition(is_own).filter(|_| !is_own(self.steps.now()));
-        let Some((own, before)) = own.zip(self.case().plans.get(plan).cloned()) else {
+        let joined = { past.iter() }
+            .rposition(|step| step.is_of_gesture(gesture))
+            .filter(|_| !self.steps.now().is_of_gesture(gesture));
+        let Some((joined, previous)) = joined.zip(self.case().plans.get(plan).cloned()) else {
             return self.apply(edit, gesture);
         };
-        let has_plan = |step: &Step| step.case.plans.iter().any(|other| Arc::ptr_eq(other, &before));
-        if own == 0 || !past[own..].iter().all(has_plan) {
+        let has_changed = past[joined..]
+            .iter()
+            .any(|step| !step.case.plans.iter().any(|other| Arc::ptr_eq(other, &previous)));
+        if joined == 0 || has_changed {
             return self.apply(edit, gesture);
         }
-        let name = edit.name(&past[own - 1].case);
+        let name = edit.name(&past[joined - 1].case);
         let mut case = self.case().clone();
         case.change(edit)?;
         self.case().hold_approved(&case)?;
         case.check_changes(self.case())?;
         let after = Arc::clone(&case.plans[plan]);
-        for (n, step) in self.steps.all_mut().enumerate().skip(own) {
-            if n == own {
+        for (n, step) in self.steps.all_mut().enumerate().skip(joined) {
+            if n == joined {
                 step.name.clone_from(&name);
             }
-            let places = step.case.plans.iter_mut().filter(|place| Arc::ptr_eq(place, &before));
+            let places = step.case.plans.iter_mut().filter(|place| Arc::ptr_eq(place, &previous));
             places.for_each(|place| *place = Arc::clone(&after));
         }
         Ok(())
@@ -261,7 +264,7 @@ impl History {
         if self.redo_refusal().is_some() {
             return false;
         }
-        let spent = self.steps.redo().map(|before| before.case.spent_number);
+        let spent = self.steps.redo().map(|step| step.case.spent_number);
         spent.map(|number| self.reserve_number(number)).is_some()
     }
 
@@ -277,6 +280,15 @@ impl History {
     pub fn can_redo(&self) -> bool {
         self.steps.can_redo()
     }
+}
+
+/// Whether a plan's beams have the map values of `current`, by number.
+fn has_map_values_of(plan: &Plan, current: &Plan) -> bool {
+    current.beams.iter().filter(|beam| beam.map().is_some()).all(|beam| {
+        let same_number = plan.beams.iter().find(|other| other.number == beam.number);
+        let [map, other] = [Some(beam), same_number].map(|beam| beam?.map());
+        map.map(|map| &map.values) == other.map(|map| &map.values)
+    })
 }
 
 impl Case {
@@ -313,10 +325,10 @@ impl Case {
                 beams.remove(beam);
             }
             Edit::SetBeam { plan, beam, value } => {
-                let before = self.plans.get(plan).map(Arc::clone).ok_or(EditError::NoPlan(plan))?;
+                let previous = self.plans.get(plan).map(Arc::clone).ok_or(EditError::NoPlan(plan))?;
                 let next = self.plan_mut(plan)?;
                 *next.beams.get_mut(beam).ok_or(EditError::NoBeam(beam))? = value;
-                next.name_turned_beams(&before);
+                next.name_turned_beams(&previous);
             }
             Edit::SetFluences { plan, beams, answered_goals } => {
                 self.plan_mut(plan)?.normalisation = None;
@@ -342,8 +354,8 @@ impl Case {
                 let place = self.structures_mut().get_mut(index).ok_or(EditError::NoStructure(index))?;
                 // Whoever names it has told it apart from the other of its name.
                 value.shared_name = value.shared_name.filter(|_| value.name == place.name);
-                let before = std::mem::replace(place, value.clone());
-                self.rename_bolus(&before.name, Some(&value.name));
+                let previous = std::mem::replace(place, value.clone());
+                self.rename_bolus(&previous.name, Some(&value.name));
             }
             Edit::SetStructures(_, structures) => {
                 for (index, value) in structures {
@@ -378,32 +390,34 @@ impl Case {
         Ok(())
     }
 
-    /// Checks plans and structures that are not those of the case before the edit.
-    fn check_changes(&self, before: &Self) -> Result<(), EditError> {
-        let is_new = |plan: &&Arc<Plan>| !before.plans.iter().any(|known| Arc::ptr_eq(known, plan));
-        let fault = self.plans.iter().filter(is_new).find_map(|plan| plan.fault());
+    /// Checks plans and structures that the case before the edit does not have.
+    fn check_changes(&self, previous: &Self) -> Result<(), EditError> {
+        let mut new_plans =
+            self.plans.iter().filter(|plan| !previous.plans.iter().any(|other| Arc::ptr_eq(other, plan)));
+        let fault = new_plans.find_map(|plan| plan.fault());
         fault.map_or(Ok(()), |fault| Err(EditError::Plan(Box::new(fault))))?;
-        let known = &before.structures.structures;
-        let is_known = |s: &&Structure| {
+        let checked = &previous.structures.structures;
+        let mut changed = self.structures.structures.iter().filter(|s| {
             // Contours of one identity are the same: their points need no look in each frame of a drag.
-            known.iter().any(|k| {
-                k.contours.id() == s.contours.id() && k.points_mm == s.points_mm && k.density == s.density
+            !checked.iter().any(|other| {
+                other.contours.id() == s.contours.id()
+                    && other.points_mm == s.points_mm
+                    && other.density == s.density
             })
-        };
-        let mut changed = self.structures.structures.iter().filter(|s| !is_known(s));
+        });
         let fault = changed.find_map(Structure::fault);
         fault.map_or(Ok(()), |fault| Err(EditError::Structure(Box::new(fault))))
     }
 
-    /// Marks `number` and those of the structures as used.
+    /// Marks `number` and the structures' numbers as used.
     fn reserve_number(&mut self, number: u32) {
         let highest = self.structures.structures.iter().map(|s| s.number).max().unwrap_or(0);
         self.spent_number = self.spent_number.max(highest).max(number);
     }
 
     /// Structures are identified by number and by name: no two may share either.
-    fn check_identity(&self, structure: &Structure, own: Option<usize>) -> Result<(), EditError> {
-        let others = self.structures.structures.iter().enumerate().filter(|(n, _)| Some(*n) != own);
+    fn check_identity(&self, structure: &Structure, index: Option<usize>) -> Result<(), EditError> {
+        let others = self.structures.structures.iter().enumerate().filter(|(n, _)| Some(*n) != index);
         for (_, other) in others {
             if other.number == structure.number {
                 return Err(EditError::NumberTaken(structure.number));
@@ -416,16 +430,16 @@ impl Case {
     }
 
     /// Beams name the boluses that are taken off for them: the names follow a rename, and go with the structure.
-    fn rename_bolus(&mut self, before: &str, now: Option<&str>) {
-        if now == Some(before) {
+    fn rename_bolus(&mut self, old: &str, new: Option<&str>) {
+        if new == Some(old) {
             return;
         }
         for plan in &mut self.plans {
-            let names = |beam: &Beam| beam.without_boluses.iter().any(|name| is_same_name(name, before));
-            if plan.beams.iter().any(names) {
-                for beam in Arc::make_mut(plan).beams.iter_mut().filter(|beam| names(beam)) {
-                    beam.set_bolus(before, true);
-                    now.into_iter().for_each(|now| beam.set_bolus(now, false));
+            if plan.beams.iter().any(|beam| beam.is_without_bolus(old)) {
+                let beams = Arc::make_mut(plan).beams.iter_mut();
+                for beam in beams.filter(|beam| beam.is_without_bolus(old)) {
+                    beam.set_bolus(old, true);
+                    new.into_iter().for_each(|new| beam.set_bolus(new, false));
                 }
             }
         }
@@ -440,14 +454,14 @@ impl Case {
             if objectives != plan.objectives {
                 Arc::make_mut(plan).objectives = objectives;
             }
-            let Some(now) = &plan.normalisation else { continue };
-            let Some((name, number)) = now.structure() else { continue };
+            let Some(normalisation) = &plan.normalisation else { continue };
+            let Some((name, number)) = normalisation.structure() else { continue };
             let number = number.filter(|n| structures.by_number(*n).is_some());
             let bound = match structures.referenced(number, name) {
-                Ok(to) => now.of_structure(&to.name, Some(to.number)),
-                Err(_) => now.of_structure(name, None),
+                Ok(to) => normalisation.of_structure(&to.name, Some(to.number)),
+                Err(_) => normalisation.of_structure(name, None),
             };
-            if bound != *now {
+            if bound != *normalisation {
                 Arc::make_mut(plan).normalisation = Some(bound);
             }
         }
@@ -458,32 +472,18 @@ impl Case {
     fn bind_goals(&mut self) {
         let Some(goals) = &self.goals else { return };
         let set = &self.structures;
-        let bound = |goal: &Goal| {
-            let number = goal.number.filter(|n| set.by_number(*n).is_some());
-            match set.referenced(number, &goal.structure) {
-                Ok(to) => goal.clone().of_structure(&to.name, Some(to.number)),
-                Err(_) => goal.clone().of_structure(&goal.structure, None),
-            }
-        };
-        let stands = |goal: &Goal| {
-            let of = goal.number.and_then(|n| set.by_number(n));
-            of.map_or_else(
-                || goal.number.is_none() && set.referenced(None, &goal.structure).is_err(),
-                |s| s.name == goal.structure,
-            )
-        };
-        if !goals.iter().all(stands) {
-            self.goals = Some(goals.iter().map(bound).collect());
+        if !goals.iter().all(|goal| is_bound(goal, set)) {
+            self.goals = Some(goals.iter().map(|goal| bound_to(goal, set)).collect());
         }
     }
 
     /// Plans that refer to a structure, by index.
     pub fn plans_normalised_to(&self, structure: u32) -> Vec<usize> {
-        let refers = |plan: &Plan| {
+        let referring = self.plans.iter().enumerate().filter(|(_, plan)| {
             let to = plan.normalisation.as_ref().and_then(|n| self.structures.normalised_to(n));
             to.is_some_and(|to| to.is_ok_and(|s| s.number == structure))
-        };
-        (0..self.plans.len()).filter(|n| refers(&self.plans[*n])).collect()
+        });
+        referring.map(|(n, _)| n).collect()
     }
 
     fn plan_mut(&mut self, plan: usize) -> Result<&mut Plan, EditError> {
@@ -492,6 +492,23 @@ impl Case {
 
     fn structures_mut(&mut self) -> &mut Vec<Structure> {
         &mut Arc::make_mut(&mut self.structures).structures
+    }
+}
+
+/// Whether a goal refers to its structure by number and name, or to none of the set.
+fn is_bound(goal: &Goal, set: &StructureSet) -> bool {
+    goal.number.and_then(|n| set.by_number(n)).map_or_else(
+        || goal.number.is_none() && set.referenced(None, &goal.structure).is_err(),
+        |s| s.name == goal.structure,
+    )
+}
+
+/// A goal that refers to its structure in the set by number and name; without the structure by name alone.
+fn bound_to(goal: &Goal, set: &StructureSet) -> Goal {
+    let number = goal.number.filter(|n| set.by_number(*n).is_some());
+    match set.referenced(number, &goal.structure) {
+        Ok(to) => goal.clone().of_structure(&to.name, Some(to.number)),
+        Err(_) => goal.clone().of_structure(&goal.structure, None),
     }
 }
 

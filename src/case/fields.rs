@@ -60,7 +60,7 @@ impl Template {
         }
     }
 
-    /// The beams, numbered after those of `plan`, of 100 MU and a 100 mm x 100 mm field each.
+    /// The beams, numbered after the beams of `plan`, of 100 MU and a 100 mm x 100 mm field each.
     pub fn beams(self, plan: &Plan, isocentre_mm: DVec3) -> Vec<Beam> {
         let mut next = plan.clone();
         let first = plan.beams.len();
@@ -83,14 +83,14 @@ impl Beam {
         let (Some(start), Some(end)) = (self.control_points.first(), self.control_points.last()) else {
             return "Beam".to_owned();
         };
-        let whole = |deg: f64| wrapped_deg(deg.round()) as u32;
-        let mut name = format!("G{:03}", whole(start.gantry_deg));
-        if whole(end.gantry_deg) != whole(start.gantry_deg) {
-            name += &format!("-{:03}", whole(end.gantry_deg));
+
+        let mut name = format!("G{:03}", whole_deg(start.gantry_deg));
+        if whole_deg(end.gantry_deg) != whole_deg(start.gantry_deg) {
+            name += &format!("-{:03}", whole_deg(end.gantry_deg));
         }
         for (letter, deg) in [('C', start.collimator_deg), ('T', start.couch_deg)] {
-            if whole(deg) != 0 {
-                name += &format!(" {letter}{}", whole(deg));
+            if whole_deg(deg) != 0 {
+                name += &format!(" {letter}{}", whole_deg(deg));
             }
         }
         name
@@ -98,8 +98,8 @@ impl Beam {
 
     /// Whether the beam is called after its angles, with or without a count.
     pub fn is_named_after_angles(&self) -> bool {
-        let rest = self.name.strip_prefix(&self.name_of_angles());
-        rest.is_some_and(|rest| rest.is_empty() || is_count(rest))
+        let suffix = self.name.strip_prefix(&self.name_of_angles());
+        suffix.is_some_and(|suffix| suffix.is_empty() || is_count(suffix))
     }
 
     /// Whether the beam takes part in the weights: it is delivered and may be edited.
@@ -119,7 +119,7 @@ impl Beam {
         });
         let axis = self.mlc.as_ref().map(|mlc| mlc.axis);
         let mirrors_y = axis == Some(MlcAxis::Y) && !symmetric;
-        let mirrored = |[low, high]: [f64; 2]| [-high, -low];
+
         let mut value = self.clone();
         // A map is found for one direction.
         value.fluence = None;
@@ -144,8 +144,17 @@ impl Beam {
     }
 }
 
-fn is_count(rest: &str) -> bool {
-    let digits = rest.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')'));
+/// Angle rounded to a whole degree, 0 to 359.
+fn whole_deg(deg: f64) -> u32 {
+    wrapped_deg(deg.round()) as u32
+}
+
+fn mirrored([low, high]: [f64; 2]) -> [f64; 2] {
+    [-high, -low]
+}
+
+fn is_count(suffix: &str) -> bool {
+    let digits = suffix.strip_prefix(" (").and_then(|suffix| suffix.strip_suffix(')'));
     digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
@@ -155,27 +164,28 @@ impl Plan {
         self.beams.iter().map(|b| b.number).max().unwrap_or(0).saturating_add(1)
     }
 
-    /// The name, or with the first free count behind it: `G000 (2)`. `own` is the index of the beam to be named.
-    pub fn free_beam_name(&self, name: &str, own: Option<usize>) -> String {
-        let is_free = |name: &String| {
-            !self.beams.iter().enumerate().any(|(n, b)| Some(n) != own && b.name.eq_ignore_ascii_case(name))
-        };
-        let with_count = |n: usize| if n == 1 { name.to_owned() } else { format!("{name} ({n})") };
-        (1..).map(with_count).find(is_free).unwrap_or_default()
+    /// The name, or with the first free count behind it: `G000 (2)`. `index` is the index of the beam to be named.
+    pub fn free_beam_name(&self, name: &str, index: Option<usize>) -> String {
+        let counted = (1..).map(|n| if n == 1 { name.to_owned() } else { format!("{name} ({n})") });
+        let mut free = counted.filter(|name| {
+            let mut others = self.beams.iter().enumerate().filter(|(n, _)| Some(*n) != index);
+            !others.any(|(_, beam)| beam.name.eq_ignore_ascii_case(name))
+        });
+        free.next().unwrap_or_default()
     }
 
     /// Beams that were called after their angles are called after the present ones; names that a user typed stay.
-    pub(super) fn name_turned_beams(&mut self, before: &Self) {
+    pub(super) fn name_turned_beams(&mut self, previous: &Self) {
         for index in 0..self.beams.len() {
-            let now = &self.beams[index];
-            let old = before.beams.iter().find(|b| b.number == now.number);
+            let beam = &self.beams[index];
+            let old = previous.beams.iter().find(|b| b.number == beam.number);
             let turned = old.is_some_and(|old| {
-                old.name == now.name
+                old.name == beam.name
                     && old.is_named_after_angles()
-                    && old.name_of_angles() != now.name_of_angles()
+                    && old.name_of_angles() != beam.name_of_angles()
             });
             if turned {
-                self.beams[index].name = self.free_beam_name(&now.name_of_angles(), Some(index));
+                self.beams[index].name = self.free_beam_name(&beam.name_of_angles(), Some(index));
             }
         }
     }
@@ -198,16 +208,16 @@ impl Plan {
     /// Shares of all beams in whole percent that add up to 100, by the largest remainders; `None` as in [`Self::weight_percent`].
     pub fn whole_percents(&self) -> Vec<Option<u32>> {
         let exact: Vec<Option<f64>> = (0..self.beams.len()).map(|n| self.weight_percent(n)).collect();
-        let mut whole: Vec<Option<u32>> = exact.iter().map(|p| p.map(|p| p as u32)).collect();
-        let sum: u32 = whole.iter().flatten().sum();
-        let fraction = |n: &usize| exact[*n].map_or(-1.0, f64::fract);
-        let mut order: Vec<usize> = (0..whole.len()).filter(|n| whole[*n].is_some()).collect();
-        order.sort_by(|a, b| fraction(b).total_cmp(&fraction(a)));
+        let mut percents: Vec<Option<u32>> = exact.iter().map(|p| p.map(|p| p as u32)).collect();
+        let sum: u32 = percents.iter().flatten().sum();
+        let fractions: Vec<f64> = exact.iter().map(|p| p.map_or(-1.0, f64::fract)).collect();
+        let mut order: Vec<usize> = (0..percents.len()).filter(|n| percents[*n].is_some()).collect();
+        order.sort_by(|a, b| fractions[*b].total_cmp(&fractions[*a]));
         let missing = 100_u32.saturating_sub(sum) as usize;
         for n in order.into_iter().take(missing) {
-            whole[n] = whole[n].map(|p| p + 1);
+            percents[n] = percents[n].map(|p| p + 1);
         }
-        whole
+        percents
     }
 
     /// Gives a beam this share (0 to 100) of the plan's monitor units: their total stays, the other beams keep their
@@ -219,13 +229,13 @@ impl Plan {
             (0..self.beams.len()).filter(|n| *n != beam && self.beams[*n].is_weighted()).collect();
         let valid = (0.0..=1.0).contains(&share) && total > 0.0 && !others.is_empty();
         let Some(value) = self.beams.get_mut(beam).filter(|b| valid && b.is_weighted()) else { return };
-        let rest = total - value.mu;
+        let others_mu = total - value.mu;
         value.mu = total * share;
         let wanted = total * (1.0 - share);
         let count = others.len() as f64;
         for n in others {
             let mu = &mut self.beams[n].mu;
-            *mu = if rest > 0.0 { *mu * wanted / rest } else { wanted / count };
+            *mu = if others_mu > 0.0 { *mu * wanted / others_mu } else { wanted / count };
         }
     }
 
@@ -270,9 +280,18 @@ mod tests {
             }
         }
         let patient = places.iter().map(|[x, y]| frame.patient_from_device(DVec3::new(*x, *y, 0.0)));
-        let mut all: Vec<[i64; 3]> = patient.map(|p| (p * 1e6).round().as_i64vec3().to_array()).collect();
-        all.sort_unstable();
-        all
+        let mut corners: Vec<[i64; 3]> = patient.map(|p| (p * 1e6).round().as_i64vec3().to_array()).collect();
+        corners.sort_unstable();
+        corners
+    }
+
+    /// Whether corners differ by at most 2e-6 mm an axis.
+    fn is_near(a: &[i64; 3], b: &[i64; 3]) -> bool {
+        (0..3).all(|n| (a[n] - b[n]).abs() <= 2)
+    }
+
+    fn names(template: Template, plan: &Plan) -> Vec<String> {
+        template.beams(plan, DVec3::ZERO).into_iter().map(|b| b.name).collect()
     }
 
     #[test]
@@ -284,10 +303,9 @@ mod tests {
                     let one = beam(axis, sides.clone(), angles);
                     let other = one.opposing();
                     assert_eq!(other.mlc, one.mlc, "the same leaves");
-                    let near = |a: &[i64; 3], b: &[i64; 3]| (0..3).all(|n| (a[n] - b[n]).abs() <= 2);
                     let theirs = corners(&other);
                     for corner in corners(&one) {
-                        assert!(theirs.iter().any(|c| near(c, &corner)), "{axis:?} {angles:?} {corner:?}");
+                        assert!(theirs.iter().any(|c| is_near(c, &corner)), "{axis:?} {angles:?} {corner:?}");
                     }
                     let zs = [&one, &other].map(|b| {
                         let p = &b.control_points[0];
@@ -306,9 +324,7 @@ mod tests {
     #[test]
     fn templates_have_their_angles_names_and_numbers() {
         let mut plan = Plan::new("P", "generic-6mv");
-        let names = |t: Template, plan: &Plan| {
-            t.beams(plan, DVec3::ZERO).into_iter().map(|b| b.name).collect::<Vec<_>>()
-        };
+
         assert_eq!(names(Template::Box, &plan), ["G000", "G090", "G180", "G270"]);
         assert_eq!(names(Template::Equispaced(5), &plan), ["G000", "G072", "G144", "G216", "G288"]);
         plan.beams = Template::ApPa.beams(&plan, DVec3::X);
@@ -346,10 +362,10 @@ mod tests {
         plan.set_weight(3, 100.0);
         plan.set_weight(3, 40.0);
         assert!((plan.beams[0].mu - 20.0).abs() < 1e-9, "equal shares where no ratio is left");
-        let before = plan.clone();
+        let unchanged = plan.clone();
         for refused in [-1.0, 101.0, f64::NAN] {
             plan.set_weight(0, refused);
         }
-        assert_eq!(plan, before);
+        assert_eq!(plan, unchanged);
     }
 }

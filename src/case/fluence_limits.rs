@@ -3,7 +3,7 @@
 use super::{Beam, FluenceMap, bounds};
 use serde::{Deserialize, Serialize};
 
-/// The most that a beamlet may deliver. Monitor units, since the values of a map count by those of the beam, which change with the map.
+/// Upper bound of a beamlet. In monitor units: the values of a map are relative to the beam's monitor units, which change with the map.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FluenceLimit {
@@ -14,10 +14,10 @@ pub struct FluenceLimit {
 }
 
 impl FluenceLimit {
-    /// The bound of a beamlet among those of a beam, monitor units a fraction.
+    /// The bound of a beamlet, if `limits` has one, monitor units a fraction.
     pub fn of_beamlet(beamlet: usize, limits: &[Self]) -> Option<f64> {
-        let found = limits.binary_search_by_key(&beamlet, |limit| limit.beamlet).ok()?;
-        Some(limits[found].mu)
+        let index = limits.binary_search_by_key(&beamlet, |limit| limit.beamlet).ok()?;
+        Some(limits[index].mu)
     }
 }
 
@@ -38,7 +38,7 @@ impl Beam {
         let most_mu = self.mu * f64::from(map.greatest());
         let (from, to) = (map.uv(stroke.from_mm), map.uv(stroke.to_mm));
         let under = map.beamlet_at(to);
-        let is_met = |beamlet: &usize| {
+        let met = (0..map.values.len()).filter(|beamlet| {
             let [u, v] = map.middle_mm(*beamlet);
             let way = [to[0] - from[0], to[1] - from[1]];
             let length = (way[0] * way[0] + way[1] * way[1]).max(f64::MIN_POSITIVE);
@@ -46,8 +46,8 @@ impl Beam {
             let part = part.clamp(0.0, 1.0);
             let off = (u - from[0] - part * way[0]).hypot(v - from[1] - part * way[1]);
             off <= stroke.radius_mm || under == Some(*beamlet)
-        };
-        let met: Vec<usize> = (0..map.values.len()).filter(is_met).collect();
+        });
+        let met: Vec<usize> = met.collect();
         self.fluence_limits.retain(|limit| met.binary_search(&limit.beamlet).is_err());
         if let Some(percent) = stroke.percent {
             let mu = 0.01 * percent.clamp(0.0, 100.0) * most_mu;
@@ -58,14 +58,14 @@ impl Beam {
 
     /// The bounds as they lie on another map, beamlet by beamlet by the place of its middle.
     pub fn limits_on(&self, other: &FluenceMap) -> Vec<FluenceLimit> {
-        let Some(own) = self.fluence.as_ref().filter(|_| !self.fluence_limits.is_empty()) else {
+        let Some(map) = self.fluence.as_ref().filter(|_| !self.fluence_limits.is_empty()) else {
             return Vec::new();
         };
-        let limit = |beamlet: usize| {
-            let at = own.beamlet_at(other.middle_mm(beamlet))?;
-            Some(FluenceLimit { beamlet, mu: FluenceLimit::of_beamlet(at, &self.fluence_limits)? })
-        };
-        (0..other.values.len()).filter_map(limit).collect()
+        let limits = (0..other.values.len()).filter_map(|beamlet| {
+            let covered = map.beamlet_at(other.middle_mm(beamlet))?;
+            Some(FluenceLimit { beamlet, mu: FluenceLimit::of_beamlet(covered, &self.fluence_limits)? })
+        });
+        limits.collect()
     }
 
     /// The first bound that is none: of no beamlet, out of order, or no number of monitor units.
@@ -152,9 +152,12 @@ mod tests {
         assert_eq!(on, [10, 11, 12, 13]);
     }
 
+    fn limit(beamlet: usize, mu: f64) -> FluenceLimit {
+        FluenceLimit { beamlet, mu }
+    }
+
     #[test]
     fn bounds_that_cannot_be_are_refused() {
-        let limit = |beamlet, mu| FluenceLimit { beamlet, mu };
         for limits in [
             vec![limit(6, 1.0)],
             vec![limit(0, -1.0)],

@@ -1,4 +1,4 @@
-//! The fluence that a beam is asked for, before leaves are found that deliver it: a map of beamlets.
+//! The requested fluence of a beam, before it is sequenced into leaves: a map of beamlets.
 
 use super::beam::{LeafBoundaryError, MlcAxis, check_leaf_boundaries};
 use super::{Jaws, bounds};
@@ -21,7 +21,7 @@ pub struct FluenceMap {
     /// Width of the columns along u, mm.
     pub step_mm: f64,
     pub columns: usize,
-    /// `[row][column]`, columns fastest: fluence beside that of the open field for all monitor units of the beam.
+    /// `[row][column]`, columns fastest: fluence relative to the open field's for all monitor units of the beam.
     pub values: Vec<f32>,
 }
 
@@ -158,8 +158,8 @@ mod tests {
         assert_eq!(map.sides_mm(11), [[2.5, 5.0], [0.0, 10.0]]);
         assert_eq!(map.reach_mm(), [[-5.0, 5.0], [-10.0, 10.0]]);
         assert!((0..12).all(|beamlet| map.beamlet_at(map.middle_mm(beamlet)) == Some(beamlet)));
-        for beside in [[-5.1, 0.0], [5.0, 0.0], [0.0, -10.1], [0.0, 10.0], [f64::NAN, 0.0]] {
-            assert_eq!(map.beamlet_at(beside), None, "{beside:?}");
+        for outside in [[-5.1, 0.0], [5.0, 0.0], [0.0, -10.1], [0.0, 10.0], [f64::NAN, 0.0]] {
+            assert_eq!(map.beamlet_at(outside), None, "{outside:?}");
         }
     }
 

@@ -62,7 +62,7 @@ pub struct Goal {
     tolerance: f64,
     /// 1 is the highest.
     priority: u8,
-    /// Weight of its objective, where it is not that of the priority.
+    /// Weight of its objective, where it differs from the priority's.
     weight: Option<f64>,
     /// The value that may not get worse where plans are optimised, in `unit`.
     kept: Option<f64>,
@@ -181,7 +181,7 @@ impl Goal {
         Self { priority: priority.clamp(1, Self::LOWEST_PRIORITY), ..self }
     }
 
-    /// With a weight of its own, or that of the priority; unchanged where it is no number.
+    /// With this weight, or the priority's for `None`; unchanged where it is no number.
     pub fn with_weight(self, weight: Option<f64>) -> Self {
         match weight {
             Some(weight) if weight.is_nan() => self,
@@ -199,10 +199,11 @@ impl Goal {
     /// The usual goals of a target with a prescription: 95 % of it get 95 % at least (ICRU 50), 2 % no more
     /// than 107 %.
     pub fn of_target(structure: &str) -> Vec<Self> {
-        let goal = |metric: Metric, bound, limit| {
+        let goals = [(Metric::D95, Bound::AtLeast, 95.0), (Metric::D2, Bound::AtMost, 107.0)];
+        let percent = goals.map(|(metric, bound, limit)| {
             Self::new(structure, metric, bound, limit).with_unit(MetricUnit::Percent)
-        };
-        vec![goal(Metric::D95, Bound::AtLeast, 95.0), goal(Metric::D2, Bound::AtMost, 107.0)]
+        });
+        percent.into()
     }
 
     /// The limit as text: `<= 45 Gy`.
@@ -227,9 +228,11 @@ impl Goal {
 
     /// Why no dose could be held against its limit, in words; `None` where one can.
     pub fn nonsense(&self) -> Option<String> {
-        let (most, unit) = (self.most_limit(), self.unit.symbol());
-        let beyond = self.limit > most;
-        beyond.then(|| format!("the limit of {} is at most {most} {unit}", self.metric).trim_end().to_owned())
+        let (max_limit, unit) = (self.most_limit(), self.unit.symbol());
+        let beyond = self.limit > max_limit;
+        beyond.then(|| {
+            format!("the limit of {} is at most {max_limit} {unit}", self.metric).trim_end().to_owned()
+        })
     }
 
     /// Tolerance and priority from the text in the brackets behind the limit.
@@ -281,15 +284,15 @@ impl FromStr for Goal {
     type Err = GoalError;
 
     fn from_str(words: &str) -> Result<Self, Self::Err> {
-        let (structure, rest) = words.rsplit_once(':').ok_or(GoalError::Shape)?;
-        let signs = |bound: Bound| {
-            let signs = bound.spellings().into_iter();
-            signs.filter_map(move |sign| Some((rest.find(sign)?, Reverse(sign.len()), bound)))
-        };
+        let (structure, expression) = words.rsplit_once(':').ok_or(GoalError::Shape)?;
+        let signs = Bound::ALL.into_iter().flat_map(|bound| {
+            let spellings = bound.spellings().into_iter();
+            spellings.filter_map(move |sign| Some((expression.find(sign)?, Reverse(sign.len()), bound)))
+        });
         // The leftmost sign in the text, and the longest of those that begin there.
-        let found = Bound::ALL.into_iter().flat_map(signs).min_by_key(|(at, length, _)| (*at, *length));
-        let (at, Reverse(length), bound) = found.ok_or(GoalError::Shape)?;
-        let (metric, behind) = (rest[..at].parse::<Metric>()?, rest[at + length..].trim());
+        let sign = { signs }.min_by_key(|(start, length, _)| (*start, *length));
+        let (start, Reverse(length), bound) = sign.ok_or(GoalError::Shape)?;
+        let (metric, behind) = (expression[..start].parse::<Metric>()?, expression[start + length..].trim());
         let (limit, suffix) = match behind.split_once('(') {
             Some((limit, suffix)) => (limit.trim(), Some(suffix)),
             None => (behind, None),
@@ -311,8 +314,8 @@ impl FromStr for Goal {
         let goal = Self::new(structure, metric, bound, limit).with_unit(unit);
         let Some(suffix) = suffix else { return Ok(goal) };
         let parts = suffix.trim().strip_suffix(')').map(str::trim);
-        let whole = parts.and_then(|parts| goal.with_suffix(parts));
-        whole.ok_or_else(|| GoalError::Suffix(format!("({suffix}")))
+        let with_suffix = parts.and_then(|parts| goal.with_suffix(parts));
+        with_suffix.ok_or_else(|| GoalError::Suffix(format!("({suffix}")))
     }
 }
 
@@ -408,7 +411,7 @@ mod tests {
         assert_eq!((weighed.weight(), weighed.with_weight(None).weight()), (100.0, 0.25));
         let kept = goal_of_priority(1).with_kept(Some(3.0)).with_kept(Some(f64::INFINITY));
         assert_eq!((kept.kept(), kept.with_metric(Metric::MEAN).kept()), (Some(3.0), None));
-        for (words, most) in [
+        for (words, max_words) in [
             ("PTV: V20Gy <= 130 %", Some("100 %")),
             ("PTV: V20Gy <= 100 %", None),
             ("PTV: V20Gy <= 5000 cc", None),
@@ -418,8 +421,8 @@ mod tests {
             ("PTV: Dmax <= 70 Gy", None),
         ] {
             let told = words.parse::<Goal>().unwrap().nonsense();
-            assert_eq!(told.is_some(), most.is_some(), "{words}");
-            assert!(told.is_none_or(|told| told.ends_with(most.unwrap_or_default())), "{words}");
+            assert_eq!(told.is_some(), max_words.is_some(), "{words}");
+            assert!(told.is_none_or(|told| told.ends_with(max_words.unwrap_or_default())), "{words}");
         }
         let of_target = Goal::of_target("PTV").iter().map(Goal::to_string).collect::<Vec<_>>();
         assert_eq!(of_target, ["PTV: D95% >= 95 %", "PTV: D2% <= 107 %"]);

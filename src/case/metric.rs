@@ -33,8 +33,10 @@ impl MetricUnit {
     /// The number and the unit of a text like `66.5 Gy`.
     pub(super) fn split(words: &str) -> Option<(f64, Self)> {
         let words = plain(words);
-        let of = |unit: Self| Some((finite(words.strip_suffix(&unit.symbol().to_lowercase())?)?, unit));
-        Self::ALL.into_iter().find_map(of)
+        Self::ALL.into_iter().find_map(|unit| {
+            let number = words.strip_suffix(&unit.symbol().to_lowercase())?;
+            Some((finite(number)?, unit))
+        })
     }
 }
 
@@ -338,7 +340,7 @@ impl Kind {
         let mut forms = std::iter::once(form.as_str()).chain(self.also.iter().copied());
         forms.find_map(|form| match form.split_once('#') {
             None => (form == word).then_some(0.0),
-            Some((before, after)) => finite(word.strip_prefix(before)?.strip_suffix(after)?),
+            Some((prefix, suffix)) => finite(word.strip_prefix(prefix)?.strip_suffix(suffix)?),
         })
     }
 }
@@ -346,27 +348,31 @@ impl Kind {
 impl FromStr for Metric {
     type Err = MetricError;
 
-    fn from_str(asked: &str) -> Result<Self, Self::Err> {
-        let word = plain(asked);
-        let asked = || asked.trim().to_owned();
+    fn from_str(words: &str) -> Result<Self, Self::Err> {
+        let word = plain(words);
+        let typed = words.trim();
         let (name, unit) = match word.strip_suffix(']').and_then(|w| w.split_once('[')) {
             Some((name, unit)) => (name, Some(unit)),
             None => (word.as_str(), None),
         };
-        let of = |kind: &'static Kind| Some((kind, kind.number_in(name)?));
-        let Some((kind, number)) = KINDS.iter().find_map(of) else {
-            return Err(if word.contains(',') { MetricError::Comma } else { MetricError::Unknown }(asked()));
+        let Some((kind, number)) = KINDS.iter().find_map(|kind| Some((kind, kind.number_in(name)?))) else {
+            return Err(if word.contains(',') { MetricError::Comma } else { MetricError::Unknown }(
+                typed.to_owned(),
+            ));
         };
         let [low, high] = kind.numbers;
         if !(low..=high).contains(&number) {
             let [low, high] = kind.numbers.map(|v| v.to_string());
-            return Err(MetricError::Range { word: asked(), form: kind.form, low, high });
+            return Err(MetricError::Range { word: typed.to_owned(), form: kind.form, low, high });
         }
         let units = kind.quantity.units();
-        let named = |unit: &str| units.iter().copied().find(|u| u.symbol().to_lowercase() == unit);
-        let Some(unit) = unit.map_or(Some(units[0]), named) else {
+        let unit = match unit {
+            Some(symbol) => units.iter().copied().find(|u| u.symbol().to_lowercase() == symbol),
+            None => Some(units[0]),
+        };
+        let Some(unit) = unit else {
             let units = units.iter().map(|u| u.symbol()).collect::<Vec<_>>().join(" or ");
-            return Err(MetricError::Unit { word: asked(), form: kind.form, units });
+            return Err(MetricError::Unit { word: typed.to_owned(), form: kind.form, units });
         };
         // Adding 0 gives zero one sign.
         Ok(Self { kind, number: number + 0.0, unit })

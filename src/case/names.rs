@@ -24,10 +24,26 @@ pub fn name_letters(name: &str) -> String {
     kept.collect::<String>().to_lowercase()
 }
 
+fn without_blanks(name: &str) -> String {
+    name.split_whitespace().collect::<String>().to_lowercase()
+}
+
 /// Whether names differ in nothing but case and blanks.
 pub(super) fn is_same_but_for_blanks(a: &str, b: &str) -> bool {
-    let letters = |name: &str| name.split_whitespace().collect::<String>().to_lowercase();
-    letters(a) == letters(b)
+    without_blanks(a) == without_blanks(b)
+}
+
+fn begins_with(structure: &Structure, letters: &str) -> bool {
+    name_letters(&structure.name).starts_with(letters)
+}
+
+/// Whether a structure is a target whose type is called so: `PTV`.
+fn is_target_of_type(structure: &Structure, letters: &str) -> bool {
+    structure.kind.is_target() && name_letters(structure.kind.name()) == letters
+}
+
+fn has_inside(structure: &Structure, letters: &str) -> bool {
+    letters.chars().count() >= LETTERS_INSIDE && name_letters(&structure.name).contains(letters)
 }
 
 impl StructureSet {
@@ -37,46 +53,47 @@ impl StructureSet {
     /// # Errors
     /// [`NotMeant`].
     pub fn meant(&self, typed: &str) -> Result<&Structure, NotMeant> {
-        let all = &self.structures;
+        let set_structures = &self.structures;
         if let Some(same) = self.by_name(typed) {
             return Ok(same);
         }
         let letters = name_letters(typed);
-        let none = || NotMeant::None(typed.trim().to_owned());
+        let none = NotMeant::None(typed.trim().to_owned());
         if letters.is_empty() {
-            return Err(none());
+            return Err(none);
         }
-        let begins = |s: &&Structure| name_letters(&s.name).starts_with(&letters);
-        let of_type = |s: &&Structure| s.kind.is_target() && name_letters(s.kind.name()) == letters;
-        let inside = |s: &&Structure| {
-            letters.chars().count() >= LETTERS_INSIDE && name_letters(&s.name).contains(&letters)
-        };
-        let rules: [&dyn Fn(&&Structure) -> bool; 5] =
-            [&|s| name_letters(&s.name) == letters, &|s| begins(s) && of_type(s), &begins, &of_type, &inside];
-        for rule in rules {
-            let found: Vec<&Structure> = all.iter().filter(|s| rule(s)).collect();
-            match found[..] {
+        const RULES: [fn(&Structure, &str) -> bool; 5] = [
+            |s, letters| name_letters(&s.name) == letters,
+            |s, letters| begins_with(s, letters) && is_target_of_type(s, letters),
+            begins_with,
+            is_target_of_type,
+            has_inside,
+        ];
+        for rule in RULES {
+            let structures: Vec<&Structure> = set_structures.iter().filter(|s| rule(s, &letters)).collect();
+            match structures[..] {
                 [] => {}
                 [one] => return Ok(one),
                 _ => {
-                    let names: Vec<&str> = found.iter().take(LISTED).map(|s| s.name.as_str()).collect();
-                    let more = if found.len() > LISTED { ", …" } else { "" };
-                    let of = names.join(", ") + more;
-                    return Err(NotMeant::Several { name: typed.trim().to_owned(), of });
+                    let names: Vec<&str> = structures.iter().take(LISTED).map(|s| s.name.as_str()).collect();
+                    let more = if structures.len() > LISTED { ", …" } else { "" };
+                    return Err(NotMeant::Several {
+                        name: typed.trim().to_owned(),
+                        of: names.join(", ") + more,
+                    });
                 }
             }
         }
-        Err(none())
+        Err(none)
     }
 
     /// Structures whose names begin with what is typed, then those that have it inside, in the order of the set.
     pub fn completions(&self, typed: &str) -> Vec<&Structure> {
         let letters = name_letters(typed);
-        let name = |s: &Structure| name_letters(&s.name);
-        let begin = self.structures.iter().filter(|s| name(s).starts_with(&letters));
-        let inside =
-            self.structures.iter().filter(|s| !name(s).starts_with(&letters) && name(s).contains(&letters));
-        begin.chain(inside).collect()
+        let (beginning, others): (Vec<_>, Vec<_>) =
+            self.structures.iter().partition(|s| begins_with(s, &letters));
+        let inside = others.into_iter().filter(|s| name_letters(&s.name).contains(&letters));
+        beginning.into_iter().chain(inside).collect()
     }
 }
 
@@ -115,13 +132,13 @@ mod tests {
         ] {
             assert_eq!(set.meant(typed).map(|s| s.name.as_str()), Ok(want), "{typed}");
         }
-        let of = "Lung_L, Lung_R".to_owned();
-        assert_eq!(set.meant("Lung"), Err(NotMeant::Several { name: "Lung".to_owned(), of }));
+        let candidates = "Lung_L, Lung_R".to_owned();
+        assert_eq!(set.meant("Lung"), Err(NotMeant::Several { name: "Lung".to_owned(), of: candidates }));
         for typed in ["", " ", "-", "Heart", "or", "PTV-12"] {
             assert!(matches!(set.meant(typed), Err(NotMeant::None(_))), "{typed}");
         }
-        let names = |typed| set.completions(typed).iter().map(|s| s.name.as_str()).collect::<Vec<_>>();
-        assert_eq!(names("l"), ["Lung_L", "Lung_R", "Spinal-Cord"]);
-        assert_eq!(names("").len(), 6);
+        let names: Vec<&str> = set.completions("l").iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(names, ["Lung_L", "Lung_R", "Spinal-Cord"]);
+        assert_eq!(set.completions("").len(), 6);
     }
 }

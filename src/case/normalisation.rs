@@ -33,7 +33,7 @@ pub enum NormalisedAt {
     Maximum,
 }
 
-/// The dose asked for, for the whole course.
+/// The dose to normalise to, for the whole course.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NormalisedDose {
     Gy(f64),
@@ -57,14 +57,14 @@ pub enum NormalisationError {
 impl Normalisation {
     /// "`volume_percent` of `structure` get `dose_gy`", of a structure given by name only.
     pub fn to_named(structure: &str, volume_percent: f64, dose_gy: f64) -> Self {
-        let at = NormalisedAt::Volume { structure: structure.to_owned(), number: None, volume_percent };
-        Self { at, dose: NormalisedDose::Gy(dose_gy) }
+        let place = NormalisedAt::Volume { structure: structure.to_owned(), number: None, volume_percent };
+        Self { at: place, dose: NormalisedDose::Gy(dose_gy) }
     }
 
     /// The normalisation of a new plan: 95 % of its target get the prescription.
     pub fn of_target(structure: &str, number: Option<u32>) -> Self {
-        let at = NormalisedAt::Volume { structure: structure.to_owned(), number, volume_percent: 95.0 };
-        Self { at, dose: NormalisedDose::Percent(100.0) }
+        let place = NormalisedAt::Volume { structure: structure.to_owned(), number, volume_percent: 95.0 };
+        Self { at: place, dose: NormalisedDose::Percent(100.0) }
     }
 
     /// Name and number of the structure, where one is normalised to.
@@ -90,12 +90,6 @@ impl Normalisation {
     /// # Errors
     /// [`NormalisationError::Value`].
     pub fn check(&self) -> Result<(), NormalisationError> {
-        let value =
-            |key, value, range: &str| Err(NormalisationError::Value { key, value, range: range.to_owned() });
-        let up_to = |key, number: f64, most: f64| match number > 0.0 && number <= most {
-            true => Ok(()),
-            false => value(key, number, &format!("above 0 and at most {most}")),
-        };
         match self.dose {
             NormalisedDose::Gy(gy) => up_to("dose_gy", gy, bounds::MOST_COURSE_GY)?,
             NormalisedDose::Percent(percent) => {
@@ -107,14 +101,16 @@ impl Normalisation {
             NormalisedAt::Point(mm) => {
                 let range = bounds::PLACE_MM;
                 let wrong = mm.to_array().into_iter().find(|v| !range.contains(v));
-                let words = || format!("from {} to {}", range.start(), range.end());
-                wrong.map_or(Ok(()), |v| value("point_mm", v, &words()))
+                wrong.map_or(Ok(()), |value| {
+                    let range = format!("from {} to {}", range.start(), range.end());
+                    Err(NormalisationError::Value { key: "point_mm", value, range })
+                })
             }
             NormalisedAt::Maximum => Ok(()),
         }
     }
 
-    /// The dose asked for, Gy.
+    /// The dose to normalise to, Gy.
     ///
     /// # Errors
     /// [`NormalisationError`].
@@ -129,6 +125,13 @@ impl Normalisation {
             (NormalisedDose::Percent(_), Some(gy)) => Err(NormalisationError::Prescription(gy)),
         }
     }
+}
+
+fn up_to(key: &'static str, value: f64, max: f64) -> Result<(), NormalisationError> {
+    if value > 0.0 && value <= max {
+        return Ok(());
+    }
+    Err(NormalisationError::Value { key, value, range: format!("above 0 and at most {max}") })
 }
 
 impl fmt::Display for NormalisedAt {
@@ -181,7 +184,7 @@ impl TryFrom<Record> for Normalisation {
     type Error = &'static str;
 
     fn try_from(record: Record) -> Result<Self, Self::Error> {
-        let at = match (record.structure, record.volume_percent, record.point_mm, record.maximum) {
+        let place = match (record.structure, record.volume_percent, record.point_mm, record.maximum) {
             (Some(structure), Some(volume_percent), None, false) => {
                 NormalisedAt::Volume { structure, number: None, volume_percent }
             }
@@ -198,7 +201,7 @@ impl TryFrom<Record> for Normalisation {
             (None, Some(percent)) => NormalisedDose::Percent(percent),
             _ => return Err("a normalisation has one of dose_gy and dose_percent (of the prescription)"),
         };
-        Ok(Self { at, dose })
+        Ok(Self { at: place, dose })
     }
 }
 
@@ -265,9 +268,10 @@ mod tests {
             to.dose = NormalisedDose::Gy(gy);
             assert!(to.wanted_gy(None).is_err());
         }
-        let volume = |percent| Normalisation::to_named("PTV", percent, 60.0).wanted_gy(None);
-        assert_eq!(volume(100.0), Ok(60.0));
-        assert!(volume(0.0).is_err() && volume(100.1).is_err() && volume(f64::NAN).is_err());
+        assert_eq!(Normalisation::to_named("PTV", 100.0, 60.0).wanted_gy(None), Ok(60.0));
+        for percent in [0.0, 100.1, f64::NAN] {
+            assert!(Normalisation::to_named("PTV", percent, 60.0).wanted_gy(None).is_err(), "{percent}");
+        }
         to = Normalisation {
             at: NormalisedAt::Point(DVec3::new(0.0, f64::NAN, 0.0)),
             dose: NormalisedDose::Gy(1.0),

@@ -4,7 +4,7 @@ use super::{Goal, StructureSet, bounds};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
-/// Objectives of a plan beside its goals. Weights count as those of goals; an objective of weight 0 is left out.
+/// Objectives of a plan beside its goals. Their weights are on the scale of goal weights; an objective of weight 0 is left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FluenceObjectives {
@@ -15,7 +15,7 @@ pub struct FluenceObjectives {
     pub uniform: Vec<UniformDose>,
 }
 
-/// The dose that the body may have at a distance d from the nearest target: of the prescription (or of the highest dose that is asked for)
+/// The dose that the body may have at a distance d from the nearest target: of the prescription (or of the highest dose of an objective)
 /// the part `far + (1 - far) exp(-rate d)`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -65,7 +65,7 @@ impl FallOff {
 }
 
 impl FluenceObjectives {
-    /// Weights that are not 0 lie within those of goals.
+    /// Weights that are not 0 lie within the bounds of goal weights.
     const WEIGHTS: RangeInclusive<f64> = 0.0..=*Goal::WEIGHTS.end();
 
     /// Most structures of one dose: a case has fewer.
@@ -78,32 +78,32 @@ impl FluenceObjectives {
     /// Each number with its key and the range that it must have.
     pub(super) fn numbers(&self) -> Vec<(&'static str, f64, RangeInclusive<f64>)> {
         let FallOff { percent_per_mm, far_percent, weight } = self.fall_off;
-        let mut all = vec![
+        let mut numbers = vec![
             ("objectives.fall_off.percent_per_mm", percent_per_mm, FallOff::PERCENT_PER_MM),
             ("objectives.fall_off.far_percent", far_percent, 0.0..=100.0),
             ("objectives.fall_off.weight", weight, Self::WEIGHTS),
             ("objectives.smoothness", self.smoothness, Self::WEIGHTS),
             ("the number of objectives.uniform", self.uniform.len() as f64, 0.0..=Self::MOST_UNIFORM as f64),
         ];
-        for of in &self.uniform {
-            all.push(("objectives.uniform.dose_gy", of.dose_gy, 0.0..=bounds::MOST_COURSE_GY));
-            all.push(("objectives.uniform.weight", of.weight, Self::WEIGHTS));
+        for uniform in &self.uniform {
+            numbers.push(("objectives.uniform.dose_gy", uniform.dose_gy, 0.0..=bounds::MOST_COURSE_GY));
+            numbers.push(("objectives.uniform.weight", uniform.weight, Self::WEIGHTS));
         }
-        all
+        numbers
     }
 
     /// With structures by the numbers and names that they have in a case; one that is gone leaves its name alone.
     #[must_use]
     pub(super) fn bound_to(&self, set: &StructureSet) -> Self {
-        let bound = |of: &UniformDose| {
-            let number = of.number.filter(|n| set.by_number(*n).is_some());
-            let (structure, number) = match set.referenced(number, &of.structure) {
+        let uniform = self.uniform.iter().map(|dose| {
+            let number = dose.number.filter(|n| set.by_number(*n).is_some());
+            let (structure, number) = match set.referenced(number, &dose.structure) {
                 Ok(to) => (to.name.clone(), Some(to.number)),
-                Err(_) => (of.structure.clone(), None),
+                Err(_) => (dose.structure.clone(), None),
             };
-            UniformDose { structure, number, ..of.clone() }
-        };
-        Self { uniform: self.uniform.iter().map(bound).collect(), ..self.clone() }
+            UniformDose { structure, number, ..dose.clone() }
+        });
+        Self { uniform: uniform.collect(), ..self.clone() }
     }
 }
 
@@ -114,17 +114,17 @@ mod tests {
 
     #[test]
     fn the_fall_off_begins_at_all_and_ends_far_away() {
-        let of = FallOff { percent_per_mm: 5.0, far_percent: 25.0, weight: 1.0 };
-        assert_eq!(of.part_at(0.0), 1.0);
-        assert!((of.part_at(1000.0) - 0.25).abs() < 1e-12);
+        let fall_off = FallOff { percent_per_mm: 5.0, far_percent: 25.0, weight: 1.0 };
+        assert_eq!(fall_off.part_at(0.0), 1.0);
+        assert!((fall_off.part_at(1000.0) - 0.25).abs() < 1e-12);
         // Half of what falls off is gone after ln 2 / 0.05 mm.
-        assert!((of.part_at(13.862_943_611) - 0.625).abs() < 1e-9);
+        assert!((fall_off.part_at(13.862_943_611) - 0.625).abs() < 1e-9);
     }
 
     #[test]
     fn numbers_that_no_objective_can_have_are_refused() {
         type Lie = fn(&mut FluenceObjectives);
-        let ptv = || UniformDose { structure: "PTV".to_owned(), number: None, dose_gy: 50.0, weight: 1.0 };
+        let ptv = UniformDose { structure: "PTV".to_owned(), number: None, dose_gy: 50.0, weight: 1.0 };
         let faults: [(Lie, &str); 8] = [
             (|o| o.fall_off.percent_per_mm = 0.0, "percent_per_mm"),
             (|o| o.fall_off.percent_per_mm = f64::INFINITY, "percent_per_mm"),
@@ -136,7 +136,7 @@ mod tests {
             (|o| o.uniform = vec![o.uniform[0].clone(); 101], "number of objectives.uniform"),
         ];
         let mut plan = Plan::new("P", "generic-6mv");
-        plan.objectives.uniform.push(ptv());
+        plan.objectives.uniform.push(ptv);
         assert_eq!(plan.fault(), None);
         for (lie, word) in faults {
             let mut plan = plan.clone();

@@ -2,7 +2,7 @@
 
 use super::Rgb;
 
-/// Hues of Okabe and Ito (Color Universal Design, 2008), lightened for dark images, and between them those of
+/// Hues of Okabe and Ito (Color Universal Design, 2008), lightened for dark images, and between them hues of
 /// Tol's "bright" and "light" schemes (SRON/EPS/TN/09-002, 2021).
 pub const STRUCTURE_COLOURS: [Rgb; 14] = [
     Rgb([240, 228, 66]),
@@ -31,23 +31,29 @@ const NEIGHBOURS: usize = 4;
 /// looks like it; else of the palette the one that differs most from all, and from its neighbours for colour-blind
 /// users too. Where all of the palette are in use, the oldest count no more.
 pub fn free_colour(used: &[Rgb], first: Option<Rgb>) -> Rgb {
-    let unlike = |colour: &Rgb| used.iter().all(|other| colour_distance(*colour, *other) > LOOK_ALIKE);
-    if let Some(first) = first.filter(unlike) {
+    if let Some(first) = first
+        && used.iter().all(|other| colour_distance(first, *other) > LOOK_ALIKE)
+    {
         return first;
     }
-    let least = |colour: Rgb, from: usize| {
-        let neighbours = from.max(used.len().saturating_sub(NEIGHBOURS));
-        let all = used[from..].iter().map(|other| colour_distance(colour, *other));
-        let near = used[neighbours..].iter().map(|other| blind_distance(colour, *other));
-        all.chain(near).fold(f64::INFINITY, f64::min)
-    };
+
     for from in 0..used.len() {
-        let best = STRUCTURE_COLOURS.into_iter().max_by(|a, b| least(*a, from).total_cmp(&least(*b, from)));
-        if let Some(best) = best.filter(|best| least(*best, from) > LOOK_ALIKE) {
+        let best = STRUCTURE_COLOURS
+            .into_iter()
+            .max_by(|a, b| min_distance(*a, used, from).total_cmp(&min_distance(*b, used, from)));
+        if let Some(best) = best.filter(|best| min_distance(*best, used, from) > LOOK_ALIKE) {
             return best;
         }
     }
     STRUCTURE_COLOURS[0]
+}
+
+/// Distance of a colour to the nearest of the used ones from an index on, and to its neighbours for colour-blind users.
+fn min_distance(colour: Rgb, used: &[Rgb], from: usize) -> f64 {
+    let neighbours = from.max(used.len().saturating_sub(NEIGHBOURS));
+    let distances = used[from..].iter().map(|other| colour_distance(colour, *other));
+    let blind = used[neighbours..].iter().map(|other| blind_distance(colour, *other));
+    distances.chain(blind).fold(f64::INFINITY, f64::min)
 }
 
 /// How far apart two colours look (OKLab).
@@ -114,9 +120,10 @@ mod tests {
     /// OKLab of the primaries as its author gives them.
     #[test]
     fn oklab_has_white_at_one_and_red_where_its_author_has_it() {
-        let near = |got: [f64; 3], want: [f64; 3]| (0..3).all(|n| (got[n] - want[n]).abs() < 1e-3);
-        assert!(near(oklab(linear(Rgb([255; 3]))), [1.0, 0.0, 0.0]));
-        assert!(near(oklab(linear(Rgb([255, 0, 0]))), [0.628, 0.2249, 0.1258]));
+        for (colour, want) in [([255; 3], [1.0, 0.0, 0.0]), ([255, 0, 0], [0.628, 0.2249, 0.1258])] {
+            let got = oklab(linear(Rgb(colour)));
+            assert!((0..3).all(|n| (got[n] - want[n]).abs() < 1e-3), "{got:?} for {want:?}");
+        }
         assert!((colour_distance(Rgb([0; 3]), Rgb([255; 3])) - 1.0).abs() < 1e-3);
     }
 

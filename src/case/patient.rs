@@ -50,11 +50,11 @@ fn person(name: &str) -> String {
 
 fn group(name: &str) -> String {
     let parts: Vec<&str> = name.split('^').map(str::trim).collect();
-    let rest = parts.iter().skip(1).filter(|p| !p.is_empty()).copied().collect::<Vec<_>>().join(" ");
-    match (parts[0], rest.as_str()) {
+    let given_names = parts.iter().skip(1).filter(|p| !p.is_empty()).copied().collect::<Vec<_>>().join(" ");
+    match (parts[0], given_names.as_str()) {
         (family, "") => family.to_owned(),
-        ("", rest) => rest.to_owned(),
-        (family, rest) => format!("{family}, {rest}"),
+        ("", given_names) => given_names.to_owned(),
+        (family, given_names) => format!("{family}, {given_names}"),
     }
 }
 
@@ -77,18 +77,20 @@ mod tests {
         }
     }
 
+    fn patient(id: &str, name: &str) -> PatientInfo {
+        PatientInfo { id: id.into(), name: name.into(), ..Default::default() }
+    }
+
     #[test]
     fn patients_are_compared_by_id_then_by_name() {
-        let of =
-            |id: &str, name: &str| PatientInfo { id: id.into(), name: name.into(), ..Default::default() };
         for (a, b, same) in [
-            (of("1", "Doe^J"), of("1 ", "Smith"), Some(true)),
-            (of("1", "Doe^J"), of("2", "Doe^J"), Some(false)),
-            (of("", "Doe^Jane"), of("2", "DOE^JANE^^"), Some(true)),
-            (of("", "Doe^Jane"), of("2", "Roe^Jane"), Some(false)),
-            (of("", "Yamada^Tarou"), of("", "Yamada^Tarou=山田^太郎"), Some(true)),
-            (of("1", ""), of("", "Doe"), None),
-            (of("", ""), of("2", "Doe"), None),
+            (patient("1", "Doe^J"), patient("1 ", "Smith"), Some(true)),
+            (patient("1", "Doe^J"), patient("2", "Doe^J"), Some(false)),
+            (patient("", "Doe^Jane"), patient("2", "DOE^JANE^^"), Some(true)),
+            (patient("", "Doe^Jane"), patient("2", "Roe^Jane"), Some(false)),
+            (patient("", "Yamada^Tarou"), patient("", "Yamada^Tarou=山田^太郎"), Some(true)),
+            (patient("1", ""), patient("", "Doe"), None),
+            (patient("", ""), patient("2", "Doe"), None),
         ] {
             assert_eq!(a.is_same(&b), same, "{a:?} {b:?}");
             assert_eq!(b.is_same(&a), same);

@@ -30,7 +30,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The values given here, else those of `other`.
+    /// The values given here, else the values of `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         Self {
@@ -48,30 +48,24 @@ impl Placement {
         }
     }
 
-    /// The contradictions of these values to those of the image's file, beyond the rounding of angles and
+    /// The contradictions between these values and the image's file, beyond the rounding of angles and
     /// distances, in words.
     pub fn against(&self, declared: &Self) -> Vec<String> {
-        let mut said = Vec::new();
-        let mut compare =
-            |what: &str, given: Option<f64>, declared: Option<f64>, off: &dyn Fn(f64, f64) -> bool| {
-                if let (Some(given), Some(declared)) = (given, declared)
-                    && off(given, declared)
-                {
-                    said.push(format!("{what} is given as {given}, and the file says {declared}"));
-                }
-            };
-        let turned = |a: f64, b: f64| ((a - b + 180.0).rem_euclid(360.0) - 180.0).abs() > 0.5;
-        let apart = |a: f64, b: f64| (a - b).abs() > 0.5;
-        let scaled = |a: f64, b: f64| (a / b - 1.0).abs() > 0.01;
-        compare("the gantry angle (degrees)", self.gantry_deg, declared.gantry_deg, &turned);
-        compare("the couch angle (degrees)", self.couch_deg, declared.couch_deg, &turned);
-        compare("the source to axis distance (mm)", self.sad_mm, declared.sad_mm, &apart);
-        compare("the source to image distance (mm)", self.sid_mm, declared.sid_mm, &apart);
-        for axis in 0..2 {
-            let [given, declared] = [self, declared].map(|p| p.pixel_mm.map(|mm| mm[axis]));
-            compare("the distance of pixels (mm)", given, declared, &scaled);
-        }
-        said
+        let mut compared: Vec<(&str, [Option<f64>; 2], Differs)> = vec![
+            ("the gantry angle (degrees)", [self.gantry_deg, declared.gantry_deg], is_turned),
+            ("the couch angle (degrees)", [self.couch_deg, declared.couch_deg], is_turned),
+            ("the source to axis distance (mm)", [self.sad_mm, declared.sad_mm], is_apart),
+            ("the source to image distance (mm)", [self.sid_mm, declared.sid_mm], is_apart),
+        ];
+        compared.extend([0, 1].map(|axis| {
+            let pixels_mm = [self, declared].map(|p| p.pixel_mm.map(|mm| mm[axis]));
+            ("the distance of pixels (mm)", pixels_mm, is_scaled as Differs)
+        }));
+        let contradictions = compared.into_iter().filter_map(|(what, [user, file], differs)| {
+            let (user, file) = user.zip(file).filter(|(user, file)| differs(*user, *file))?;
+            Some(format!("{what} is given as {user}, and the file says {file}"))
+        });
+        contradictions.collect()
     }
 
     /// The setup of an image of this many columns and rows. Defaults: couch 0, no shift, a supine patient,
@@ -107,15 +101,35 @@ impl Placement {
     }
 }
 
+/// Whether two values differ by more than their rounding.
+type Differs = fn(f64, f64) -> bool;
+
+/// Angles, degrees.
+fn is_turned(a: f64, b: f64) -> bool {
+    ((a - b + 180.0).rem_euclid(360.0) - 180.0).abs() > 0.5
+}
+
+/// Distances, mm.
+fn is_apart(a: f64, b: f64) -> bool {
+    (a - b).abs() > 0.5
+}
+
+fn is_scaled(a: f64, b: f64) -> bool {
+    (a / b - 1.0).abs() > 0.01
+}
+
 /// Pixels of a setup within a field of the given sides at the axis, about the beam axis.
 pub fn opened(setup: &ImagingSetup, field_mm: [f64; 2]) -> Vec<bool> {
     let scale = setup.sid_mm / setup.sad_mm;
     let half = [0, 1].map(|a| 0.5 * field_mm[a] * scale);
     let middle = [setup.columns, setup.rows].map(|n| 0.5 * (n as f64 - 1.0));
-    let across = |n: usize| setup.shift_mm[0] + (n as f64 - middle[0]) * setup.pixel_mm[0];
-    let up = |n: usize| setup.shift_mm[1] - (n as f64 - middle[1]) * setup.pixel_mm[1];
-    let inside = |n| across(n % setup.columns).abs() <= half[0] && up(n / setup.columns).abs() <= half[1];
-    (0..setup.columns * setup.rows).map(inside).collect()
+    let is_open = (0..setup.columns * setup.rows).map(|n| {
+        let (column, row) = ((n % setup.columns) as f64, (n / setup.columns) as f64);
+        let across_mm = setup.shift_mm[0] + (column - middle[0]) * setup.pixel_mm[0];
+        let up_mm = setup.shift_mm[1] - (row - middle[1]) * setup.pixel_mm[1];
+        across_mm.abs() <= half[0] && up_mm.abs() <= half[1]
+    });
+    is_open.collect()
 }
 
 #[cfg(test)]
@@ -147,8 +161,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_and_what_is_given_goes_first() {
-        let given = Placement { gantry_deg: Some(90.0), sad_mm: Some(1000.0), ..Placement::default() };
-        assert_eq!(given.setup([4, 3]), Err(vec!["isocentre", "source to image distance", "pixel size"]));
+        let placement = Placement { gantry_deg: Some(90.0), sad_mm: Some(1000.0), ..Placement::default() };
+        assert_eq!(placement.setup([4, 3]), Err(vec!["isocentre", "source to image distance", "pixel size"]));
         let file = Placement {
             gantry_deg: Some(5.0),
             shift_mm: Some([0.4, 0.0]),
@@ -157,7 +171,7 @@ mod tests {
             pixel_mm: Some([0.4, 0.5]),
             ..Placement::default()
         };
-        let setup = given.or(&file).setup([4, 3]).expect("all is said");
+        let setup = placement.or(&file).setup([4, 3]).expect("all is said");
         assert_eq!((setup.gantry_deg, setup.couch_deg, setup.pixel_mm), (90.0, 0.0, [0.4, 0.5]));
         assert_eq!((setup.columns, setup.rows, setup.position), (4, 3, PatientPosition::Hfs));
         // Columns lie at -0.2, 0.2, 0.6, 1.0 mm, rows at 0.5, 0, -0.5; a field of 0.3 x 0.5 mm is half as large again there.

@@ -14,7 +14,7 @@ pub struct Plan {
     pub position: PatientPosition,
     /// Gy for the whole course.
     pub prescription_gy: Option<f64>,
-    /// Doses shown are those of all fractions.
+    /// Displayed doses are of all fractions.
     pub fractions: u32,
     pub normalisation: Option<Normalisation>,
     #[serde(default, skip_serializing_if = "FluenceObjectives::is_usual")]

@@ -26,18 +26,17 @@ pub struct Mended {
 impl Mended {
     /// Remarks on it.
     pub fn remarks(&self) -> Vec<String> {
-        let said =
-            |contours: usize, what: &str| (contours > 0).then(|| format!("{contours} contour(s) {what}"));
-        let all = [
-            said(self.repeated, "repeat another on their plane, within 0.1 mm, and count once"),
-            said(self.overlapping, "overlap others on their plane without being holes: their union counts"),
-            said(
+        let remarks = [
+            (self.repeated, "repeat another on their plane, within 0.1 mm, and count once"),
+            (self.overlapping, "overlap others on their plane without being holes: their union counts"),
+            (
                 self.unclear,
                 "lie on planes where too many overlap to be told apart: they combine by exclusive-or, and what two of them \
                  share is left out; correct them in the planning system",
             ),
         ];
-        all.into_iter().flatten().collect()
+        let counted = remarks.into_iter().filter(|(contours, _)| *contours > 0);
+        counted.map(|(contours, what)| format!("{contours} contour(s) {what}")).collect()
     }
 }
 
@@ -75,11 +74,10 @@ pub(super) fn mended(list: Vec<Arc<Contour>>, rule: OverlapRule) -> (Vec<Arc<Con
                 mended.overlapping += overlapping;
                 plane.iter().for_each(|&n| goes[n] = true);
                 let image_uid = &list[plane[0]].image_uid;
-                let contour = |ring: &Ring| Contour {
-                    points_mm: ring.iter().map(|p| frame.patient([p[0], p[1], z_mm])).collect(),
-                    image_uid: image_uid.clone(),
-                };
-                more.extend(rings.iter().map(|ring| Arc::new(contour(ring))));
+                more.extend(rings.iter().map(|ring| {
+                    let points_mm = ring.iter().map(|p| frame.patient([p[0], p[1], z_mm])).collect();
+                    Arc::new(Contour { points_mm, image_uid: image_uid.clone() })
+                }));
             }
         }
     }
@@ -92,8 +90,8 @@ pub(super) fn mended(list: Vec<Arc<Contour>>, rule: OverlapRule) -> (Vec<Arc<Con
 /// The first round of a contour whose points go round twice.
 fn gone_round_once(points_mm: &[DVec3]) -> Option<Vec<DVec3>> {
     let (&first, half) = (points_mm.first()?, points_mm.len() / 2);
-    let near = |n: &usize| *n > 2 && points_mm.get(*n).is_some_and(|p| p.distance(first) < SAME_PLANE_MM);
-    let again = (half.saturating_sub(1)..=half + 1).find(near)?;
+    let again = (half.saturating_sub(1)..=half + 1)
+        .find(|n| *n > 2 && points_mm.get(*n).is_some_and(|p| p.distance(first) < SAME_PLANE_MM))?;
     let frame = Frame::across(normal(&points_mm[..again])?);
     let [once, twice] = [&points_mm[..again], &points_mm[again..]]
         .map(|points| points.iter().map(|p| frame.local(*p)).map(|[x, y, _]| [x, y]).collect::<Ring>());
@@ -150,11 +148,9 @@ impl Frame {
     /// Heights of the planes, mm, and the places in the list of the contours on each; contours across the planes are on none.
     fn planes(&self, list: &[Arc<Contour>]) -> Vec<(f64, Vec<usize>)> {
         let [_, _, normal] = self.0;
-        let on_plane = |points: &[DVec3]| points.len() > 2 && is_flat(points, normal);
-        let height =
-            |points: &[DVec3]| points.iter().map(|p| p.dot(normal)).sum::<f64>() / points.len() as f64;
-        let flat = list.iter().enumerate().filter(|(_, c)| on_plane(&c.points_mm));
-        let mut heights: Vec<(f64, usize)> = flat.map(|(n, c)| (height(&c.points_mm), n)).collect();
+        let points = list.iter().map(|c| c.points_mm.as_slice()).enumerate();
+        let flat = points.filter(|(_, points)| points.len() > 2 && is_flat(points, normal));
+        let mut heights: Vec<(f64, usize)> = flat.map(|(n, points)| (height_mm(points, normal), n)).collect();
         heights.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut planes: Vec<(f64, Vec<usize>)> = Vec::new();
         for (z, n) in heights {
@@ -167,6 +163,11 @@ impl Frame {
         planes.iter_mut().for_each(|(_, plane)| plane.sort_unstable());
         planes
     }
+}
+
+/// Mean height of points along a normal, mm.
+fn height_mm(points_mm: &[DVec3], normal: DVec3) -> f64 {
+    points_mm.iter().map(|p| p.dot(normal)).sum::<f64>() / points_mm.len() as f64
 }
 
 fn is_flat(points_mm: &[DVec3], normal: DVec3) -> bool {
@@ -198,8 +199,8 @@ mod tests {
     /// `rings` on 11 planes of 3 mm, turned by `turn`: its volume, cm3.
     fn volume_cm3(turn: glam::DQuat, rings: &[[f64; 2]]) -> (f64, Mended) {
         let planes = (-5..=5).map(|k| 3.0 * f64::from(k));
-        let made = planes.flat_map(|z| rings.iter().map(move |x| rectangle(*x, z)));
-        let turned = made.map(|mut c| {
+        let rectangles = planes.flat_map(|z| rings.iter().map(move |x| rectangle(*x, z)));
+        let turned = rectangles.map(|mut c| {
             c.points_mm.iter_mut().for_each(|p| *p = turn * *p);
             c
         });
@@ -213,19 +214,14 @@ mod tests {
     /// An outline of 40 x 40 mm that goes on round its inner 20 x 20 mm, in the same sense or in the other.
     #[test]
     fn a_keyhole_does_not_wind_twice_and_a_second_round_does() {
-        let square = |half: f64, turned: f64| {
-            [[-1.0, -1.0], [1.0, -turned], [1.0, 1.0], [-1.0, turned]]
-                .map(|[x, y]| DVec3::new(half * x, half * y, 7.0))
-        };
-        let outline = square(20.0, 1.0);
-        let inner = square(10.0, 1.0);
+        let unit_square = [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]];
+        let [outline, inner] =
+            [20.0, 10.0].map(|half_mm| unit_square.map(|[x, y]| DVec3::new(half_mm * x, half_mm * y, 7.0)));
         let mut other_sense = inner;
         other_sense[1..].reverse();
-        let joined = |inner: [DVec3; 4]| {
-            let [bridge, first] = [outline[0], inner[0]];
-            [&outline[..], &[bridge], &inner[..], &[first]].concat()
-        };
-        assert!(!winds_twice(&outline) && !winds_twice(&joined(other_sense)) && winds_twice(&joined(inner)));
+        let [second_round, keyhole] =
+            [inner, other_sense].map(|inner| [&outline[..], &outline[..1], &inner[..], &inner[..1]].concat());
+        assert!(!winds_twice(&outline) && !winds_twice(&keyhole) && winds_twice(&second_round));
         let [a, b, c, d] = outline;
         assert!(!winds_twice(&[a, c, b, d]), "a figure of eight");
     }
@@ -234,12 +230,12 @@ mod tests {
     fn what_is_there_twice_or_overlaps_has_its_volume() {
         let oblique = glam::DQuat::from_euler(glam::EulerRot::XYZ, 0.3, -0.4, 0.2);
         for (turn, within) in [(glam::DQuat::IDENTITY, 0.05), (oblique, 0.6)] {
-            let whole = [-20.0, 20.0];
+            let full_width = [-20.0, 20.0];
             for (rings, mended) in [
-                (vec![whole], Mended::default()),
-                (vec![whole; 2], Mended { repeated: 11, ..Mended::default() }),
-                (vec![whole; 3], Mended { repeated: 22, ..Mended::default() }),
-                (vec![whole, [-20.02, 20.02]], Mended { repeated: 11, ..Mended::default() }),
+                (vec![full_width], Mended::default()),
+                (vec![full_width; 2], Mended { repeated: 11, ..Mended::default() }),
+                (vec![full_width; 3], Mended { repeated: 22, ..Mended::default() }),
+                (vec![full_width, [-20.02, 20.02]], Mended { repeated: 11, ..Mended::default() }),
                 (vec![[-20.0, 5.0], [-5.0, 20.0]], Mended { overlapping: 22, ..Mended::default() }),
             ] {
                 let (cm3, said) = volume_cm3(turn, &rings);

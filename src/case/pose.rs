@@ -88,9 +88,8 @@ impl FromStr for Pose {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let number = |w: &str| w.trim().parse().ok().filter(|v: &f64| v.is_finite());
-        let numbers: Option<Vec<f64>> = word.split(',').map(number).collect();
-        match numbers.as_deref() {
+        let numbers = word.split(',').map(|w| w.trim().parse().ok().filter(|v: &f64| v.is_finite()));
+        match numbers.collect::<Option<Vec<f64>>>().as_deref() {
             Some(&[tx, ty, tz, rx, ry, rz]) => Ok(Self::new([tx, ty, tz], [rx, ry, rz])),
             _ => Err("it is six numbers with commas between: tx,ty,tz in mm, rx,ry,rz in degrees, like \
                       5,0,-2.5,0,0,1.5"
@@ -112,11 +111,17 @@ mod tests {
 
     const CENTRE: DVec3 = DVec3::new(10.0, -20.0, 30.0);
 
+    fn moved(translation_mm: [f64; 3], rotation_deg: [f64; 3], offset_mm: DVec3) -> DVec3 {
+        Pose::new(translation_mm, rotation_deg).apply(CENTRE + offset_mm, CENTRE) - CENTRE
+    }
+
+    fn close(got: DVec3, want: DVec3) {
+        assert!((got - want).length() < 1e-9, "{got} for {want}");
+    }
+
     /// The picture's definition, point by point.
     #[test]
     fn signs_and_order() {
-        let moved = |t, r, p: DVec3| Pose::new(t, r).apply(CENTRE + p, CENTRE) - CENTRE;
-        let close = |a: DVec3, b: DVec3| assert!((a - b).length() < 1e-9, "{a} for {b}");
         // To the left, to the back, to the head.
         close(moved([1.0, 2.0, 3.0], [0.0; 3], DVec3::ZERO), DVec3::new(1.0, 2.0, 3.0));
         // Right-handed: about x the back (y) turns to the head (z), about y the head to the left, about z the left to the back.

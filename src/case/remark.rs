@@ -1,4 +1,4 @@
-//! Remarks on reading an object, and those of them that stand with every result that is made of it.
+//! Remarks on reading an object, and which of them stand with every result that is made of it.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub enum Bearing {
     None,
     /// Results may be other than they would be without the deviation: the remark stands beside them.
     MayMove,
-    /// Results are not those of the whole patient or plan as it is: a dose is partial, a goal undecided. The caveat, a few words.
+    /// Results are not of the whole patient or plan: a dose is partial, a goal undecided. The caveat, a few words.
     Forbids(String),
 }
 
@@ -80,7 +80,7 @@ impl Remark {
         match self.files.as_slice() {
             [] => self.message.clone(),
             [file] => format!("{} ({file})", self.message),
-            [file, rest @ ..] => format!("{} ({file} and {} more)", self.message, rest.len()),
+            [file, others @ ..] => format!("{} ({file} and {} more)", self.message, others.len()),
         }
     }
 }
@@ -112,11 +112,11 @@ impl Reservations {
     }
 }
 
-/// Adds sentences that are not yet among `all`.
-pub(super) fn add_each_once<'a>(all: &mut Vec<String>, more: impl IntoIterator<Item = &'a str>) {
+/// Adds sentences that the list does not have.
+pub(super) fn add_each_once<'a>(list: &mut Vec<String>, more: impl IntoIterator<Item = &'a str>) {
     for words in more {
-        if !all.iter().any(|known| known == words) {
-            all.push(words.to_owned());
+        if !list.iter().any(|listed| listed == words) {
+            list.push(words.to_owned());
         }
     }
 }
@@ -125,23 +125,26 @@ pub(super) fn add_each_once<'a>(all: &mut Vec<String>, more: impl IntoIterator<I
 mod tests {
     use super::*;
 
+    fn remark(message: &str) -> Remark {
+        Remark::warning(message, vec!["ct.dcm".to_owned()])
+    }
+
     #[test]
     fn what_bears_on_results_stands_with_them_once() {
-        let remark = |message: &str| Remark::warning(message, vec!["ct.dcm".to_owned()]);
-        let all = [
+        let remarks = [
             remark("the gantry is tilted"),
             remark("two planes are missing").forbidding("2 planes missing"),
             remark("localizers are left out").without_bearing(),
             Remark::note("padding counts as air", Vec::new()),
             remark("two planes are missing").forbidding("2 planes missing"),
         ];
-        let mut known = Reservations::of_remarks(&all);
-        known.add(&known.clone());
-        assert_eq!(known.caveats, ["2 planes missing"]);
-        assert_eq!(known.remarks, ["the gantry is tilted", "two planes are missing"]);
+        let mut reservations = Reservations::of_remarks(&remarks);
+        reservations.add(&reservations.clone());
+        assert_eq!(reservations.caveats, ["2 planes missing"]);
+        assert_eq!(reservations.remarks, ["the gantry is tilted", "two planes are missing"]);
     }
 
-    /// A session of before has remarks that say nothing of their bearing.
+    /// Remarks in older sessions have no bearing.
     #[test]
     fn a_remark_survives_in_text() {
         let remark = Remark::warning("it is a projection", Vec::new()).forbidding("projections");

@@ -55,7 +55,7 @@ impl RotationAxis {
         }
     }
 
-    /// The direction of a turn by so many degrees, positive where the angle rises; `None` where nothing turns.
+    /// The direction of a turn, degrees, positive where the angle rises; `None` where nothing turns.
     pub fn direction(self, turn_deg: f64) -> Option<RotationDirection> {
         match turn_deg {
             turn if turn > 0.0 => Some(self.rising()),
@@ -64,7 +64,7 @@ impl RotationAxis {
         }
     }
 
-    /// Whether a turn the short way, by so many degrees, runs against a stated direction: the long way round is meant then.
+    /// Whether a turn the short way, degrees, runs against a stated direction: the long way round is meant then.
     pub fn is_against(self, turn_deg: f64, stated: RotationDirection) -> bool {
         turn_deg.abs() > bounds::SAME_DEG && self.direction(turn_deg) != Some(stated)
     }
@@ -76,35 +76,41 @@ mod tests {
     use geometry::{BeamFrame, PatientPosition};
     use glam::DVec3;
 
+    fn frame(gantry_deg: f64, collimator_deg: f64, couch_deg: f64) -> BeamFrame {
+        let position = PatientPosition::Hfs;
+        BeamFrame::new(position, gantry_deg, collimator_deg, couch_deg, DVec3::ZERO, 1000.0)
+    }
+
+    fn is_counter_clockwise(start: DVec3, end: DVec3, to_eye: DVec3) -> bool {
+        start.cross(end).dot(to_eye) > 0.0
+    }
+
     /// A pointer on each part, seen on a plane with the eye above it, once before and once after a small turn: the sign of the cross
     /// product of both says which way it went.
     #[test]
     fn rising_angles_turn_as_dicom_sees_them() {
-        let frame = |gantry, collimator, couch| {
-            BeamFrame::new(PatientPosition::Hfs, gantry, collimator, couch, DVec3::ZERO, 1000.0)
-        };
         // Patient LPS of a supine patient, head to the gantry: Xf is +x, Yf is +z, Zf is -y.
         let [xf, yf, zf] = [DVec3::X, DVec3::Z, -DVec3::Y];
-        let counter = |before: DVec3, after: DVec3, to_eye: DVec3| before.cross(after).dot(to_eye) > 0.0;
+
         let at_start = frame(0.0, 0.0, 0.0);
         // The eye at the isocentre looks at the gantry along +Yf, so that -Yf points at it.
-        let source = |f: &BeamFrame| f.source_mm;
+
         assert!(
-            !counter(source(&at_start), source(&frame(10.0, 0.0, 0.0)), -yf),
+            !is_counter_clockwise(at_start.source_mm, frame(10.0, 0.0, 0.0).source_mm, -yf),
             "the gantry rises clockwise"
         );
         assert!(
-            (source(&at_start) - 1000.0 * zf).length() < 1e-9
-                && source(&frame(90.0, 0.0, 0.0)).dot(xf) > 999.0
+            (at_start.source_mm - 1000.0 * zf).length() < 1e-9
+                && frame(90.0, 0.0, 0.0).source_mm.dot(xf) > 999.0
         );
-        let across = |f: &BeamFrame| f.axes[0];
+
         assert!(
-            counter(across(&at_start), across(&frame(0.0, 10.0, 0.0)), zf),
+            is_counter_clockwise(at_start.axes[0], frame(0.0, 10.0, 0.0).axes[0], zf),
             "the collimator rises counter-clockwise"
         );
         // In the patient's frame the room turns the other way than the couch does.
         assert!(
-            !counter(across(&at_start), across(&frame(0.0, 0.0, 10.0)), zf),
+            !is_counter_clockwise(at_start.axes[0], frame(0.0, 0.0, 10.0).axes[0], zf),
             "the couch rises counter-clockwise"
         );
         for (axis, rising) in

@@ -4,7 +4,7 @@ use super::{Dose, Plan, StructureSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Files of a case; empty where its objects have none, as those of demos and of `.mha` volumes.
+/// Files of a case; empty where its objects have none, as in demos and `.mha` volumes.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     pub structures: Option<Source<StructureSet>>,
@@ -20,7 +20,7 @@ pub struct Source<T> {
 }
 
 impl Sources {
-    /// The file of a plan: by its UID; that of a copy, which has none, by an unchanged beam.
+    /// The file of a plan: found by its UID, or for a copy, which has none, by an unchanged beam.
     pub fn of_plan(&self, plan: &Plan) -> Option<&Source<Plan>> {
         match &plan.uid {
             Some(_) => self.plans.iter().find(|source| source.read.uid == plan.uid),

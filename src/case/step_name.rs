@@ -1,65 +1,72 @@
 //! Names of edits in the history list, in a planner's words.
 
-use super::{Beam, Case, Contour, ControlPoint, Edit, Plan, Structure};
+use super::{Beam, Case, Contour, Edit, Plan, Structure};
 use glam::DVec3;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Edit {
     /// The edit in words, as a step from the case `before` it: "Turn gantry of AP".
-    pub fn name(&self, before: &Case) -> String {
-        let structure = |index: usize| before.structures.structures.get(index);
-        let beam = |plan: usize, beam: usize| before.plans.get(plan).and_then(|p| p.beams.get(beam));
+    pub fn name(&self, previous: &Case) -> String {
+        let structures = &previous.structures.structures;
         match self {
             Self::Load(_) => "Open case".to_owned(),
             Self::AddPlan(plan) => format!("Add plan {}", plan.name),
-            Self::SetPlan { plan, value } => match before.plans.get(*plan) {
-                Some(now) => plan_change(now, value),
+            Self::SetPlan { plan, value } => match previous.plans.get(*plan) {
+                Some(current) => plan_change(current, value),
                 None => format!("Change plan {}", value.name),
             },
-            Self::RemovePlan { plan } => match before.plans.get(*plan) {
-                Some(now) => format!("Delete plan {}", now.name),
+            Self::RemovePlan { plan } => match previous.plans.get(*plan) {
+                Some(current) => format!("Delete plan {}", current.name),
                 None => "Delete plan".to_owned(),
             },
             Self::SetApproval { plan, approval } => {
-                let name = before.plans.get(*plan).map_or("", |plan| &plan.name);
+                let name = previous.plans.get(*plan).map_or("", |plan| &plan.name);
                 match approval {
                     Some(approval) => format!("Plan {name} {}", approval.stage),
                     None => format!("Take back the approval of plan {name}"),
                 }
             }
             Self::AddBeam { beam, .. } => format!("Add beam {}", beam.name),
-            Self::RemoveBeam { plan, beam: index } => match beam(*plan, *index) {
-                Some(now) => format!("Delete beam {}", now.name),
+            Self::RemoveBeam { plan, beam: index } => match previous.beam(*plan, *index) {
+                Some(current) => format!("Delete beam {}", current.name),
                 None => "Delete beam".to_owned(),
             },
-            Self::SetBeam { plan, beam: index, value } => match beam(*plan, *index) {
-                Some(now) => beam_change(now, value),
+            Self::SetBeam { plan, beam: index, value } => match previous.beam(*plan, *index) {
+                Some(current) => beam_change(current, value),
                 None => format!("Change {}", value.name),
             },
-            Self::SetFluences { plan, .. } => match before.plans.get(*plan) {
-                Some(now) => format!("Optimise plan {}", now.name),
+            Self::SetFluences { plan, .. } => match previous.plans.get(*plan) {
+                Some(current) => format!("Optimise plan {}", current.name),
                 None => "Optimise plan".to_owned(),
             },
-            Self::SetLeaves { plan, beams, .. } => match before.plans.get(*plan) {
-                Some(now) if now.has_maps_of(beams) => format!("Make plan {} deliverable", now.name),
-                Some(now) => format!("Optimise plan {}", now.name),
+            Self::SetLeaves { plan, beams, .. } => match previous.plans.get(*plan) {
+                Some(current) if current.has_maps_of(beams) => {
+                    format!("Make plan {} deliverable", current.name)
+                }
+                Some(current) => format!("Optimise plan {}", current.name),
                 None => "Make plan deliverable".to_owned(),
             },
             Self::AddStructure(structure) => format!("Add structure {}", structure.name),
             Self::AddStructures(what, _) => format!("Add {what}"),
             Self::SetStructures(what, _) => (*what).to_owned(),
-            Self::SetStructure { index, value } => match structure(*index) {
-                Some(now) => structure_change(now, value),
+            Self::SetStructure { index, value } => match structures.get(*index) {
+                Some(current) => structure_change(current, value),
                 None => format!("Change {}", value.name),
             },
-            Self::RemoveStructure { index } => match structure(*index) {
-                Some(now) => format!("Delete structure {}", now.name),
+            Self::RemoveStructure { index } => match structures.get(*index) {
+                Some(current) => format!("Delete structure {}", current.name),
                 None => "Delete structure".to_owned(),
             },
             Self::AddDose(dose) => format!("Add dose {}", dose.label),
             Self::SetGoals(_) => "Change clinical goals".to_owned(),
         }
+    }
+}
+
+impl Case {
+    fn beam(&self, plan: usize, beam: usize) -> Option<&Beam> {
+        self.plans.get(plan).and_then(|plan| plan.beams.get(beam))
     }
 }
 
@@ -72,88 +79,89 @@ fn one_of(changes: &[(bool, &str)], object: &str) -> String {
     }
 }
 
-fn plan_change(now: &Plan, next: &Plan) -> String {
-    if now.name != next.name {
-        return format!("Rename plan {} to {}", now.name, next.name);
+/// Names of the beams of `plan` that `other` does not have.
+fn beams_missing_in(other: &Plan, plan: &Plan) -> Vec<String> {
+    let missing = plan.beams.iter().filter(|beam| other.beams.iter().all(|o| o.number != beam.number));
+    missing.map(|beam| beam.name.clone()).collect()
+}
+
+fn plan_change(current: &Plan, next: &Plan) -> String {
+    if current.name != next.name {
+        return format!("Rename plan {} to {}", current.name, next.name);
     }
-    // Beams of `all` that `others` has not.
-    let more = |all: &Plan, others: &Plan| -> Vec<String> {
-        let is_new = |beam: &&Beam| others.beams.iter().all(|other| other.number != beam.number);
-        all.beams.iter().filter(is_new).map(|beam| beam.name.clone()).collect()
-    };
-    match (&more(next, now)[..], &more(now, next)[..]) {
+    match (&beams_missing_in(current, next)[..], &beams_missing_in(next, current)[..]) {
         ([], []) => {}
         ([beam], []) => return format!("Add beam {beam}"),
         ([], [beam]) => return format!("Delete beam {beam}"),
-        (_, []) => return format!("Add beams to plan {}", now.name),
-        _ => return format!("Delete beams of plan {}", now.name),
+        (_, []) => return format!("Add beams to plan {}", current.name),
+        _ => return format!("Delete beams of plan {}", current.name),
     }
     let changes = [
-        (now.prescription_gy != next.prescription_gy, "Change prescription"),
-        (now.fractions != next.fractions, "Change fractions"),
-        (now.normalisation != next.normalisation, "Change normalisation"),
-        (now.objectives != next.objectives, "Change objectives"),
-        (now.machine != next.machine, "Change machine"),
-        (now.position != next.position, "Change patient position"),
-        (now.beams != next.beams, "Change beams"),
+        (current.prescription_gy != next.prescription_gy, "Change prescription"),
+        (current.fractions != next.fractions, "Change fractions"),
+        (current.normalisation != next.normalisation, "Change normalisation"),
+        (current.objectives != next.objectives, "Change objectives"),
+        (current.machine != next.machine, "Change machine"),
+        (current.position != next.position, "Change patient position"),
+        (current.beams != next.beams, "Change beams"),
     ];
-    one_of(&changes, &format!("plan {}", now.name))
+    one_of(&changes, &format!("plan {}", current.name))
 }
 
-fn beam_change(now: &Beam, next: &Beam) -> String {
-    if now.name != next.name {
-        return format!("Rename beam {} to {}", now.name, next.name);
+fn beam_change(current: &Beam, next: &Beam) -> String {
+    if current.name != next.name {
+        return format!("Rename beam {} to {}", current.name, next.name);
     }
-    let same_count = now.control_points.len() == next.control_points.len();
-    let differs = |what: fn(&ControlPoint, &ControlPoint) -> bool| {
-        now.control_points.iter().zip(&next.control_points).any(|(a, b)| what(a, b))
-    };
+    let same_count = current.control_points.len() == next.control_points.len();
+    let pairs: Vec<_> = current.control_points.iter().zip(&next.control_points).collect();
     let changes = [
         (!same_count, "Change control points"),
-        (differs(|a, b| a.gantry_deg != b.gantry_deg), "Turn gantry"),
-        (differs(|a, b| a.collimator_deg != b.collimator_deg), "Turn collimator"),
-        (differs(|a, b| a.couch_deg != b.couch_deg), "Turn couch"),
-        (differs(|a, b| a.jaws != b.jaws), "Move jaws"),
-        (differs(|a, b| a.leaves_mm != b.leaves_mm), "Move leaves"),
-        (differs(|a, b| a.meterset_weight != b.meterset_weight), "Change control point weights"),
-        (now.mu != next.mu, "Change MU"),
-        (now.isocentre_mm != next.isocentre_mm, "Move isocentre"),
-        (now.machine != next.machine, "Change machine"),
-        (now.mlc != next.mlc, "Change MLC"),
-        (now.fluence_limits != next.fluence_limits, "Limit fluence"),
-        (now.without_boluses != next.without_boluses, "Change boluses"),
+        (pairs.iter().any(|(a, b)| a.gantry_deg != b.gantry_deg), "Turn gantry"),
+        (pairs.iter().any(|(a, b)| a.collimator_deg != b.collimator_deg), "Turn collimator"),
+        (pairs.iter().any(|(a, b)| a.couch_deg != b.couch_deg), "Turn couch"),
+        (pairs.iter().any(|(a, b)| a.jaws != b.jaws), "Move jaws"),
+        (pairs.iter().any(|(a, b)| a.leaves_mm != b.leaves_mm), "Move leaves"),
+        (pairs.iter().any(|(a, b)| a.meterset_weight != b.meterset_weight), "Change control point weights"),
+        (current.mu != next.mu, "Change MU"),
+        (current.isocentre_mm != next.isocentre_mm, "Move isocentre"),
+        (current.machine != next.machine, "Change machine"),
+        (current.mlc != next.mlc, "Change MLC"),
+        (current.fluence_limits != next.fluence_limits, "Limit fluence"),
+        (current.without_boluses != next.without_boluses, "Change boluses"),
     ];
-    one_of(&changes, &now.name)
+    one_of(&changes, &current.name)
 }
 
-fn structure_change(now: &Structure, next: &Structure) -> String {
-    if now.name != next.name {
-        return format!("Rename {} to {}", now.name, next.name);
+fn structure_change(current: &Structure, next: &Structure) -> String {
+    if current.name != next.name {
+        return format!("Rename {} to {}", current.name, next.name);
     }
-    if now.kind == next.kind
-        && now.colour == next.colour
-        && now.density == next.density
-        && now.contours != next.contours
+    if current.kind == next.kind
+        && current.colour == next.colour
+        && current.density == next.density
+        && current.contours != next.contours
     {
         // A stroke keeps the contours of all other planes: their points need no look in each of its frames.
-        let before: BTreeSet<*const Contour> = now.contours.iter().map(Arc::as_ptr).collect();
-        let is_kept = |c: &Arc<Contour>| before.contains(&Arc::as_ptr(c));
-        let moved = |(a, b): ([DVec3; 2], [DVec3; 2])| {
-            let way = b[0] - a[0];
-            (a[1] + way - b[1]).length() < 1e-6 && way.length() > 1e-6
-        };
-        let moved = !next.contours.iter().any(is_kept)
-            && now.contours.box_mm().zip(next.contours.box_mm()).is_some_and(moved);
-        return format!("{} {}", if moved { "Move" } else { "Change contours of" }, now.name);
+        let kept: BTreeSet<*const Contour> = current.contours.iter().map(Arc::as_ptr).collect();
+        let boxes_mm = current.contours.box_mm().zip(next.contours.box_mm());
+        let moved = !next.contours.iter().any(|contour| kept.contains(&Arc::as_ptr(contour)))
+            && boxes_mm.is_some_and(|(from, to)| is_shifted(from, to));
+        return format!("{} {}", if moved { "Move" } else { "Change contours of" }, current.name);
     }
     let changes = [
-        (now.kind != next.kind, "Change type"),
-        (now.density != next.density, "Change density"),
-        (now.colour != next.colour, "Change colour"),
-        (now.points_mm != next.points_mm, "Move points"),
-        (now.contours != next.contours, "Change contours"),
+        (current.kind != next.kind, "Change type"),
+        (current.density != next.density, "Change density"),
+        (current.colour != next.colour, "Change colour"),
+        (current.points_mm != next.points_mm, "Move points"),
+        (current.contours != next.contours, "Change contours"),
     ];
-    one_of(&changes, &now.name)
+    one_of(&changes, &current.name)
+}
+
+/// Whether a box is another of the same size elsewhere.
+fn is_shifted(from_mm: [DVec3; 2], to_mm: [DVec3; 2]) -> bool {
+    let shift = to_mm[0] - from_mm[0];
+    (from_mm[1] + shift - to_mm[1]).length() < 1e-6 && shift.length() > 1e-6
 }
 
 #[cfg(test)]
@@ -169,9 +177,9 @@ mod tests {
         Case { plans: vec![Arc::new(plan)], structures: Arc::new(set), ..Case::default() }
     }
 
-    fn square(name: &str, at: f64, side: f64) -> Structure {
-        let corner = |x: f64, y: f64| DVec3::new(at + x * side, y * side, 0.0);
-        let points_mm = vec![corner(0.0, 0.0), corner(1.0, 0.0), corner(1.0, 1.0), corner(0.0, 1.0)];
+    fn square(name: &str, x_mm: f64, side: f64) -> Structure {
+        let corners = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]];
+        let points_mm = corners.map(|[x, y]| DVec3::new(x_mm + x * side, y * side, 0.0)).to_vec();
         let contours = vec![Contour { points_mm, image_uid: None }].into();
         Structure { contours, ..Structure::new(name, 1, StructureKind::Other) }
     }
@@ -179,11 +187,7 @@ mod tests {
     #[test]
     fn beam_edits_say_what_moved() {
         let case = case();
-        let name = |change: fn(&mut Beam)| {
-            let mut value = case.plans[0].beams[0].clone();
-            change(&mut value);
-            Edit::SetBeam { plan: 0, beam: 0, value }.name(&case)
-        };
+
         type Change = fn(&mut Beam);
         let cases: [(Change, &str); 7] = [
             (|b| b.control_points[0].gantry_deg = 40.0, "Turn gantry of AP"),
@@ -195,7 +199,9 @@ mod tests {
             (|b| (b.mu, b.isocentre_mm.x) = (3.0, 3.0), "Change AP"),
         ];
         for (change, want) in cases {
-            assert_eq!(name(change), want);
+            let mut value = case.plans[0].beams[0].clone();
+            change(&mut value);
+            assert_eq!(Edit::SetBeam { plan: 0, beam: 0, value }.name(&case), want);
         }
         assert_eq!(Edit::RemoveBeam { plan: 0, beam: 0 }.name(&case), "Delete beam AP");
         assert_eq!(
@@ -207,18 +213,22 @@ mod tests {
         assert_eq!(Edit::SetPlan { plan: 0, value: dosed }.name(&case), "Change prescription of plan P1");
     }
 
+    fn name_of_change(case: &Case, value: Structure) -> String {
+        Edit::SetStructure { index: 0, value }.name(case)
+    }
+
     #[test]
     fn a_structure_that_keeps_its_size_is_moved() {
         let case = case();
-        let name = |value: Structure| Edit::SetStructure { index: 0, value }.name(&case);
-        assert_eq!(name(square("Sphere", 4.0, 10.0)), "Move Sphere");
-        assert_eq!(name(square("Sphere", 0.0, 12.0)), "Change contours of Sphere");
+
+        assert_eq!(name_of_change(&case, square("Sphere", 4.0, 10.0)), "Move Sphere");
+        assert_eq!(name_of_change(&case, square("Sphere", 0.0, 12.0)), "Change contours of Sphere");
         let mut holed = square("Sphere", 0.0, 10.0);
         holed.contours =
             holed.contours.replaced(|_| false, vec![square("", 2.0, 5.0).contours[0].as_ref().clone()]);
-        assert_eq!(name(holed), "Change contours of Sphere", "its box stays");
-        assert_eq!(name(square("PTV", 0.0, 10.0)), "Rename Sphere to PTV");
+        assert_eq!(name_of_change(&case, holed), "Change contours of Sphere", "its box stays");
+        assert_eq!(name_of_change(&case, square("PTV", 0.0, 10.0)), "Rename Sphere to PTV");
         let red = Structure { colour: Rgb([255, 0, 0]), ..square("Sphere", 0.0, 10.0) };
-        assert_eq!(name(red), "Change colour of Sphere");
+        assert_eq!(name_of_change(&case, red), "Change colour of Sphere");
     }
 }

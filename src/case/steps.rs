@@ -15,8 +15,8 @@ const MOST_STEPS: usize = 200;
 
 impl<T> Steps<T> {
     /// Starts with nothing to undo.
-    pub fn at(now: T) -> Self {
-        Self { now, past: Vec::new(), future: Vec::new(), gesture: None }
+    pub fn at(value: T) -> Self {
+        Self { now: value, past: Vec::new(), future: Vec::new(), gesture: None }
     }
 
     pub fn now(&self) -> &T {
@@ -30,16 +30,16 @@ impl<T> Steps<T> {
 
     /// All values, oldest first, the undone ones too, for changes that are part of an earlier step.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        let now = std::iter::once(&mut self.now);
-        self.past.iter_mut().chain(now).chain(self.future.iter_mut().rev())
+        let current = std::iter::once(&mut self.now);
+        self.past.iter_mut().chain(current).chain(self.future.iter_mut().rev())
     }
 
     /// Sets the value; steps with the same `gesture` (a drag) undo together.
     pub fn set(&mut self, value: T, gesture: Option<u64>) {
         let goes_on = self.goes_on(gesture);
-        let before = std::mem::replace(&mut self.now, value);
+        let previous = std::mem::replace(&mut self.now, value);
         if !goes_on {
-            self.past.push(before);
+            self.past.push(previous);
             if self.past.len() > MOST_STEPS {
                 self.past.remove(0);
             }
@@ -60,8 +60,8 @@ impl<T> Steps<T> {
 
     /// Undoes the last step and returns the undone value; `None` where there is no step.
     pub fn undo(&mut self) -> Option<&T> {
-        let before = self.past.pop()?;
-        self.future.push(std::mem::replace(&mut self.now, before));
+        let previous = self.past.pop()?;
+        self.future.push(std::mem::replace(&mut self.now, previous));
         self.gesture = None;
         self.future.last()
     }
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(steps.redo(), Some(&0));
         assert_eq!(steps.redo(), Some(&1));
         assert_eq!(*steps.now(), 3);
-        // A new drag under the same key is a step of its own.
+        // A new drag under the same key is a new step.
         steps.set(9, Some(7));
         assert!(!steps.can_redo());
         assert_eq!(steps.undo(), Some(&9));

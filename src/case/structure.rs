@@ -129,18 +129,28 @@ impl Structure {
     /// The structure at another place, patient LPS, mm.
     #[must_use]
     pub fn moved(&self, by_mm: DVec3) -> Self {
-        let moved = |points: &[DVec3]| points.iter().map(|p| *p + by_mm).collect();
-        let contour =
-            |c: &std::sync::Arc<Contour>| Contour { points_mm: moved(&c.points_mm), image_uid: None };
-        let contours = self.contours.iter().map(contour).collect();
-        Self { contours, points_mm: moved(&self.points_mm), ..self.clone() }
+        let contours = self
+            .contours
+            .iter()
+            .map(|contour| Contour { points_mm: shifted(&contour.points_mm, by_mm), image_uid: None });
+        Self { contours: contours.collect(), points_mm: shifted(&self.points_mm, by_mm), ..self.clone() }
     }
 
-    /// The density that counts in dose, where one is given and switched on. The CT's is none of its own in the patient.
-    pub fn counted_density(&self) -> Option<DensityOverride> {
-        let is_of_ct = |density: &DensityOverride| density.density == Density::AsScanned;
-        self.density.filter(|density| !density.off && (self.kind.is_beside_patient() || !is_of_ct(density)))
+    fn name_in_file(&self) -> &str {
+        self.shared_name.as_ref().unwrap_or(&self.name)
     }
+
+    /// The density that counts in dose, where one is given and switched on. Within the patient the CT's density is no override.
+    pub fn counted_density(&self) -> Option<DensityOverride> {
+        self.density.filter(|density| {
+            let counts = self.kind.is_beside_patient() || density.density != Density::AsScanned;
+            counts && !density.off
+        })
+    }
+}
+
+fn shifted(points_mm: &[DVec3], by_mm: DVec3) -> Vec<DVec3> {
+    points_mm.iter().map(|p| *p + by_mm).collect()
 }
 
 impl StructureSet {
@@ -181,8 +191,8 @@ impl StructureSet {
             (Some(_), more) => Err(ReferenceError::Ambiguous { name: name.to_owned(), count: more + 1 }),
             (None, _) => {
                 let names: Vec<&str> = self.structures.iter().map(|s| s.name.as_str()).collect();
-                let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                Err(ReferenceError::Missing { name: name.to_owned(), known })
+                let existing = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                Err(ReferenceError::Missing { name: name.to_owned(), known: existing })
             }
         }
     }
@@ -194,8 +204,9 @@ impl StructureSet {
 
     /// The name itself where it is free, else the name with the first free count behind it.
     pub fn free_name(&self, name: &str) -> String {
-        let with_count = |count: usize| if count == 1 { name.to_owned() } else { format!("{name} {count}") };
-        (1..).map(with_count).find(|name| self.by_name(name).is_none()).unwrap_or_default()
+        let mut counted =
+            (1..).map(|count| if count == 1 { name.to_owned() } else { format!("{name} {count}") });
+        counted.find(|name| self.by_name(name).is_none()).unwrap_or_default()
     }
 
     /// Why nothing that is meant of a structure can be decided by its contours: not all were read, or another structure has its
@@ -204,13 +215,12 @@ impl StructureSet {
         if let Some(caveat) = structure.reservations().caveats.first() {
             return Some(format!("{caveat} in the file of {}: correct it, or draw it anew", structure.name));
         }
-        let name = |s: &'_ Structure| s.shared_name.as_ref().unwrap_or(&s.name).clone();
-        let own = name(structure);
+        let name_in_file = structure.name_in_file();
         let others = self.structures.iter().filter(|s| s.number != structure.number);
-        let same = { others }.find(|s| is_same_but_for_blanks(&name(s), &own))?;
+        let same = { others }.find(|s| is_same_but_for_blanks(s.name_in_file(), name_in_file))?;
         Some(format!(
             "two structures are called '{}': which is meant? Name one of them ('{}', '{}') anew, or delete it",
-            own.trim(),
+            name_in_file.trim(),
             structure.name,
             same.name
         ))
@@ -296,7 +306,7 @@ impl StructureKind {
     /// The kind of a structure by its DICOM type and, where that is missing or generic, by its name.
     pub fn from_code_and_name(code: &str, name: &str) -> Self {
         let upper = name.to_ascii_uppercase();
-        let named = |word: &str| upper.split(|c: char| !c.is_ascii_alphabetic()).any(|w| w == word);
+        let words: Vec<&str> = upper.split(|c: char| !c.is_ascii_alphabetic()).collect();
         match code.trim() {
             "EXTERNAL" => Self::External,
             "PTV" => Self::Ptv,
@@ -304,10 +314,12 @@ impl StructureKind {
             "GTV" => Self::Gtv,
             "SUPPORT" => Self::Support,
             "BOLUS" => Self::Bolus,
-            _ if named("PTV") => Self::Ptv,
-            _ if named("CTV") => Self::Ctv,
-            _ if named("GTV") => Self::Gtv,
-            _ if named("BODY") || named("EXTERNAL") || named("SKIN") => Self::External,
+            _ if words.contains(&"PTV") => Self::Ptv,
+            _ if words.contains(&"CTV") => Self::Ctv,
+            _ if words.contains(&"GTV") => Self::Gtv,
+            _ if words.contains(&"BODY") || words.contains(&"EXTERNAL") || words.contains(&"SKIN") => {
+                Self::External
+            }
             "ORGAN" | "AVOIDANCE" | "OAR" => Self::Organ,
             _ => Self::Other,
         }
@@ -347,18 +359,25 @@ mod tests {
         assert!(set.tell_apart().is_empty());
     }
 
+    fn number_of_structure(set: &StructureSet, to: &Normalisation) -> Option<Result<u32, ReferenceError>> {
+        set.normalised_to(to).map(|s| s.map(|s| s.number))
+    }
+
     #[test]
     fn a_normalisation_goes_by_number_then_by_a_name_that_only_one_has() {
         let set = set(&["PTV", "Boost", "boost"]);
         let mut to = Normalisation::to_named("ptv", 95.0, 60.0);
-        let number = |to: &Normalisation| set.normalised_to(to).map(|s| s.map(|s| s.number));
-        assert_eq!(number(&to), Some(Ok(1)));
+
+        assert_eq!(number_of_structure(&set, &to), Some(Ok(1)));
         to = to.of_structure("ptv", Some(3));
-        assert_eq!(number(&to), Some(Ok(3)));
+        assert_eq!(number_of_structure(&set, &to), Some(Ok(3)));
         to = Normalisation::to_named("Boost", 95.0, 60.0);
-        let error = number(&to).unwrap().unwrap_err();
+        let error = number_of_structure(&set, &to).unwrap().unwrap_err();
         assert_eq!(error, ReferenceError::Ambiguous { name: "Boost".into(), count: 2 });
-        let missing = number(&Normalisation::to_named("GTV", 95.0, 60.0)).unwrap().unwrap_err().to_string();
+        let missing = number_of_structure(&set, &Normalisation::to_named("GTV", 95.0, 60.0))
+            .unwrap()
+            .unwrap_err()
+            .to_string();
         assert!(missing.contains("'GTV'") && missing.contains("PTV, Boost, boost"), "{missing}");
     }
 }

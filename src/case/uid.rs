@@ -15,8 +15,8 @@ pub fn new_uid() -> String {
     use std::hash::{BuildHasher as _, RandomState};
     let seed = RandomState::new().hash_one("beamsight");
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
-    derived_uid(&format!("{seed}/{call}/{now}/{}", std::process::id()))
+    let nanoseconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
+    derived_uid(&format!("{seed}/{call}/{nanoseconds}/{}", std::process::id()))
 }
 
 /// FNV-1a, 128 bits (offset basis and prime of the reference).
@@ -32,9 +32,9 @@ mod tests {
 
     #[test]
     fn uids_are_legal_and_do_not_repeat() {
-        let all: std::collections::BTreeSet<String> = (0..1000).map(|_| new_uid()).collect();
-        assert_eq!(all.len(), 1000);
-        for uid in &all {
+        let uids: std::collections::BTreeSet<String> = (0..1000).map(|_| new_uid()).collect();
+        assert_eq!(uids.len(), 1000);
+        for uid in &uids {
             assert!(uid.len() <= 64 && uid.starts_with("2.25."));
             assert!(!uid["2.25.".len()..].starts_with('0'), "{uid}");
         }

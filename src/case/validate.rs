@@ -108,8 +108,11 @@ impl From<Fault> for BeamFault {
 type Checked<E = Fault> = Result<(), E>;
 
 fn within(key: &'static str, value: f64, range: &RangeInclusive<f64>) -> Checked {
-    let faulty = || Fault::Value { key, value, range: format!("from {} to {}", range.start(), range.end()) };
-    if range.contains(&value) { Ok(()) } else { Err(faulty()) }
+    must(range.contains(&value), || Fault::Value {
+        key,
+        value,
+        range: format!("from {} to {}", range.start(), range.end()),
+    })
 }
 
 fn place(key: &'static str, mm: DVec3) -> Checked {
@@ -123,12 +126,12 @@ fn must(holds: bool, fault: impl FnOnce() -> Fault) -> Checked {
 impl Plan {
     /// The first fault of the plan or of one of its beams.
     pub fn fault(&self) -> Option<PlanFault> {
-        let plan = || self.name.clone();
-        let own = self.own_fault().map(|fault| PlanFault::Plan { plan: plan(), fault });
-        own.or_else(|| {
-            let (index, fault) = self.first_beam_fault()?;
-            Some(PlanFault::Beam { plan: plan(), beam: self.beams[index].name.clone(), fault })
-        })
+        let plan = self.name.clone();
+        if let Some(fault) = self.own_fault() {
+            return Some(PlanFault::Plan { plan, fault });
+        }
+        let (index, fault) = self.first_beam_fault()?;
+        Some(PlanFault::Beam { plan, beam: self.beams[index].name.clone(), fault })
     }
 
     /// The first fault of the plan without its beams.
@@ -138,9 +141,12 @@ impl Plan {
 
     fn check_own(&self) -> Checked {
         if let Some(value) = self.prescription_gy {
-            let range = || format!("above 0 and at most {} Gy", bounds::MOST_COURSE_GY);
             let holds = value > 0.0 && value <= bounds::MOST_COURSE_GY;
-            must(holds, || Fault::Value { key: "prescription_gy", value, range: range() })?;
+            must(holds, || Fault::Value {
+                key: "prescription_gy",
+                value,
+                range: format!("above 0 and at most {} Gy", bounds::MOST_COURSE_GY),
+            })?;
         }
         let (from, to) = bounds::FRACTIONS.into_inner();
         within("fractions", f64::from(self.fractions), &(f64::from(from)..=f64::from(to)))?;
@@ -199,25 +205,27 @@ impl Beam {
         if let Some(FluenceLimit { beamlet, mu }) = self.false_limit() {
             return Err(Fault::FluenceLimit { beamlet, mu }.into());
         }
-        let at = |n: usize| move |fault| BeamFault { point: several.then_some(n), fault };
+
         for (n, point) in self.control_points.iter().enumerate() {
-            point.check(self.mlc.as_ref()).map_err(at(n))?;
+            point
+                .check(self.mlc.as_ref())
+                .map_err(|fault| BeamFault { point: several.then_some(n), fault })?;
         }
         let weights: Vec<f64> = self.control_points.iter().map(|p| p.meterset_weight).collect();
         if several {
             let first = weights[0];
-            let range = || "0 at the first control point".to_owned();
-            must(first == 0.0, || Fault::Value { key: "meterset_weight", value: first, range: range() })?;
+            must(first == 0.0, || Fault::Value {
+                key: "meterset_weight",
+                value: first,
+                range: "0 at the first control point".to_owned(),
+            })?;
         }
         let last = weights[weights.len() - 1];
-        let range = || if several { "1 at the last control point" } else { "1 at the only control point" };
-        must(last == 1.0, || Fault::Value {
-            key: "meterset_weight",
-            value: last,
-            range: range().to_owned(),
-        })?;
+        let range = if several { "1 at the last control point" } else { "1 at the only control point" };
+        must(last == 1.0, || Fault::Value { key: "meterset_weight", value: last, range: range.to_owned() })?;
         for (n, pair) in self.control_points.windows(2).enumerate() {
-            check_step(&pair[0], &pair[1]).map_err(at(n + 1))?;
+            check_step(&pair[0], &pair[1])
+                .map_err(|fault| BeamFault { point: several.then_some(n + 1), fault })?;
         }
         Ok(())
     }
@@ -225,9 +233,9 @@ impl Beam {
 
 /// Checks what the beam delivers from one control point to the next.
 fn check_step(from: &ControlPoint, to: &ControlPoint) -> Checked {
-    let (before, now) = (from.meterset_weight, to.meterset_weight);
-    must(now >= before, || Fault::WeightFalls(before, now))?;
-    if now == before {
+    let (from_weight, to_weight) = (from.meterset_weight, to.meterset_weight);
+    must(to_weight >= from_weight, || Fault::WeightFalls(from_weight, to_weight))?;
+    if to_weight == from_weight {
         return Ok(());
     }
     for axis in RotationAxis::ALL {
@@ -357,19 +365,24 @@ mod tests {
         assert_eq!(plan.fault(), None);
     }
 
+    fn structure(number: u32, name: &str) -> Structure {
+        Structure { points_mm: vec![DVec3::X], ..Structure::new(name, number, StructureKind::Organ) }
+    }
+
+    fn fault_words(structures: &[Structure]) -> String {
+        structures_fault(structures).map(|fault| fault.to_string()).unwrap_or_default()
+    }
+
     #[test]
     fn structures_are_told_apart_by_number_and_name_and_lie_somewhere() {
-        let structure = |number: u32, name: &str| Structure {
-            points_mm: vec![DVec3::X],
-            ..Structure::new(name, number, StructureKind::Organ)
-        };
-        let said =
-            |all: &[Structure]| structures_fault(all).map(|fault| fault.to_string()).unwrap_or_default();
-        assert_eq!(said(&[structure(1, "Cord"), structure(2, "Heart")]), "");
-        assert!(said(&[structure(1, "Cord"), structure(1, "Heart")]).contains("ROI number 1"));
-        assert!(said(&[structure(1, "Cord"), structure(2, " CORD")]).contains("structure ' CORD': another"));
+        assert_eq!(fault_words(&[structure(1, "Cord"), structure(2, "Heart")]), "");
+        assert!(fault_words(&[structure(1, "Cord"), structure(1, "Heart")]).contains("ROI number 1"));
+        assert!(
+            fault_words(&[structure(1, "Cord"), structure(2, " CORD")])
+                .contains("structure ' CORD': another")
+        );
         let mut lost = structure(1, "Cord");
         lost.points_mm.push(DVec3::new(0.0, 1e300, 0.0));
-        assert!(said(&[lost]).contains("structure 'Cord': points_mm = 1"));
+        assert!(fault_words(&[lost]).contains("structure 'Cord': points_mm = 1"));
     }
 }

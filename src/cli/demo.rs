@@ -155,8 +155,8 @@ fn as_delivered(name: &str, plan: &Plan) -> anyhow::Result<(Plan, Option<String>
     }
     let case = open(&CaseWord::Demo(name.to_owned()), OpenOptions::default(), &|_| true)?;
     let settings = Settings::default();
-    let how = (Engine::default(), &settings);
-    let (result, _) = compute_written_plan(&case, plan, how, &JobControl::new(), &super::tell)?;
+    let engine = Engine::default();
+    let (result, _) = compute_written_plan(&case, plan, engine, &settings, &JobControl::new(), &super::tell)?;
     let said = format!(
         "RP.dcm has the monitor units that deliver the plan's normalisation, {:.4} times those of plan.toml, which has the \
          normalisation",

@@ -230,7 +230,7 @@ fn image(
         ..Placement::default()
     };
     let accepted = args.any_patient || args.case.accept_patient_mismatch;
-    let (image, said) = xray_of_case(path, &given, (case, ct), accepted)?;
+    let (image, said) = xray_of_case(path, &given, case, ct, accepted)?;
     remarks.extend(said);
     Ok(image)
 }

@@ -105,7 +105,7 @@ pub fn search(
                 image.image
             }
             XRay::File(path) => {
-                let placed = xray_of_case(&path, &how.given(n)?, (&case.0, &ct), how.any_patient);
+                let placed = xray_of_case(&path, &how.given(n)?, &case.0, &ct, how.any_patient);
                 let (image, said) = placed.map_err(|error| Kind::File.caused_by(&error))?;
                 remarks.extend(said);
                 Arc::new(image)

@@ -21,8 +21,8 @@ const COARSEST_PREVIEW_MM: f64 = 12.0;
 /// Fewer threads of the processor are few.
 const MANY_THREADS: usize = 4;
 
-/// Spacing of the grid of a preview of one of `beams` that change together, mm: on few threads the voxels of all of them are as many
-/// as those of one.
+/// Grid spacing of the preview of one of `beams` that change together, mm: on few threads all of them share the voxel count of a single
+/// beam.
 fn preview_grid_mm(beams: usize, is_slow: bool) -> f64 {
     if !is_slow {
         return PREVIEW_GRID_MM;
@@ -59,25 +59,25 @@ impl BeamResult {
 }
 
 impl DoseOfBeam {
-    /// The query of a beam of the plan; `known` is the previous request.
+    /// The query of a beam of the plan; `previous` is the previous request.
     pub fn new(
         densities: &Densities,
         plan: &Arc<Plan>,
         beam: &Beam,
         settings: &Settings,
-        known: Option<&Self>,
+        previous: Option<&Self>,
     ) -> Self {
         let densities = densities.for_beam(beam);
         let inputs = BeamInputs::new(&densities.inputs, plan, beam, settings);
-        let inputs = Shared::new(inputs, known.map(|known| &known.inputs));
-        let unchanged = known.filter(|known| known.inputs == inputs);
+        let inputs = Shared::new(inputs, previous.map(|previous| &previous.inputs));
+        let unchanged = previous.filter(|previous| previous.inputs == inputs);
         Self {
             name: beam.name.clone(),
             inputs,
             densities,
             plan: Arc::clone(plan),
             on: None,
-            changed_together: unchanged.map_or(1, |known| known.changed_together),
+            changed_together: unchanged.map_or(1, |previous| previous.changed_together),
         }
     }
 
@@ -145,8 +145,8 @@ impl Query for DoseOfBeam {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<BeamResult, Failure> {
-        let Self { name, inputs: own, densities, plan, on, changed_together } = self;
-        let in_plan = plan.beams.iter().find(|b| b.number == own.beam.number);
+        let Self { name, inputs: beam_inputs, densities, plan, on, changed_together } = self;
+        let in_plan = plan.beams.iter().find(|b| b.number == beam_inputs.beam.number);
         if let Some(why) = in_plan.and_then(|beam| contradiction(plan, beam, densities.ct())) {
             return Err(Failure::Here(format!("Not computed: {why}.")));
         }
@@ -154,21 +154,22 @@ impl Query for DoseOfBeam {
             return Ok(BeamResult::new(name, dose, Some(machine)));
         }
         let ready = inputs.get(densities)?;
-        let how = own.settings.computation();
+        let how = beam_inputs.settings.computation();
         let mut how = Computation { device: on.unwrap_or(how.device), ..how };
         if inputs.grade() == Grade::Preview {
             let is_slow = rayon::current_num_threads() < MANY_THREADS && !how.device.is_for_a_card();
             let grid_mm = how.grid_mm.max(preview_grid_mm(*changed_together, is_slow));
             how = Computation { quality: Quality::Preview, grid_mm, ..how };
         }
-        let beam = Beam { name: name.clone(), ..own.beam.clone() };
+        let beam = Beam { name: name.clone(), ..beam_inputs.beam.clone() };
         let is_kept = inputs.grade() == Grade::Full;
-        let contents = || is_kept.then(|| Machine::contents(&own.machine));
-        let before = contents();
-        let dose = dose_of_beam(&ready, &beam, &own.machine, how, inputs.control());
+        let contents = is_kept.then(|| Machine::contents(&beam_inputs.machine));
+        let dose = dose_of_beam(&ready, &beam, &beam_inputs.machine, how, inputs.control());
         inputs.control().check()?;
         let dose = dose.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
-        Ok(BeamResult::new(name, dose, before.filter(|before| contents().as_ref() == Some(before))))
+        // A machine file that changed meanwhile is not the one that the dose is of.
+        let contents = contents.filter(|contents| Machine::contents(&beam_inputs.machine) == *contents);
+        Ok(BeamResult::new(name, dose, contents))
     }
 }
 
@@ -176,11 +177,14 @@ impl Query for DoseOfBeam {
 mod tests {
     use super::*;
 
+    fn relative_voxels(beams: usize) -> f64 {
+        beams as f64 / preview_grid_mm(beams, true).powi(3)
+    }
+
     #[test]
     fn beams_that_change_together_are_previewed_in_as_many_voxels_as_one() {
-        let voxels = |beams: usize| beams as f64 / preview_grid_mm(beams, true).powi(3);
         for beams in 2..=5 {
-            assert!((voxels(beams) / voxels(1) - 1.0).abs() < 1e-9, "{beams} beams");
+            assert!((relative_voxels(beams) / relative_voxels(1) - 1.0).abs() < 1e-9, "{beams} beams");
         }
         assert_eq!(preview_grid_mm(40, true), COARSEST_PREVIEW_MM);
         assert_eq!([1, 5].map(|beams| preview_grid_mm(beams, false)), [PREVIEW_GRID_MM; 2]);

@@ -37,7 +37,7 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NormalisedTo {
     wanted: Normalisation,
-    /// The dose asked for, Gy; `None` where the plan's prescription says none.
+    /// The dose to normalise to, Gy; `None` where the plan's prescription says none.
     gy: Option<f64>,
     /// Identity of the structure's contours and of their images; `None` where the structure is missing.
     structure: Option<(u64, VolumeId)>,

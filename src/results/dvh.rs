@@ -71,12 +71,12 @@ impl Query for DvhOf {
         }
         let control = inputs.control().child();
         let (gy, sampling) = (&summed.dose.gy, sampling_of(summed.dose.status, inputs));
-        let made = match (&self.former, sampling) {
+        let dvh_and_planes = match (&self.former, sampling) {
             (Some(former), Sampling::Full) => Dvh::redrawn(&mask, gy, former.as_deref(), &control),
             _ => Dvh::sampled(&mask, gy, sampling, &control).map(|dvh| (dvh, None)),
         };
         inputs.control().check()?;
-        let (mut dvh, planes) = made.map_err(Failure::here)?;
+        let (mut dvh, planes) = dvh_and_planes.map_err(Failure::here)?;
         // The isodoses of a dose that stays as it is are there: the DVH of a drawn structure is full at once.
         if let Some(isodoses) = inputs.ready(&isodoses) {
             dvh = dvh.with_isodoses(isodoses);
@@ -89,7 +89,7 @@ impl Query for DvhOf {
     }
 }
 
-/// How densely a dose of a status is read in structures: sparsely where it is a preview, and no more is asked for.
+/// Sampling of a dose in structures: sparse for a preview dose in a preview, full otherwise.
 pub(super) fn sampling_of(status: DoseStatus, inputs: &Access<'_>) -> Sampling {
     match status {
         DoseStatus::Preview if inputs.grade() == Grade::Preview => Sampling::Preview,

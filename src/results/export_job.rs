@@ -97,24 +97,44 @@ pub fn export_case(
         check_normalised(case, &how)?;
     }
     let mut remarks = Vec::new();
-    let compute = |case: &Case| -> Result<Vec<Option<PlanDoses>>, ExportFailure> {
-        let plan_doses = |(n, plan): (usize, &Arc<Plan>)| {
-            let asked = (control, tell);
-            if options.has(ExportPart::Dose) {
-                return doses_of(case, plan, &how, how.engine(n), asked).map(Some);
+    let mut exported = export(
+        folder,
+        case,
+        options,
+        |case: &Case| -> Result<Vec<Option<PlanDoses>>, ExportFailure> {
+            let mut plan_doses = Vec::new();
+            for (n, plan) in case.plans.iter().enumerate() {
+                let (doses, remark) =
+                    doses_to_export(case, plan, options, &how, how.engine(n), control, tell)?;
+                plan_doses.push(doses);
+                remarks.extend(remark);
             }
-            if plan.normalisation.is_none() {
-                return Ok(None);
-            }
-            let (delivered, remark) = as_delivered(case, plan, &how, how.engine(n), asked)?;
-            remarks.push(remark);
-            Ok(Some(delivered))
-        };
-        case.plans.iter().enumerate().map(plan_doses).collect()
-    };
-    let mut exported = export(folder, case, options, compute, &|_| control.check().is_ok())?;
+            Ok(plan_doses)
+        },
+        &|_| control.check().is_ok(),
+    )?;
     exported.remarks.extend(remarks);
     Ok(exported)
+}
+
+/// Doses of a plan, or of a normalised plan that leaves without them the delivered monitor units, with a remark on those.
+fn doses_to_export(
+    case: &Case,
+    plan: &Arc<Plan>,
+    options: &ExportOptions,
+    how: &ExportHow,
+    engine: Engine,
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<(Option<PlanDoses>, Option<String>), ExportFailure> {
+    if options.has(ExportPart::Dose) {
+        return Ok((Some(doses_of(case, plan, how, engine, control, tell)?), None));
+    }
+    if plan.normalisation.is_none() {
+        return Ok((None, None));
+    }
+    let (delivered, remark) = as_delivered(case, plan, how, engine, control, tell)?;
+    Ok((Some(delivered), Some(remark)))
 }
 
 /// Refuses a normalised plan whose monitor units would follow from no dose, or from a coarse one: those that were typed deliver
@@ -156,9 +176,10 @@ fn as_delivered(
     plan: &Arc<Plan>,
     how: &ExportHow,
     engine: Engine,
-    (control, tell): (&JobControl, &(dyn Fn(&str) + Sync)),
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
 ) -> Result<(PlanDoses, String), ExportFailure> {
-    let (result, _) = match compute_written_plan(case, plan, (engine, how.settings), control, tell) {
+    let (result, _) = match compute_written_plan(case, plan, engine, how.settings, control, tell) {
         Err(Failure::Here(why) | Failure::Below(why)) => return Err(not_delivered(plan, why)),
         computed => computed?,
     };
@@ -242,15 +263,15 @@ fn check_doses(case: &Case, how: &ExportHow) -> Result<(), ExportFailure> {
 /// Refuses doses of images and plans that were remarked on as not whole.
 fn check_inputs(case: &Case) -> Result<(), ExportFailure> {
     for plan in &case.plans {
-        let mut known = case.reservations();
-        known.add(&plan.reservations());
-        if !known.caveats.is_empty() {
+        let mut reservations = case.reservations();
+        reservations.add(&plan.reservations());
+        if !reservations.caveats.is_empty() {
             return Err(ExportFailure::Refused(format!(
                 "the dose of the plan '{}' does not leave: it would be {} ({}). Correct what it is made of and open it again; the plan can \
                  leave without a dose, and the verb dose writes a .mha, which says what it is",
                 plan.name,
-                case::status_text(DoseStatus::Partial, &known.caveats),
-                known.remarks.join("; ")
+                case::status_text(DoseStatus::Partial, &reservations.caveats),
+                reservations.remarks.join("; ")
             )));
         }
     }
@@ -262,9 +283,10 @@ fn doses_of(
     plan: &Arc<Plan>,
     &ExportHow { doses: which, settings, .. }: &ExportHow,
     engine: Engine,
-    (control, tell): (&JobControl, &(dyn Fn(&str) + Sync)),
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanDoses, ExportFailure> {
-    let (result, beams) = compute_written_plan(case, plan, (engine, settings), control, tell)?;
+    let (result, beams) = compute_written_plan(case, plan, engine, settings, control, tell)?;
     let name = &plan.name;
     let uncertainty_percent = result.certainty.as_ref().map(|certainty| certainty.uncertainty_percent);
     check_certainty(plan, result.certainty.as_ref())?;
@@ -278,8 +300,8 @@ fn doses_of(
         let refused = refusal(&format!("beam {number} of the plan '{name}'"), dose.status, &dose.caveats);
         refused.map_or(Ok(()), |why| Err(ExportFailure::NoDoseLeaves(why)))?;
     }
-    let whole = (which != DosesToExport::Beams).then_some(result.dose);
-    if let Some(dose) = &whole {
+    let plan_dose = (which != DosesToExport::Beams).then_some(result.dose);
+    if let Some(dose) = &plan_dose {
         let refused = refusal(&format!("the plan '{name}'"), dose.status, &dose.caveats);
         refused.map_or(Ok(()), |why| Err(ExportFailure::Refused(why)))?;
     }
@@ -287,7 +309,7 @@ fn doses_of(
         note: note(case, plan, &settings.by(engine.kind()), result.certainty.as_ref()),
         uncertainty_percent: uncertainty_percent.flatten(),
         plan: result.plan,
-        dose: whole,
+        dose: plan_dose,
         beams: by_beam,
         beam_doses: result.beam_doses,
     })
@@ -325,9 +347,9 @@ fn note(case: &Case, plan: &Plan, settings: &Settings, certainty: Option<&Certai
         let _ = write!(note, " Not computed: {}.", left_out.join("; "));
     }
     // Few programs read densities of structures: elsewhere the dose is to be known as one of other matter than the CT's.
-    let given = given_words(&case.structures, Some(plan));
-    if !given.is_empty() {
-        let _ = write!(note, " Densities: {}.", given.join("; "));
+    let density_words = given_words(&case.structures, Some(plan));
+    if !density_words.is_empty() {
+        let _ = write!(note, " Densities: {}.", density_words.join("; "));
     }
     note
 }

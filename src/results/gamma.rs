@@ -20,8 +20,8 @@ use worker::Lane;
 const ESTIMATE_POINTS: usize = 12_000;
 const ESTIMATE_SEED: u64 = 20_100_105;
 
-/// The search for a point ends here unless another end is asked for: such a point fails by far, and doses that have nothing to
-/// do with each other would be searched to their edges for each of their points.
+/// Gamma at which the search for a point ends by default: such a point fails by far, and unrelated doses would be searched to their
+/// edges for each of their points.
 pub const MOST_GAMMA: f64 = 2.0;
 
 /// Gamma at every point of the reference.
@@ -42,7 +42,7 @@ pub struct GammaOfPair {
     pub device: DeviceChoice,
 }
 
-/// Gamma with what was asked for it.
+/// Gamma with its request.
 #[derive(Clone, Debug)]
 pub struct GammaAnswer {
     pub request: GammaRequest,
@@ -78,7 +78,7 @@ impl GammaOfPair {
         let request = GammaRequest {
             normalisation: self.normalisation,
             threshold_percent: self.threshold_percent,
-            max_gamma: self.max_gamma.map(|most| most as f32),
+            max_gamma: self.max_gamma.map(|gamma| gamma as f32),
             dims: self.dims,
             region: self.region.as_ref().map(|mask| inputs.get(mask)).transpose()?,
             subset: self.subset,
@@ -164,8 +164,8 @@ impl Query for EstimateOfGamma {
         let result = gamma(&some, &device, inputs.control());
         inputs.control().check()?;
         let result = result.map_err(Failure::here)?;
-        let plane = self.plane_mm.and_then(|at| {
-            let (cut, k) = plane_of(&request, at, result.normalisation_gy)?;
+        let plane = self.plane_mm.and_then(|plane_mm| {
+            let (cut, k) = plane_of(&request, plane_mm, result.normalisation_gy)?;
             // A plane without points above the threshold has no map.
             let map = gamma(&cut, &device, inputs.control()).ok()?.maps.into_iter().next()?;
             Some(Arc::new(in_place(request.reference.grid(), k, map.gamma.data())))

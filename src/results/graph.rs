@@ -107,6 +107,16 @@ fn entries<'a, Q: Query>(kept: &'a mut Kept<'_>) -> &'a mut Vec<Entry<Q>> {
     kind.as_any().downcast_mut().expect("entries lie under the type of their query")
 }
 
+/// The state of a query's entry of a grade.
+fn state_of<'a, Q: Query>(entries: &'a [Entry<Q>], query: &Q, grade: Grade) -> Option<&'a State<Q::Answer>> {
+    entries.iter().find(|e| e.grade == grade && e.query == *query).map(|e| &e.state)
+}
+
+/// Named phases of the job that computed an answer, ms.
+fn phases_ms<Q: Query>(answer: &Result<Q::Answer, Failure>) -> Vec<(String, f64)> {
+    answer.as_ref().ok().and_then(Q::receipt).map(|receipt| receipt.phases_ms.clone()).unwrap_or_default()
+}
+
 impl Graph {
     /// The answer to a query, cached or computed now, with its grade, which is at least the requested one.
     /// `partial` receives the partial answers of a refining query.
@@ -121,12 +131,16 @@ impl Graph {
         partial: &mut dyn FnMut(&Q::Answer),
     ) -> Result<(Q::Answer, Grade), Failure> {
         let partial = RefCell::new(partial);
-        let sink = |answer: &dyn Any| {
-            if let Some(answer) = answer.downcast_ref() {
-                (partial.borrow_mut())(answer);
-            }
-        };
-        self.find_or_make(query, grade, control, Some(&sink))
+        self.find_or_make(
+            query,
+            grade,
+            control,
+            Some(&|answer: &dyn Any| {
+                if let Some(answer) = answer.downcast_ref() {
+                    (partial.borrow_mut())(answer);
+                }
+            }),
+        )
     }
 
     /// The full answer.
@@ -163,17 +177,16 @@ impl Graph {
         let access = Access { graph: self, grade, control, previewed: &previewed, partial };
         let start = Instant::now();
         let answer = query.answer(&access);
-        let phases_ms = || answer.as_ref().ok().and_then(Q::receipt).map(|receipt| receipt.phases_ms.clone());
+
         let ms = 1e3 * start.elapsed().as_secs_f64();
-        tracing::debug!("{} ({grade:?}): {ms:.2} ms {:.2?}", query.name(), phases_ms().unwrap_or_default());
+        tracing::debug!("{} ({grade:?}): {ms:.2} ms {:.2?}", query.name(), phases_ms::<Q>(&answer));
         let reached = if previewed.get() { grade } else { Grade::Full };
         pending.settle(&answer, reached);
         answer.map(|answer| (answer, reached))
     }
 
     fn look_up<Q: Query>(entries: &[Entry<Q>], query: &Q, grade: Grade) -> Found<Q::Answer> {
-        let find = |grade| entries.iter().find(|e| e.grade == grade && e.query == *query).map(|e| &e.state);
-        match (find(Grade::Full), grade) {
+        match (state_of(entries, query, Grade::Full), grade) {
             (Some(State::Done(answer)), _) => return Found::Answer(answer.clone(), Grade::Full),
             (Some(State::CancelledByUser), Grade::Full) => {
                 return Found::Answer(Err(Failure::CancelledByUser), grade);
@@ -182,7 +195,7 @@ impl Graph {
             _ if grade == Grade::Full => return Found::Nothing,
             _ => {}
         }
-        match find(Grade::Preview) {
+        match state_of(entries, query, Grade::Preview) {
             Some(State::Done(answer)) => Found::Answer(answer.clone(), Grade::Preview),
             Some(State::Running) => Found::Running,
             Some(State::CancelledByUser) | None => Found::Nothing,
@@ -210,9 +223,13 @@ impl Graph {
     /// The user has cancelled a query: no dependent query computes it any more.
     pub fn cancel_by_user<Q: Query>(&self, query: &Q) {
         let mut kept = self.lock();
-        let own = entries::<Q>(&mut kept);
-        own.retain(|e| e.query != *query || matches!(e.state, State::Running));
-        own.push(Entry { query: query.clone(), grade: Grade::Full, state: State::CancelledByUser });
+        let entries_of_kind = entries::<Q>(&mut kept);
+        entries_of_kind.retain(|e| e.query != *query || matches!(e.state, State::Running));
+        entries_of_kind.push(Entry {
+            query: query.clone(),
+            grade: Grade::Full,
+            state: State::CancelledByUser,
+        });
         self.drop_previews(&mut kept);
     }
 
@@ -254,10 +271,12 @@ impl<Q: Query> PendingAnswer<'_, Q> {
             if reached == Grade::Preview && self.graph.drops.load(Ordering::Acquire) != self.drops {
                 return;
             }
-            let own = entries::<Q>(&mut kept);
-            own.retain(|e| e.grade != reached || e.query != *self.query || matches!(e.state, State::Running));
+            let entries_of_kind = entries::<Q>(&mut kept);
+            entries_of_kind.retain(|e| {
+                e.grade != reached || e.query != *self.query || matches!(e.state, State::Running)
+            });
             let state = State::Done(answer.clone());
-            own.push(Entry { query: self.query.clone(), grade: reached, state });
+            entries_of_kind.push(Entry { query: self.query.clone(), grade: reached, state });
         }
     }
 }
@@ -265,9 +284,11 @@ impl<Q: Query> PendingAnswer<'_, Q> {
 impl<Q: Query> Drop for PendingAnswer<'_, Q> {
     fn drop(&mut self) {
         let mut kept = self.graph.lock();
-        let own = entries::<Q>(&mut kept);
-        let running = |e: &Entry<Q>| e.grade == self.grade && matches!(e.state, State::Running);
-        own.retain(|e| !(running(e) && e.query == *self.query));
+        let entries_of_kind = entries::<Q>(&mut kept);
+        entries_of_kind.retain(|e| {
+            let is_running = e.grade == self.grade && matches!(e.state, State::Running);
+            !(is_running && e.query == *self.query)
+        });
         drop(kept);
         self.graph.settled.notify_all();
     }
@@ -289,8 +310,8 @@ impl Access<'_> {
     /// # Errors
     /// [`Failure::Below`] where it has none.
     pub fn get<Q: Query>(&self, query: &Q) -> Result<Q::Answer, Failure> {
-        let found = self.graph.find_or_make(query, self.grade, self.control, None);
-        let (answer, grade) = found.map_err(|failure| match failure {
+        let answer = self.graph.find_or_make(query, self.grade, self.control, None);
+        let (answer, grade) = answer.map_err(|failure| match failure {
             Failure::Here(why) => Failure::Below(why),
             other => other,
         })?;
@@ -331,8 +352,9 @@ impl Access<'_> {
     /// Publishes a partial answer: dependent queries may be computed anew.
     pub fn publish<Q: Query>(&self, query: &Q, answer: Q::Answer) {
         let mut kept = self.graph.lock();
-        let is_cancelled = |e: &Entry<Q>| e.query == *query && matches!(e.state, State::CancelledByUser);
-        if entries::<Q>(&mut kept).iter().any(is_cancelled) {
+        let is_cancelled = { entries::<Q>(&mut kept).iter() }
+            .any(|e| e.query == *query && matches!(e.state, State::CancelledByUser));
+        if is_cancelled {
             return;
         }
         self.graph.drop_previews(&mut kept);

@@ -40,8 +40,8 @@ impl XRays {
     pub fn parts(&self) -> Vec<ExportPart> {
         let drrs = self.images.iter().all(|image| image.radiograph.setup.is_some());
         let files = self.images.iter().any(|image| !is_picture(&image.path));
-        let all = [(ExportPart::Registration, true), (ExportPart::Drr, drrs), (ExportPart::Xray, files)];
-        all.into_iter().filter(|(_, can)| *can).map(|(part, _)| part).collect()
+        let parts = [(ExportPart::Registration, true), (ExportPart::Drr, drrs), (ExportPart::Xray, files)];
+        parts.into_iter().filter(|(_, can)| *can).map(|(part, _)| part).collect()
     }
 }
 
@@ -54,9 +54,9 @@ pub(super) fn imaging(
     settings: &Settings,
     control: &JobControl,
 ) -> Result<Imaging, ExportFailure> {
-    let refuse = |why: String| Err(ExportFailure::Refused(why));
     let (Some(ct), Some(first)) = (&case.ct, xrays.images.first()) else {
-        return refuse(format!("{} has no CT and X-ray to be exported together", case.source));
+        let why = format!("{} has no CT and X-ray to be exported together", case.source);
+        return Err(ExportFailure::Refused(why));
     };
     let mut remarks = Vec::new();
     for XRay { radiograph, path } in &xrays.images {
@@ -65,10 +65,10 @@ pub(super) fn imaging(
         if let Err(RegistrationError::OtherPatient { theirs, ours, .. }) =
             check_belongs(radiograph, &case.patient.id, "")
         {
-            return refuse(format!(
+            return Err(ExportFailure::Refused(format!(
                 "the X-ray {label} is of the patient {theirs}, the CT of {ours}: they do not leave together unless it is \
                  answered that they are one (--accept-patient-mismatch, or the question of Register)"
-            ));
+            )));
         }
         remarks.extend(accepted_patient(radiograph, &case.patient.id));
         remarks.extend(remarks_beside(radiograph, case));
@@ -103,16 +103,15 @@ fn drrs_of(
     settings: &Settings,
     control: &JobControl,
 ) -> Result<Vec<Radiograph>, ExportFailure> {
-    let refused = |why: String| ExportFailure::Refused(why);
     let unplaced = xrays.images.iter().filter(|image| image.radiograph.setup.is_none());
     let names: Vec<&str> = unplaced.map(|image| image.radiograph.label.as_str()).collect();
     if !names.is_empty() {
-        return Err(refused(format!(
+        return Err(ExportFailure::Refused(format!(
             "no DRR of {} can be exported: its gantry and couch angles are not known",
             names.join(", ")
         )));
     }
-    let device = settings.device.resolve_for_cuda().map_err(|why| refused(why.to_string()))?;
+    let device = settings.device.resolve_for_cuda().map_err(|why| ExportFailure::Refused(why.to_string()))?;
     let attenuation = Arc::new(xrays.curve.attenuation(&ct.hu));
     let mut drrs = Vec::new();
     for (n, image) in (1..).zip(&xrays.images) {
@@ -124,7 +123,8 @@ fn drrs_of(
             integrator: Integrator::Trilinear { step_mm: None },
             pixels: Pixels::All,
         };
-        let answer = drr(&request, &device, control).map_err(|why| refused(why.to_string()))?;
+        let answer =
+            drr(&request, &device, control).map_err(|why| ExportFailure::Refused(why.to_string()))?;
         if control.check().is_err() {
             return Err(WriteError::Cancelled.into());
         }
@@ -133,8 +133,8 @@ fn drrs_of(
             values[pixel as usize] = integral;
         }
         let label = format!("DRR {n}");
-        let of = Radiograph::new(values, PixelMeaning::Attenuation, request.projection, &label);
-        drrs.push(Radiograph { setup: image.radiograph.setup, ..of });
+        let radiograph = Radiograph::new(values, PixelMeaning::Attenuation, request.projection, &label);
+        drrs.push(Radiograph { setup: image.radiograph.setup, ..radiograph });
     }
     Ok(drrs)
 }

@@ -19,7 +19,7 @@ pub struct Settings {
     pub device: DeviceChoice,
     pub hu_table: Arc<HuTable>,
     pub body: BodyChoice,
-    /// How often the file of a machine has changed since the window opened: doses of before are not those of the file.
+    /// Changes of machine files since the window opened: a dose computed before a change is not of the file.
     pub machine_changes: u32,
 }
 
@@ -121,13 +121,13 @@ impl PatientInputs {
             BodyChoice::Auto | BodyChoice::Everything => None,
         };
         let body = drawn.and_then(|number| set.by_number(number)).map(|s| s.contours.id());
-        let given = { set.structures.iter() }
+        let overrides = { set.structures.iter() }
             .filter_map(|s| Some((s.contours.id(), s.counted_density()?, beside_patient(s.kind))));
-        let given = given.filter(|(contours, ..)| *contours != 0).collect();
+        let overrides = overrides.filter(|(contours, ..)| *contours != 0).collect();
         let without_density =
             set.structures.iter().filter(|s| is_without_density(s)).map(|s| s.contours.id());
         let without_density = without_density.collect();
-        Self { ct, hu_table: Arc::clone(hu_table), choice, body, given, without_density }
+        Self { ct, hu_table: Arc::clone(hu_table), choice, body, given: overrides, without_density }
     }
 }
 
@@ -135,14 +135,13 @@ fn beside_patient(kind: StructureKind) -> Option<StructureKind> {
     kind.is_beside_patient().then_some(kind)
 }
 
-/// The grid of the structures' masks, which covers the patient, with the volume it belongs to. The CT's, else
-/// that of the first dose; also that of the dose where the CT is a single plane, as with some plans.
+/// The grid of the structures' masks, which covers the patient, with the volume it belongs to. The CT's grid;
+/// the first dose's without a CT, and where the CT is a single plane, as with some plans.
 pub fn patient_grid(case: &Case) -> Option<(Arc<Grid>, VolumeId)> {
-    let planes = |grid: &Grid| grid.size()[2];
     let ct = case.ct.as_ref().map(|ct| (ct.hu.grid(), ct.hu.id()));
     let dose = case.doses.first().map(|dose| (dose.gy.grid(), dose.gy.id()));
     let (grid, id) = match (ct, dose) {
-        (Some(ct), Some(dose)) if planes(ct.0) == 1 && planes(dose.0) > 1 => dose,
+        (Some(ct), Some(dose)) if ct.0.size()[2] == 1 && dose.0.size()[2] > 1 => dose,
         (ct, dose) => ct.or(dose)?,
     };
     Some((Arc::clone(grid), id))
@@ -182,8 +181,15 @@ mod tests {
     }
 
     fn case(ct_planes: Option<usize>, dose_planes: Option<usize>) -> Case {
-        let ct = |planes| Ct::unnamed(volume(planes), PatientPosition::Hfs);
-        let dose = |planes| Dose {
+        Case {
+            ct: ct_planes.map(|planes| Arc::new(Ct::unnamed(volume(planes), PatientPosition::Hfs))),
+            doses: dose_planes.map(|planes| Arc::new(dose(planes))).into_iter().collect(),
+            ..Case::default()
+        }
+    }
+
+    fn dose(planes: usize) -> Dose {
+        Dose {
             gy: volume(planes),
             status: DoseStatus::Imported,
             label: String::new(),
@@ -192,17 +198,15 @@ mod tests {
             caveats: Vec::new(),
             remarks: Vec::new(),
             part: None,
-        };
-        Case {
-            ct: ct_planes.map(|planes| Arc::new(ct(planes))),
-            doses: dose_planes.map(|planes| Arc::new(dose(planes))).into_iter().collect(),
-            ..Case::default()
         }
+    }
+
+    fn planes(ct_planes: Option<usize>, dose_planes: Option<usize>) -> Option<usize> {
+        patient_grid(&case(ct_planes, dose_planes)).map(|(grid, _)| grid.size()[2])
     }
 
     #[test]
     fn a_ct_of_one_plane_does_not_cut_structures_down_to_it() {
-        let planes = |ct, dose| patient_grid(&case(ct, dose)).map(|(grid, _)| grid.size()[2]);
         assert_eq!(planes(Some(5), Some(7)), Some(5));
         assert_eq!(planes(None, Some(7)), Some(7));
         assert_eq!(planes(Some(1), Some(7)), Some(7));

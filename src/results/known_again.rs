@@ -1,5 +1,5 @@
-//! Doses of beams that are known again in another run of the program: by the content of all that they are made from. Within a run
-//! identities stand for content, and those of another run say nothing.
+//! Doses of beams that are known again in another run of the program: by the content of all that they are made from. An
+//! identity stands for content within one run only.
 
 use super::beam::{BeamResult, DoseOfBeam};
 use case::{Ct, Dose, Structure};
@@ -36,24 +36,24 @@ impl DosesOfOpened {
         let surveys: Vec<_> = self.doses.iter().map(KeptDoses::survey).collect();
         let named: Vec<&NamedDose> = surveys.iter().flat_map(|survey| &survey.doses).collect();
         let is_damaged = surveys.iter().any(|survey| survey.is_damaged);
-        let is_kept = |place: &BeamPlace| match kept {
+        let kept_beams = self.beams.iter().filter(|(place, _)| match kept {
             Some(kept) => kept.contains(place),
             None => named.iter().any(|dose| dose.of == *place),
-        };
-        let beams: Vec<_> = self.beams.iter().filter(|(place, _)| is_kept(place)).collect();
+        });
+        let beams: Vec<_> = kept_beams.collect();
         let mut reasons = Vec::new();
         let mut again = 0;
         for (place, beam) in &beams {
             let inputs = beam.input_digests(&Machine::contents(&beam.inputs().machine));
-            let is_own = |dose: &&&NamedDose| inputs.as_ref() == Some(&dose.inputs);
-            if named.iter().filter(is_own).any(|dose| dose.is_whole) {
+            let mut of_inputs = named.iter().filter(|dose| inputs.as_ref() == Some(&dose.inputs));
+            if of_inputs.clone().any(|dose| dose.is_whole) {
                 continue;
             }
             again += 1;
-            let of_place = || named.iter().find(|dose| dose.of == *place && dose.is_whole);
-            let reason = match (&inputs, of_place()) {
+            let of_place = named.iter().find(|dose| dose.of == *place && dose.is_whole);
+            let reason = match (&inputs, of_place) {
                 (None, _) => "of a machine file that cannot be read",
-                _ if named.iter().any(|dose| is_own(&dose)) => "damaged",
+                _ if of_inputs.next().is_some() => "damaged",
                 (Some(inputs), Some(dose)) => dose.inputs.difference(inputs).unwrap_or("damaged"),
                 _ if is_damaged || named.iter().any(|dose| dose.of == *place) => "damaged",
                 _ => "missing",
@@ -65,8 +65,8 @@ impl DosesOfOpened {
         let (beams, is, doses) = match (beams.len(), again) {
             (_, 0) => return None,
             (1, _) => ("beam".to_owned(), "is", "the dose"),
-            (of, 1) => (format!("of {of} beams"), "is", "the dose"),
-            (of, _) => (format!("of {of} beams"), "are", "the doses"),
+            (count, 1) => (format!("of {count} beams"), "is", "the dose"),
+            (count, _) => (format!("of {count} beams"), "are", "the doses"),
         };
         Some(format!(
             "{again} {beams} {is} computed again: {doses} kept with {with} {is} {}.",
@@ -77,11 +77,11 @@ impl DosesOfOpened {
 
 impl DoseOfBeam {
     /// The dose of a beam of a case as files keep it; `None` where a file that it depends on cannot be read.
-    pub fn to_keep(&self, of: BeamPlace, result: Option<&BeamResult>) -> Option<DoseToKeep> {
+    pub fn to_keep(&self, place: BeamPlace, result: Option<&BeamResult>) -> Option<DoseToKeep> {
         let computed = result.and_then(|result| Some((Arc::clone(&result.dose), result.machine.clone()?)));
         let (dose, machine) = computed.unzip();
         let machine = machine.unwrap_or_else(|| Machine::contents(&self.inputs().machine));
-        Some(DoseToKeep { of, inputs: self.input_digests(&machine)?, dose })
+        Some(DoseToKeep { of: place, inputs: self.input_digests(&machine)?, dose })
     }
 
     /// Digests of all that the dose is computed from, with a state of its machine file; `None` where a file cannot be read.
@@ -90,18 +90,22 @@ impl DoseOfBeam {
             return None;
         }
         let inputs = &**self.inputs();
-        let digest = |text: String| content_digest_of(&mut text.as_bytes()).ok();
+
         let mut patient = format!("{:?}\n{}\n", inputs.patient.choice, inputs.patient.hu_table.to_toml());
         self.densities().counted_structures().for_each(|structure| add_structure(&mut patient, structure));
         Some(InputDigests {
             program: program()?.to_owned(),
             images: images_digest(self.densities().ct())?,
-            patient: digest(patient)?,
-            machine: digest(format!("{:?} {contents:?}", inputs.machine))?,
-            settings: digest(format!("{:?}", inputs.settings.computation()))?,
-            beam: digest(format!("{:?} {:?}", inputs.position, inputs.beam))?,
+            patient: digest(&patient)?,
+            machine: digest(&format!("{:?} {contents:?}", inputs.machine))?,
+            settings: digest(&format!("{:?}", inputs.settings.computation()))?,
+            beam: digest(&format!("{:?} {:?}", inputs.position, inputs.beam))?,
         })
     }
+}
+
+fn digest(text: &str) -> Option<String> {
+    content_digest_of(&mut text.as_bytes()).ok()
 }
 
 fn add_structure(text: &mut String, structure: &Structure) {
@@ -115,8 +119,7 @@ fn add_structure(text: &mut String, structure: &Structure) {
 /// Another build may compute otherwise.
 fn program() -> Option<&'static str> {
     static PROGRAM: OnceLock<Option<String>> = OnceLock::new();
-    let digest = || content_digest(&std::env::current_exe().ok()?).ok();
-    PROGRAM.get_or_init(digest).as_deref()
+    PROGRAM.get_or_init(|| content_digest(&std::env::current_exe().ok()?).ok()).as_deref()
 }
 
 fn images_digest(ct: &Ct) -> Option<String> {

@@ -3,7 +3,7 @@
 //! A [`Query`] is a result's key: all parts of the case and the settings that affect it. Its answer is
 //! computed from the answers of other queries ([`Graph`]), once, by the first thread that requests it: a job
 //! of the window, or the command line. A [`Node`] holds the window's copy of a result; its standing is
-//! derived by comparing the answered query with that of the current case, never assigned. To add a result: a
+//! derived by comparing the answered query with the query of the current case, never assigned. To add a result: a
 //! query here with the [`Priority`] of its jobs, and where the window shows it a line in `app/state/results/needed.rs`.
 
 mod beam;

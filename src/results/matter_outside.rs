@@ -21,13 +21,14 @@ pub struct WithMatterOutside {
 }
 
 impl WithMatterOutside {
-    /// The query of a plan with the monitor units of its normalisation, of this factor; `known` is the previous one.
+    /// The query of a plan with the monitor units of its normalisation, of this factor; `previous` is the previous query.
     pub fn new(
         case: &Case,
-        (plan, factor): (&Plan, f64),
+        plan: &Plan,
+        factor: f64,
         settings: &Settings,
         masks: Vec<(u32, MaskOf)>,
-        known: Option<&Self>,
+        previous: Option<&Self>,
     ) -> Option<Self> {
         let settings = Settings { body: BodyChoice::Everything, ..settings.clone() };
         let densities = Densities::new(case, &settings)?;
@@ -35,11 +36,11 @@ impl WithMatterOutside {
         plan.beams.iter_mut().for_each(|beam| beam.mu *= factor);
         let plan = Arc::new(plan);
         let computed = plan.beams.iter().filter(|beam| is_computed(beam));
-        let of = |beam| DoseOfBeam::new(&densities, &plan, beam, &settings, None);
-        let beams: Vec<DoseOfBeam> = computed.map(of).collect();
-        let known = known.map(|known| &known.dose);
-        let dose = DoseOfPlan::of_plan(case, &plan, None, &beams, None, known.map(|dose| &**dose))?;
-        Some(Self { dose: Shared::new(dose, known), masks })
+        let beams: Vec<DoseOfBeam> =
+            computed.map(|beam| DoseOfBeam::new(&densities, &plan, beam, &settings, None)).collect();
+        let previous = previous.map(|query| &query.dose);
+        let dose = DoseOfPlan::of_plan(case, &plan, None, &beams, None, previous.map(|dose| &**dose))?;
+        Some(Self { dose: Shared::new(dose, previous), masks })
     }
 }
 
@@ -62,10 +63,11 @@ impl Query for WithMatterOutside {
         if unsettled(inputs.get(&*self.dose)?.dose.status).is_some() {
             return Ok(Arc::default());
         }
-        let dvh = |(number, mask): &(u32, MaskOf)| {
-            let dvh = DvhOf::new(mask.clone(), self.dose.clone(), None);
-            Ok((*number, inputs.get(&dvh)?.dvh))
-        };
-        Ok(Arc::new(self.masks.iter().map(dvh).collect::<Result<_, Failure>>()?))
+        let mut dvhs = Vec::new();
+        for (number, mask) in &self.masks {
+            let query = DvhOf::new(mask.clone(), self.dose.clone(), None);
+            dvhs.push((*number, inputs.get(&query)?.dvh));
+        }
+        Ok(Arc::new(dvhs))
     }
 }

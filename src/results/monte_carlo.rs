@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Time between two intermediate doses.
 const SHOW_EVERY: Duration = Duration::from_millis(200);
 
-/// The engine of a plan with its settings, those of Monte Carlo also while another engine is chosen.
+/// The engine of a plan, and its Monte Carlo settings, which stay while another engine is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EngineChoice {
@@ -70,16 +70,14 @@ impl EngineChoice {
     /// A choice read from a file; values out of bounds become the defaults.
     pub fn sound(self) -> Self {
         let Self { uncertainty_percent, histories_million, .. } = Self::default();
-        let within = |range: &std::ops::RangeInclusive<f64>, value: f64, otherwise: f64| {
-            if range.contains(&value) { value } else { otherwise }
-        };
+
         Self {
-            uncertainty_percent: within(
+            uncertainty_percent: within_or(
                 &Self::UNCERTAINTY_PERCENT,
                 self.uncertainty_percent,
                 uncertainty_percent,
             ),
-            histories_million: within(&Self::HISTORIES_MILLION, self.histories_million, histories_million),
+            histories_million: within_or(&Self::HISTORIES_MILLION, self.histories_million, histories_million),
             ..self
         }
     }
@@ -99,6 +97,10 @@ impl EngineChoice {
     pub fn engine(&self) -> Engine {
         self.how().map_or(Engine::ByBeam(self.engine), Engine::Mccs)
     }
+}
+
+fn within_or(range: &std::ops::RangeInclusive<f64>, value: f64, default: f64) -> f64 {
+    if range.contains(&value) { value } else { default }
 }
 
 /// Inputs of a run.

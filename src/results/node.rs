@@ -52,12 +52,12 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// The status of a dose computed as `own`.
-    pub fn status(self, own: DoseStatus) -> DoseStatus {
+    /// The status of a dose that was computed with this status.
+    pub fn status(self, computed: DoseStatus) -> DoseStatus {
         match self {
-            Self::Current => own,
-            Self::Preview => own.worst(DoseStatus::Preview),
-            Self::Stale => own.worst(DoseStatus::Stale),
+            Self::Current => computed,
+            Self::Preview => computed.worst(DoseStatus::Preview),
+            Self::Stale => computed.worst(DoseStatus::Stale),
             Self::Failed => DoseStatus::Failed,
         }
     }
@@ -118,28 +118,29 @@ impl<Q: Query> Node<Q> {
     }
 
     /// Sets the query of the current case.
-    pub fn set(&mut self, now: Option<Q>) {
-        self.now = now;
+    pub fn set(&mut self, query: Option<Q>) {
+        self.now = query;
     }
 
     /// The current query, if it has to be requested from the worker; it is then noted as requested.
     pub fn request(&mut self, grade: Grade) -> Option<Q> {
-        let now = self.now.as_ref()?;
-        let is_final = self.have.as_ref().is_some_and(|have| have.query == *now && have.grade == Grade::Full);
+        let current = self.now.as_ref()?;
+        let is_final =
+            self.have.as_ref().is_some_and(|have| have.query == *current && have.grade == Grade::Full);
         if is_final || self.request_state(grade).is_some() || self.failure().is_some() {
             return None;
         }
-        let query = now.clone();
+        let query = current.clone();
         self.requests[grade as usize] = Some(Request { query: query.clone(), state: RequestState::Made });
         Some(query)
     }
 
-    /// Queries whose answers are of use: the current one, and that of the state before while jobs for it are under way.
+    /// Queries whose answers are of use: the current one, and the previous state's while jobs for it are under way.
     pub fn wanted(&self, are_under_way: bool) -> impl Iterator<Item = &Q> {
         self.now.iter().chain(self.previous_drag_query.as_ref().filter(|_| are_under_way))
     }
 
-    /// The jobs of the current state are about to be requested: during a drag those of the next may be, too, before they end.
+    /// The jobs of the current state are about to be requested; during a drag the next state's may be requested before they end.
     pub fn begin_next_state(&mut self, moving: bool) {
         self.previous_drag_query = if moving { self.now.clone() } else { None };
     }
@@ -214,9 +215,10 @@ impl<Q: Query> Node<Q> {
 
     /// Takes the request of its full answer back, where that is not there: the job then counts as not requested. Whether there was one.
     pub fn withdraw(&mut self) -> bool {
-        let is_there = |have: &Have<Q>| Some(&have.query) == self.now.as_ref() && have.grade == Grade::Full;
-        let is_under_way = matches!(self.request_state(Grade::Full), Some(RequestState::Made))
-            && !self.have.as_ref().is_some_and(is_there);
+        let is_answered = { self.have.as_ref() }
+            .is_some_and(|have| Some(&have.query) == self.now.as_ref() && have.grade == Grade::Full);
+        let is_under_way =
+            matches!(self.request_state(Grade::Full), Some(RequestState::Made)) && !is_answered;
         if is_under_way {
             self.requests[Grade::Full as usize] = None;
         }

@@ -41,15 +41,21 @@ impl Densities {
 
     /// The structures that the densities depend on.
     pub(super) fn counted_structures(&self) -> impl Iterator<Item = &Structure> {
-        let PatientInputs { choice, body, given, without_density, .. } = &self.inputs;
-        let is_named = |id: u64| {
-            *body == Some(id)
-                || given.iter().any(|(contours, ..)| *contours == id)
+        let PatientInputs { choice, body, given: overrides, without_density, .. } = &self.inputs;
+        self.structures.structures.iter().filter(move |structure| {
+            let id = structure.contours.id();
+            // A body that is looked for in the CT leaves out others.
+            *choice == BodyChoice::Auto
+                || *body == Some(id)
+                || overrides.iter().any(|(contours, ..)| *contours == id)
                 || without_density.contains(&id)
-        };
-        // A body that is looked for in the CT leaves out others.
-        let counts = move |s: &&Structure| *choice == BodyChoice::Auto || is_named(s.contours.id());
-        self.structures.structures.iter().filter(counts)
+        })
+    }
+}
+
+impl Densities {
+    fn failure(&self, error: &dyn std::fmt::Display) -> Failure {
+        Failure::Here(format!("{}: {error}", self.name()))
     }
 }
 
@@ -71,14 +77,14 @@ impl Query for Densities {
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Ready, Failure> {
         let Self { inputs: PatientInputs { hu_table, choice, .. }, ct, structures } = self;
-        let fault = |why: String| Failure::Here(format!("{}: {why}", self.name()));
-        let body = Body::new(ct, structures, *choice, inputs.control()).map_err(|e| fault(e.to_string()));
+
+        let body = Body::new(ct, structures, *choice, inputs.control()).map_err(|e| self.failure(&e));
         inputs.control().check()?;
         let body = body?;
-        let given = DensityOverrides::new(ct, structures, hu_table, inputs.control());
+        let overrides = DensityOverrides::new(ct, structures, hu_table, inputs.control());
         inputs.control().check()?;
-        let given = given.map_err(|e| fault(e.to_string()))?;
-        Ready::new(ct, hu_table, body, given).map_err(|e| fault(e.to_string()))
+        let overrides = overrides.map_err(|e| self.failure(&e))?;
+        Ready::new(ct, hu_table, body, overrides).map_err(|e| self.failure(&e))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The displayed dose: a plan's, one of its beams', or that of a file.
+//! The displayed dose: of a plan, of one of its beams, or of a file.
 
 use super::beam::DoseOfBeam;
 use super::dose::{DoseInputs, Source, reservations_of};
@@ -10,7 +10,7 @@ use super::patient::MaskOf;
 use super::run::{RunOfPlan, RunResult};
 use super::shared::Shared;
 use analysis::{BeamShare, Normalising, is_computed, sum_of_beams, times};
-use case::{Beam, Case, Dose, DosePart, DoseStatus, Normalisation, Plan, Reservations};
+use case::{Case, Dose, DosePart, DoseStatus, Normalisation, Plan, Reservations};
 use engine::JobControl;
 use geometry::Volume;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ struct Beams {
 /// Dose and mask that a normalisation needs of its case.
 #[derive(Clone, Debug)]
 struct Needs {
-    /// The dose asked for, for the whole course.
+    /// The dose to normalise to, Gy for the whole course.
     gy: f64,
     mask: Option<MaskOf>,
 }
@@ -69,35 +69,39 @@ pub struct Summed {
 
 impl DoseOfPlan {
     /// A dose as it was read, the case's number `index`.
-    pub fn of_file(dose: &Arc<Dose>, index: usize, known: Option<&Self>) -> Self {
-        let inputs = Shared::new(DoseInputs::Imported(dose.gy.id()), known.map(|known| &known.inputs));
+    pub fn of_file(dose: &Arc<Dose>, index: usize, previous: Option<&Self>) -> Self {
+        let inputs =
+            Shared::new(DoseInputs::Imported(dose.gy.id()), previous.map(|previous| &previous.inputs));
         Self { what: Shown::Imported(index), inputs, made_of: MadeOf::File(Arc::clone(dose)) }
     }
 
     /// The dose of a plan, or of one of its beams: `beams` has all computed ones, in the order of the plan.
-    /// `None` where there is nothing to add. `known` is the previous request.
+    /// `None` where there is nothing to add. `previous` is the previous request.
     pub fn of_plan(
         case: &Case,
         plan: &Arc<Plan>,
         only: Option<u32>,
         beams: &[DoseOfBeam],
         run: Option<(RunOfPlan, Option<RunResult>)>,
-        known: Option<&Self>,
+        previous: Option<&Self>,
     ) -> Option<Self> {
         // A single beam depends on the others only through the normalisation.
-        let counts = |b: &&Beam| plan.normalisation.is_some() || only.is_none_or(|n| n == b.number);
-        let computed = plan.beams.iter().filter(|b| is_computed(b)).filter(counts);
-        let beams: Vec<(DoseOfBeam, f64)> = computed
+        let contributing = plan.beams.iter().filter(|beam| {
+            let counts = plan.normalisation.is_some() || only.is_none_or(|n| n == beam.number);
+            counts && is_computed(beam)
+        });
+        let beams: Vec<(DoseOfBeam, f64)> = contributing
             .filter_map(|beam| {
                 let dose = beams.iter().find(|dose| dose.inputs().beam.number == beam.number)?;
                 Some((dose.clone(), times(plan, beam)))
             })
             .collect();
-        let at = |number| beams.iter().position(|(dose, _)| dose.inputs().beam.number == number);
+
         let (index, label, what) = match only {
             Some(number) => {
                 let beam = plan.beams.iter().find(|b| b.number == number)?;
-                (Some(at(number)?), format!("Beam {}", beam.name), Shown::Beam(number))
+                let index = beams.iter().position(|(dose, _)| dose.inputs().beam.number == number)?;
+                (Some(index), format!("Beam {}", beam.name), Shown::Beam(number))
             }
             None => (None, format!("Plan {}", plan.name), Shown::Plan),
         };
@@ -109,14 +113,14 @@ impl DoseOfPlan {
         let source = match &run {
             Some(run) => Source::MonteCarlo(run.inputs().clone(), plan.fractions),
             None => {
-                let part = |(dose, times): &(DoseOfBeam, f64)| (dose.inputs().clone(), *times);
-                Source::CollapsedCone(beams.iter().map(part).collect())
+                let weighted = beams.iter().map(|(dose, times)| (dose.inputs().clone(), *times));
+                Source::CollapsedCone(weighted.collect())
             }
         };
         let inputs = DoseInputs::computed(case, plan, only, source);
         Some(Self {
             what,
-            inputs: Shared::new(inputs, known.map(|known| &known.inputs)),
+            inputs: Shared::new(inputs, previous.map(|previous| &previous.inputs)),
             made_of: MadeOf::Plan(Arc::new(Beams {
                 plan: Arc::clone(plan),
                 label,
@@ -148,8 +152,10 @@ impl DoseOfPlan {
         if made_of.run.is_some() || made_of.only.is_some() {
             return Ok(None);
         }
-        let one = |(beam, times): &(DoseOfBeam, f64)| Ok((graph.full(beam, control)?.dose, *times as f32));
-        let beams: Vec<(Arc<Dose>, f32)> = made_of.beams.iter().map(one).collect::<Result<_, Failure>>()?;
+        let mut beams: Vec<(Arc<Dose>, f32)> = Vec::new();
+        for (beam, times) in &made_of.beams {
+            beams.push((graph.full(beam, control)?.dose, *times as f32));
+        }
         let grids = beams.windows(2).all(|pair| pair[0].0.gy.grid() == pair[1].0.gy.grid());
         Ok(grids.then(|| beams.iter().map(|(dose, times)| (Arc::clone(&dose.gy), *times)).collect()))
     }
@@ -160,18 +166,20 @@ impl Beams {
     fn parts(&self, inputs: &Access<'_>) -> Result<(Vec<BeamShare>, Option<Arc<Certainty>>), Failure> {
         let Self { plan, beams, run, like_it, .. } = self;
         if let Some(run) = run {
-            let made = match inputs.grade() {
+            let result = match inputs.grade() {
                 Grade::Full => Some(inputs.get(run)?),
                 Grade::Preview => inputs.so_far(run).or_else(|| like_it.clone()),
             };
-            if let Some(RunResult { dose, certainty, .. }) = made {
+            if let Some(RunResult { dose, certainty, .. }) = result {
                 return Ok((vec![BeamShare { dose, scale: f64::from(plan.fractions) }], Some(certainty)));
             }
             // Before the first histories collapsed cone is the substitute.
         }
-        let part =
-            |(beam, scale): &(DoseOfBeam, f64)| Ok(BeamShare { dose: inputs.get(beam)?.dose, scale: *scale });
-        Ok((beams.iter().map(part).collect::<Result<_, Failure>>()?, None))
+        let mut shares = Vec::new();
+        for (beam, scale) in beams {
+            shares.push(BeamShare { dose: inputs.get(beam)?.dose, scale: *scale });
+        }
+        Ok((shares, None))
     }
 }
 
@@ -182,6 +190,10 @@ fn needs_of(case: &Case, plan: &Plan, wanted: &Normalisation) -> Result<Needs, S
     let structure = structure.map_err(|e| e.to_string())?;
     let mask = MaskOf::new(case, structure).ok_or_else(|| format!("{} has no contours", structure.name))?;
     Ok(Needs { gy, mask: Some(mask) })
+}
+
+fn not_normalised(why: &str) -> String {
+    format!("The plan cannot be normalised: {why}.")
 }
 
 impl PartialEq for DoseOfPlan {
@@ -230,12 +242,12 @@ impl Query for DoseOfPlan {
             MadeOf::Plan(beams) => beams,
         };
         let Beams { plan, label, only, normalisation, reservations, .. } = &**made_of;
-        let fault = |why: &str| format!("The plan cannot be normalised: {why}.");
+
         let mask = match normalisation {
-            Some((_, Err(why))) => return Err(Failure::Here(fault(why))),
+            Some((_, Err(why))) => return Err(Failure::Here(not_normalised(why))),
             Some((_, Ok(Needs { mask: Some(mask), .. }))) => {
                 Some(inputs.get(mask).map_err(|failure| match failure {
-                    Failure::Below(why) => Failure::Below(fault(&why)),
+                    Failure::Below(why) => Failure::Below(not_normalised(&why)),
                     other => other,
                 })?)
             }
@@ -250,7 +262,7 @@ impl Query for DoseOfPlan {
         let factor_uncertainty_percent = normalisation
             .as_ref()
             .zip(certainty.as_ref())
-            .and_then(|(of, certainty)| of.uncertainty_percent(&certainty.spread));
+            .and_then(|(normalising, certainty)| normalising.uncertainty_percent(&certainty.spread));
         let summed = sum_of_beams(label, plan, &parts, *only, normalisation, &inputs.control().child());
         inputs.control().check()?;
         let (dose, factor) = summed.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;

@@ -14,7 +14,7 @@ use analysis::{
     lacks_only_matter_outside, most_mu_remark, no_beams, scaled, target_of, unsettled, ways_out,
     why_left_out,
 };
-use case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Remark, Structure, StructureSet};
+use case::{Beam, BeamDose, Case, Ct, Dose, Plan, Receipt, Remark, Structure, StructureSet};
 use dicom::plan_as_written;
 use engine::cccs::CardDose;
 use engine::dose::{DoseTo, Quality};
@@ -105,8 +105,8 @@ pub fn compute_plan(
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanResult, Failure> {
     let (settings, parts) = (job.settings()?, job.parts.as_ref());
-    compute_with(&Graph::default(), &job.case(), (job.engine, &settings), parts, control, tell)
-        .map(|made| made.result)
+    compute_with(&Graph::default(), &job.case(), job.engine, &settings, parts, control, tell)
+        .map(|computed| computed.result)
 }
 
 /// Computes a plan, whose dose stays in the memory of an NVIDIA card, too: beams that the card computed are added there. Monte Carlo
@@ -132,9 +132,10 @@ pub fn compute_plan_on_card(
     };
     let job = &PlanJob { device, ..job.clone() };
     let (settings, parts, graph) = (job.settings()?, job.parts.as_ref(), Graph::default());
-    let (how, control) = ((job.engine, &settings), control.keeping_on_card());
-    let ComputedPlan { result, whole, .. } = compute_with(&graph, &job.case(), how, parts, &control, tell)?;
-    let beams = whole.beams_on_one_grid(&graph, &control)?;
+    let control = control.keeping_on_card();
+    let ComputedPlan { result, whole: plan_dose, .. } =
+        compute_with(&graph, &job.case(), job.engine, &settings, parts, &control, tell)?;
+    let beams = plan_dose.beams_on_one_grid(&graph, &control)?;
     let on_card = match &beams {
         Some(beams) => CardDose::sum(card, beams, result.factor as f32),
         None => CardDose::sum(card, &[(Arc::clone(&result.dose.gy), 1.0)], 1.0),
@@ -174,7 +175,7 @@ pub fn compute_part(job: &PlanJob, part: RunPart, control: &JobControl) -> Resul
     };
     let run = Densities::new(&case, &settings)
         .and_then(|densities| {
-            RunOfPlan::new(&densities, &case.plans[0], &settings, Some(how), (1, &Arc::default()), None)
+            RunOfPlan::new(&densities, &case.plans[0], &settings, Some(how), 1, &Arc::default(), None)
         })
         .ok_or_else(|| Failure::Here(no_beams(&job.plan)))?;
     Graph::default().full(&PartOfRun { run, part }, control)
@@ -191,27 +192,35 @@ pub type DosesOfBeams = Vec<(u32, Dose)>;
 pub fn compute_written_plan(
     case: &Case,
     plan: &Plan,
-    how: (Engine, &Settings),
+    engine: Engine,
+    settings: &Settings,
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<(PlanResult, DosesOfBeams), Failure> {
     let graph = Graph::default();
-    let of = |plan: &Plan| Case { plans: vec![Arc::new(plan_as_written(plan))], ..case.clone() };
+
     let ComputedPlan { mut result, beams: mut doses, .. } =
-        compute_in(&graph, &of(plan), how, control, tell)?;
+        compute_in(&graph, &case_as_written(case, plan), engine, settings, control, tell)?;
     if plan.normalisation.is_some() {
         // The beams by themselves are kept: only their sum is made anew.
         let scaled = Plan { normalisation: None, ..result.plan.clone() };
         let (factor, uncertainty) = (result.factor, result.factor_uncertainty_percent);
-        ComputedPlan { result, beams: doses, .. } = compute_in(&graph, &of(&scaled), how, control, &|_| {})?;
+        let case = case_as_written(case, &scaled);
+        ComputedPlan { result, beams: doses, .. } =
+            compute_in(&graph, &case, engine, settings, control, &|_| {})?;
         (result.factor, result.factor_uncertainty_percent) = (factor, uncertainty);
     }
-    let beams = doses.iter().map(|of| {
-        let Shown::Beam(number) = of.what else { return Ok(None) };
-        Ok(Some((number, Dose::clone(&graph.full(&**of, control)?.dose))))
+    let beams = doses.iter().map(|query| {
+        let Shown::Beam(number) = query.what else { return Ok(None) };
+        Ok(Some((number, Dose::clone(&graph.full(&**query, control)?.dose))))
     });
     let beams = beams.collect::<Result<Vec<Option<(u32, Dose)>>, Failure>>()?;
     Ok((result, beams.into_iter().flatten().collect()))
+}
+
+/// A case with this plan alone, its monitor units rounded as its file holds them.
+fn case_as_written(case: &Case, plan: &Plan) -> Case {
+    Case { plans: vec![Arc::new(plan_as_written(plan))], ..case.clone() }
 }
 
 /// A computed plan with its queries in the graph.
@@ -226,18 +235,20 @@ pub(super) struct ComputedPlan {
 pub(super) fn compute_in(
     graph: &Graph,
     case: &Case,
-    how: (Engine, &Settings),
+    engine: Engine,
+    settings: &Settings,
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<ComputedPlan, Failure> {
-    compute_with(graph, case, how, None, control, tell)
+    compute_with(graph, case, engine, settings, None, control, tell)
 }
 
-/// As [`compute_in`], by the histories of `parts` where they are given.
+/// As [`compute_in`], with the histories of `parts` in place of a run.
 fn compute_with(
     graph: &Graph,
     case: &Case,
-    (engine, settings): (Engine, &Settings),
+    engine: Engine,
+    settings: &Settings,
     parts: Option<&Arc<PartTally>>,
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
@@ -253,22 +264,22 @@ fn compute_with(
     if let Some(why) = computed.iter().find_map(|beam| contradiction(&plan, beam, ct)) {
         return Err(Failure::here(why));
     }
-    let asked = GraphAccess { graph, control };
+    let access = GraphAccess { graph, control };
     let densities = Densities::new(case, settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
-    let ready = asked.answer(&densities)?;
+    let ready = access.answer(&densities)?;
     let mut remarks = [ready.remarks(), ready.hu_remarks()].concat();
     remarks.extend(given_words(&case.structures, Some(&plan)));
     remarks.extend(why_left_out(&plan).into_iter().map(|why| format!("left out: {why}")));
-    let of = |beam| DoseOfBeam::new(&densities, &plan, beam, settings, None);
-    let beams: Vec<DoseOfBeam> = { computed.iter() }.map(|beam| of(beam)).collect();
-    let (run, mut made) = match engine {
-        Engine::ByBeam(_) => (None, asked.beams(&plan, &beams, settings.device, tell)?),
+    let beams: Vec<DoseOfBeam> =
+        computed.iter().map(|beam| DoseOfBeam::new(&densities, &plan, beam, settings, None)).collect();
+    let (run, mut facts) = match engine {
+        Engine::ByBeam(_) => (None, access.beams(&plan, &beams, settings.device, tell)?),
         Engine::Mccs(how) => {
             let keep = Arc::default();
-            let run = RunOfPlan::new(&densities, &plan, settings, Some(how), (1, &keep), None);
+            let run = RunOfPlan::new(&densities, &plan, settings, Some(how), 1, &keep, None);
             let run = run.ok_or_else(|| Failure::Here(no_beams(&plan)))?.of_parts(parts.cloned());
-            let made = asked.run(&run, tell)?;
-            (Some((run, None)), made)
+            let facts = access.run(&run, tell)?;
+            (Some((run, None)), facts)
         }
     };
     let by_beam: Vec<Shared<DoseOfPlan>> = match run {
@@ -276,26 +287,26 @@ fn compute_with(
         None => computed
             .iter()
             .filter_map(|beam| DoseOfPlan::of_plan(case, &plan, Some(beam.number), &beams, None, None))
-            .map(|of| Shared::new(of, None))
+            .map(|query| Shared::new(query, None))
             .collect(),
     };
     let dose_of = DoseOfPlan::of_plan(case, &plan, None, &beams, run, None);
     let dose_of = Shared::new(dose_of.ok_or_else(|| Failure::Here(no_beams(&plan)))?, None);
-    let summed = asked.answer(&*dose_of)?;
+    let summed = access.answer(&*dose_of)?;
     let dose = Dose { label: plan.name.clone(), ..Dose::clone(&summed.dose) };
-    made.beam_doses.iter_mut().for_each(|b| b.gy *= summed.factor);
-    if let Some(certainty) = &mut made.certainty {
+    facts.beam_doses.iter_mut().for_each(|b| b.gy *= summed.factor);
+    if let Some(certainty) = &mut facts.certainty {
         let times = f64::from(plan.fractions) * summed.factor;
         certainty.sigma_gy = scaled(&certainty.sigma_gy, times as f32);
     }
-    remarks.extend(made.warnings);
+    remarks.extend(facts.warnings);
     remarks.extend(dose.remarks.iter().cloned());
     if !dose.caveats.is_empty() {
         remarks.push(format!("the dose is {}: {}", dose.status_text(), ways_out(&dose.caveats)));
     }
     let mut plan = Arc::unwrap_or_clone(plan);
     plan.beams.iter_mut().for_each(|b| b.mu *= summed.factor);
-    let dvhs = asked.dvhs(case, &dose_of)?;
+    let dvhs = access.dvhs(case, &dose_of)?;
     let target = target_of(&plan, &case.structures);
     let target_dvh = target.and_then(|t| dvhs.iter().find(|(s, _)| s.number == t.number));
     let figures = PlanFigures::new(&plan, &dose, target_dvh.map(|(s, d)| (s.name.as_str(), &**d)));
@@ -306,9 +317,9 @@ fn compute_with(
         factor_uncertainty_percent: summed.factor_uncertainty_percent,
         figures,
         dvhs,
-        receipts: made.receipts,
-        certainty: made.certainty,
-        beam_doses: made.beam_doses,
+        receipts: facts.receipts,
+        certainty: facts.certainty,
+        beam_doses: facts.beam_doses,
         remarks,
     };
     Ok(ComputedPlan { result, whole: dose_of, beams: by_beam })
@@ -322,6 +333,10 @@ struct DoseFacts {
     warnings: Vec<String>,
     certainty: Option<Certainty>,
     beam_doses: Vec<BeamDose>,
+}
+
+fn warning_of_beam(beam: &Beam, warning: &str) -> String {
+    format!("beam '{}': {warning}", beam.name)
 }
 
 struct GraphAccess<'a> {
@@ -343,45 +358,54 @@ impl GraphAccess<'_> {
         tell: &(dyn Fn(&str) + Sync),
     ) -> Result<DoseFacts, Failure> {
         let next = AtomicUsize::new(0);
-        let take = |device: DeviceChoice| {
-            while let n = next.fetch_add(1, Ordering::Relaxed)
-                && let Some(beam) = beams.get(n)
-            {
-                tell(&format!("beam {} of {}: {}", n + 1, beams.len(), beam.beam_name()));
-                if self.answer(&beam.on(device)).is_err() {
-                    // After a failure the other beams are not needed.
-                    next.store(beams.len(), Ordering::Relaxed);
-                }
-            }
-        };
+
         // Each card has to upload the density and the kernels first, which takes longer than most plans on
         // one card.
         match choice.spread_if(false)[..] {
-            [device] => take(device),
+            [device] => self.compute_next_beams(beams, &next, device, tell),
             ref devices => std::thread::scope(|scope| {
                 devices.iter().take(beams.len()).for_each(|device| {
-                    scope.spawn(|| take(*device));
+                    scope.spawn(|| self.compute_next_beams(beams, &next, *device, tell));
                 });
             }),
         }
-        let mut made = DoseFacts::default();
+        let mut facts = DoseFacts::default();
         for query in beams {
             let BeamResult { dose, .. } = self.answer(query)?;
             let Some(beam) = plan.beams.iter().find(|b| b.number == query.inputs().beam.number) else {
                 continue;
             };
-            let named = |warning: String| format!("beam '{}': {warning}", beam.name);
             if let Some(receipt) = &dose.receipt {
-                made.warnings.extend(receipt.warnings.iter().cloned().map(named));
-                made.receipts.push(Arc::clone(receipt));
+                facts.warnings.extend(receipt.warnings.iter().map(|warning| warning_of_beam(beam, warning)));
+                facts.receipts.push(Arc::clone(receipt));
             }
-            made.warnings.extend(most_mu_remark(beam).map(named));
+            facts.warnings.extend(most_mu_remark(beam).map(|warning| warning_of_beam(beam, &warning)));
             let point_mm = beam.isocentre_mm;
-            let there = dose.gy.trilinear(point_mm).map(f64::from).filter(|gy| gy.is_finite());
-            let at_mu = |gy: f64| BeamDose { beam: beam.number, point_mm, gy: gy * beam.mu / UNIT_MU };
-            made.beam_doses.extend(there.map(at_mu));
+            let isocentre_gy = dose.gy.trilinear(point_mm).map(f64::from).filter(|gy| gy.is_finite());
+            let beam_dose =
+                isocentre_gy.map(|gy| BeamDose { beam: beam.number, point_mm, gy: gy * beam.mu / UNIT_MU });
+            facts.beam_doses.extend(beam_dose);
         }
-        Ok(made)
+        Ok(facts)
+    }
+
+    /// Computes beams on a device, the next free one each time, until none is left.
+    fn compute_next_beams(
+        &self,
+        beams: &[DoseOfBeam],
+        next: &AtomicUsize,
+        device: DeviceChoice,
+        tell: &(dyn Fn(&str) + Sync),
+    ) {
+        while let n = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(beam) = beams.get(n)
+        {
+            tell(&format!("beam {} of {}: {}", n + 1, beams.len(), beam.beam_name()));
+            if self.answer(&beam.on(device)).is_err() {
+                // After a failure the other beams are not needed.
+                next.store(beams.len(), Ordering::Relaxed);
+            }
+        }
     }
 
     /// Computes all beams in one run.
@@ -404,17 +428,17 @@ impl GraphAccess<'_> {
     }
 
     fn dvhs(&self, case: &Case, dose: &Shared<DoseOfPlan>) -> Result<Vec<(Structure, Arc<Dvh>)>, Failure> {
-        let mut all = Vec::new();
+        let mut dvhs = Vec::new();
         for structure in &case.structures.structures {
             let Some(mask) = MaskOf::new(case, structure) else { continue };
             match self.answer(&DvhOf::new(mask, dose.clone(), None)) {
-                Ok(answer) => all.push((structure.clone(), answer.dvh)),
+                Ok(answer) => dvhs.push((structure.clone(), answer.dvh)),
                 Err(stopped @ Failure::Cancelled(_)) => return Err(stopped),
                 // A structure without volume or dose has no DVH to show.
                 Err(_) => {}
             }
         }
-        Ok(all)
+        Ok(dvhs)
     }
 }
 

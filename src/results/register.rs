@@ -105,8 +105,8 @@ impl Query for MetricOf {
 
     fn answer(&self, inputs: &Access<'_>) -> Result<MetricReady, Failure> {
         let Self { attenuation, views, centre_mm, metric, device } = self;
-        let range = |view: &View| self.range(view.radiograph.projection, inputs);
-        let ranges = views.iter().map(range).collect::<Result<_, _>>()?;
+        let ranges = views.iter().map(|view| self.range(view.radiograph.projection, inputs));
+        let ranges = ranges.collect::<Result<_, _>>()?;
         let device = device.resolve_for_cuda().map_err(Failure::here)?;
         let attenuation = inputs.get(attenuation)?;
         let cache = inputs.control().cache();
@@ -159,11 +159,9 @@ mod tests {
     /// A block of bone off the middle of air.
     fn attenuation(mev: f64) -> AttenuationOf {
         let grid = Grid::axis_aligned(DVec3::splat(-57.0), DVec3::splat(6.0), [20; 3]).expect("a grid");
-        let hu = |n: usize| {
-            let at = grid.centre_mm(n % 20, n / 20 % 20, n / 400) - DVec3::new(12.0, -6.0, 9.0);
-            if at.abs().max_element() < 24.0 { 700.0 } else { -1000.0 }
-        };
-        let hu = (0..grid.len()).map(hu).collect();
+        let offsets_mm = (0..grid.len())
+            .map(|n| grid.centre_mm(n % 20, n / 20 % 20, n / 400) - DVec3::new(12.0, -6.0, 9.0));
+        let hu = offsets_mm.map(|mm| if mm.abs().max_element() < 24.0 { 700.0 } else { -1000.0 }).collect();
         let ct = Ct::unnamed(Arc::new(Volume::new(Arc::new(grid), hu)), PatientPosition::Hfs);
         let curve = AttenuationCurve::new(CurveKind::Water, &HuTable::shipped_default(), mev);
         AttenuationOf { ct: Arc::new(ct), curve }
@@ -185,46 +183,56 @@ mod tests {
         }
     }
 
+    fn metric_at(graph: &Graph, metric: &Shared<MetricOf>, pose: Pose) -> Option<f64> {
+        graph.full(&MetricAtPose { metric: metric.clone(), pose }, &JobControl::new()).expect("a value")
+    }
+
     #[test]
     fn the_metric_is_best_at_the_pose_of_the_xray() {
         let (graph, control) = (Graph::default(), JobControl::new());
         let hidden = Pose::new([8.0, 0.0, -6.0], [0.0; 3]);
-        let of = metric(&graph, &attenuation(0.07), hidden);
-        let [low, high] = graph.full(&of, &control).expect("ready").ranges[0];
+        let query = metric(&graph, &attenuation(0.07), hidden);
+        let [low, high] = graph.full(&query, &control).expect("ready").ranges[0];
         assert!(low >= 0.0 && high > low + 0.5, "{low} {high}");
-        let of = Shared::new(of, None);
-        let at = |pose| graph.full(&MetricAtPose { metric: of.clone(), pose }, &control).expect("a value");
-        let (there, away) = (at(hidden).expect("defined"), at(Pose::default()).expect("defined"));
-        assert!(there > 0.95 && there > away + 0.02, "{there} {away}");
-        assert_eq!(at(Pose::new([500.0, 0.0, 0.0], [0.0; 3])), None, "nothing of the CT is seen");
+        let query = Shared::new(query, None);
+        let [hidden_value, planned_value] =
+            [hidden, Pose::default()].map(|pose| metric_at(&graph, &query, pose).expect("defined"));
+        assert!(hidden_value > 0.95 && hidden_value > planned_value + 0.02, "{hidden_value} {planned_value}");
+        let far = Pose::new([500.0, 0.0, 0.0], [0.0; 3]);
+        assert_eq!(metric_at(&graph, &query, far), None, "nothing of the CT is seen");
     }
 
     #[test]
     fn queries_are_equal_by_ct_curve_and_picture() {
         let graph = Graph::default();
-        let (own, other) = (attenuation(0.07), attenuation(0.07));
-        assert!(own == own.clone() && own != other, "another CT");
-        let harder = AttenuationOf { curve: attenuation(0.1).curve, ..own.clone() };
-        assert!(own != harder && graph.full(&own, &JobControl::new()).is_ok());
-        let of = metric(&graph, &own, Pose::default());
-        let part = of.views[0].clone().within(10..400, 10..300);
-        assert!(of == of.clone() && of != metric(&graph, &own, Pose::default()), "another picture");
-        let of_part = MetricOf { views: vec![part.clone()], ..of.clone() };
-        assert!(of != of_part && of_part == MetricOf { views: vec![part], ..of.clone() });
-        assert_ne!(of, MetricOf { metric: Metric::RankCorrelation, ..of.clone() });
+        let (first, other) = (attenuation(0.07), attenuation(0.07));
+        assert!(first == first.clone() && first != other, "another CT");
+        let harder = AttenuationOf { curve: attenuation(0.1).curve, ..first.clone() };
+        assert!(first != harder && graph.full(&first, &JobControl::new()).is_ok());
+        let query = metric(&graph, &first, Pose::default());
+        let part = query.views[0].clone().within(10..400, 10..300);
+        assert!(
+            query == query.clone() && query != metric(&graph, &first, Pose::default()),
+            "another picture"
+        );
+        let query_of_part = MetricOf { views: vec![part.clone()], ..query.clone() };
+        assert!(query != query_of_part && query_of_part == MetricOf { views: vec![part], ..query.clone() });
+        assert_ne!(query, MetricOf { metric: Metric::RankCorrelation, ..query.clone() });
     }
 
     #[test]
     fn a_picture_of_one_value_fails_in_words() {
         let (graph, control) = (Graph::default(), JobControl::new());
-        let of = metric(&graph, &attenuation(0.07), Pose::default());
-        let projection = of.views[0].radiograph.projection;
+        let query = metric(&graph, &attenuation(0.07), Pose::default());
+        let projection = query.views[0].radiograph.projection;
         let values = vec![3.0; projection.pixels()];
         let flat = Radiograph::new(values, PixelMeaning::Attenuation, projection, "flat.png");
-        let of = MetricOf { views: vec![View::new(Arc::new(flat))], ..of };
-        let failed = graph.full(&of, &control).expect_err("one value");
+        let query = MetricOf { views: vec![View::new(Arc::new(flat))], ..query };
+        let failed = graph.full(&query, &control).expect_err("one value");
         assert!(matches!(&failed, Failure::Here(why) if why.contains("flat.png")), "{failed}");
-        let at = MetricAtPose { metric: Shared::new(of, None), pose: Pose::default() };
-        assert!(matches!(graph.full(&at, &control), Err(Failure::Below(why)) if why.contains("same value")));
+        let at_pose = MetricAtPose { metric: Shared::new(query, None), pose: Pose::default() };
+        assert!(
+            matches!(graph.full(&at_pose, &control), Err(Failure::Below(why)) if why.contains("same value"))
+        );
     }
 }

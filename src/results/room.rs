@@ -10,7 +10,7 @@ use glam::DVec3;
 use std::sync::Arc;
 use worker::Lane;
 
-/// Distance of a dose surface's samples, mm: that of usual dose grids.
+/// Sample spacing of a dose surface, mm: the spacing of usual dose grids.
 const ISODOSE_STEP_MM: f64 = 2.5;
 /// Distance of a structure's samples, mm, at least and at most.
 const STEP_MM: [f64; 2] = [1.0, 4.0];
@@ -37,16 +37,17 @@ impl Query for SurfaceOf {
 
 /// Fine enough for the shape, coarse enough to be drawn fast: a fortieth of its length, a quarter of its breadth.
 fn step_mm(mask: &Mask) -> f64 {
-    let side = |axis: usize| {
-        let edges = mask.grid().edges_mm(axis);
-        let first = mask.offset()[axis];
-        edges[first + mask.size()[axis]] - edges[first]
-    };
-    let sides = [0, 1, 2].map(side);
+    let sides = [0, 1, 2].map(|axis| length_mm(mask, axis));
     let longest = sides.iter().copied().fold(0.0, f64::max);
     let shortest = sides.iter().copied().fold(f64::INFINITY, f64::min);
-    let [least, most] = STEP_MM;
-    (longest / 40.0).clamp(least, most).min((shortest / 4.0).max(least))
+    let [min_mm, max_mm] = STEP_MM;
+    (longest / 40.0).clamp(min_mm, max_mm).min((shortest / 4.0).max(min_mm))
+}
+
+fn length_mm(mask: &Mask, axis: usize) -> f64 {
+    let edges = mask.grid().edges_mm(axis);
+    let first = mask.offset()[axis];
+    edges[first + mask.size()[axis]] - edges[first]
 }
 
 /// The surface on which a dose has a level.

@@ -44,22 +44,24 @@ pub struct RunResult {
 
 impl RunOfPlan {
     /// `None` where the plan is computed by the other engine, or has no beam to compute. `number` and `keep`
-    /// belong to a run that would begin now; `known` is the previous request.
+    /// belong to a run that would begin now; `previous` is the previous request.
     pub fn new(
         densities: &Densities,
         plan: &Arc<Plan>,
         settings: &Settings,
         how: Option<MonteCarlo>,
-        (number, keep): (u64, &Arc<AtomicU64>),
-        known: Option<&Self>,
+        number: u64,
+        keep: &Arc<AtomicU64>,
+        previous: Option<&Self>,
     ) -> Option<Self> {
-        let computed = || plan.beams.iter().filter(|b| is_computed(b));
-        let met = |beam: &Beam| densities.for_beam(beam);
-        let densities = computed().next().map_or_else(|| densities.clone(), met);
-        let boluses_differ = computed().any(|beam| met(beam) != densities);
+        let computed = plan.beams.iter().filter(|b| is_computed(b));
+        let met: Vec<Densities> = computed.map(|beam| densities.for_beam(beam)).collect();
+        let boluses_differ = met.iter().any(|densities| Some(densities) != met.first());
+        let densities = met.into_iter().next().unwrap_or_else(|| densities.clone());
         let inputs = RunInputs::new(&densities.inputs, plan, settings, how?);
-        let inputs = Shared::new(inputs, known.map(|known| &known.inputs));
-        let number = known.filter(|known| known.inputs == inputs).map_or(number, |known| known.number);
+        let inputs = Shared::new(inputs, previous.map(|previous| &previous.inputs));
+        let number =
+            previous.filter(|previous| previous.inputs == inputs).map_or(number, |previous| previous.number);
         (!inputs.beams.is_empty()).then(|| Self {
             inputs,
             densities,
@@ -78,24 +80,30 @@ impl RunOfPlan {
 
     /// The densities, and the plan with the beams of the run.
     fn prepared(&self, inputs: &Access<'_>) -> Result<(Ready, Plan), Failure> {
-        let Self { inputs: own, densities, plan, boluses_differ, .. } = self;
+        let Self { inputs: run_inputs, densities, plan, boluses_differ, .. } = self;
         if *boluses_differ {
             let why = "its beams have different boluses, and a Monte Carlo run counts all beams with the same: give them the \
                        same, or compute with collapsed cone";
             return Err(Failure::Here(format!("Not computed: {why}.")));
         }
         let ready = inputs.get(densities)?;
-        let computed = plan.beams.iter().filter(|b| is_computed(b));
-        let contradicts = |beam| contradiction(plan, beam, densities.ct());
-        if let Some(why) = { computed }.find_map(contradicts) {
+        let mut computed = plan.beams.iter().filter(|b| is_computed(b));
+        if let Some(why) = computed.find_map(|beam| contradiction(plan, beam, densities.ct())) {
             return Err(Failure::Here(format!("Not computed: {why}.")));
         }
-        let mut plan =
-            Plan::new(&plan.name, own.beams.first().and_then(|b| b.machine.as_deref()).unwrap_or_default());
-        let name_of = |number| self.plan.beams.iter().find(|b| b.number == number).map(|b| b.name.clone());
-        let named = |beam: &Beam| Beam { name: name_of(beam.number).unwrap_or_default(), ..beam.clone() };
-        (plan.position, plan.beams) = (own.position, own.beams.iter().map(named).collect());
+        let mut plan = Plan::new(
+            &plan.name,
+            run_inputs.beams.first().and_then(|b| b.machine.as_deref()).unwrap_or_default(),
+        );
+        plan.position = run_inputs.position;
+        plan.beams = run_inputs.beams.iter().map(|beam| self.named(beam)).collect();
         Ok((ready, plan))
+    }
+
+    /// A beam of the run with the name that it has in the plan.
+    fn named(&self, beam: &Beam) -> Beam {
+        let in_plan = self.plan.beams.iter().find(|b| b.number == beam.number);
+        Beam { name: in_plan.map(|b| b.name.clone()).unwrap_or_default(), ..beam.clone() }
     }
 
     pub fn inputs(&self) -> &Shared<RunInputs> {
@@ -152,39 +160,41 @@ impl Query for RunOfPlan {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<RunResult, Failure> {
-        let Self { inputs: own, number, keep, parts, .. } = self;
+        let Self { inputs: run_inputs, number, keep, parts, .. } = self;
         let (ready, plan) = self.prepared(inputs)?;
-        let caveats: Vec<Vec<String>> = own.beams.iter().map(caveats_so_far).collect();
-        let mut show = |so_far: &HistoriesDose| {
-            if keep.load(Ordering::Relaxed) == *number {
-                return Next::Keep;
-            }
-            let dose = Dose {
-                gy: Arc::clone(&so_far.gy),
-                status: so_far.status,
-                label: plan.name.clone(),
-                frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
-                receipt: Some(Arc::clone(&so_far.receipt)),
-                caveats: caveats_of(&caveats),
-                remarks: ready.reservations().remarks.clone(),
-                part: None,
-            };
-            let result = self.result(dose, &so_far.sigma_gy, so_far.uncertainty_percent, so_far.histories);
-            inputs.publish(self, result);
-            Next::GoOn
-        };
-        let computation = own.settings.computation();
-        let how = (own.how, parts.as_deref());
-        let made = mccs_of_plan(&plan, &ready, computation, how, inputs.control(), &mut show);
+        let caveats: Vec<Vec<String>> = run_inputs.beams.iter().map(caveats_so_far).collect();
+        let computation = run_inputs.settings.computation();
+        let how = (run_inputs.how, parts.as_deref());
+        let run_dose =
+            mccs_of_plan(&plan, &ready, computation, how, inputs.control(), &mut |so_far: &HistoriesDose| {
+                if keep.load(Ordering::Relaxed) == *number {
+                    return Next::Keep;
+                }
+                let dose = Dose {
+                    gy: Arc::clone(&so_far.gy),
+                    status: so_far.status,
+                    label: plan.name.clone(),
+                    frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
+                    receipt: Some(Arc::clone(&so_far.receipt)),
+                    caveats: caveats_of(&caveats),
+                    remarks: ready.reservations().remarks.clone(),
+                    part: None,
+                };
+                let result =
+                    self.result(dose, &so_far.sigma_gy, so_far.uncertainty_percent, so_far.histories);
+                inputs.publish(self, result);
+                Next::GoOn
+            });
         inputs.control().check()?;
-        let RunDose { dose, certainty } = made.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
+        let RunDose { dose, certainty } =
+            run_dose.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
         let Certain { sigma_gy, uncertainty_percent, histories, .. } = &certainty;
         let result = self.result(dose, sigma_gy, *uncertainty_percent, *histories);
         Ok(RunResult { ended: Some(Arc::new(certainty)), ..result })
     }
 }
 
-/// Caveats of an intermediate dose; without its machine those that hang on none.
+/// Caveats of an intermediate dose; without its machine only the parts that no engine models.
 fn caveats_so_far(beam: &Beam) -> Vec<String> {
     let machine = beam.machine.as_deref().and_then(|name| Machine::resolve(name).ok());
     machine.map_or_else(|| beam.not_modelled.clone(), |machine| beam_caveats(beam, &machine))
@@ -211,8 +221,8 @@ impl Query for PartOfRun {
     fn answer(&self, inputs: &Access<'_>) -> Result<Arc<PartTally>, Failure> {
         let (ready, plan) = self.run.prepared(inputs)?;
         let RunInputs { settings, how, .. } = &*self.run.inputs;
-        let made = part_of_plan(&plan, &ready, settings.computation(), (*how, self.part), inputs.control());
+        let tally = part_of_plan(&plan, &ready, settings.computation(), (*how, self.part), inputs.control());
         inputs.control().check()?;
-        made.map(Arc::new).map_err(|e| Failure::Here(format!("{}: {e}", self.name())))
+        tally.map(Arc::new).map_err(|e| Failure::Here(format!("{}: {e}", self.name())))
     }
 }

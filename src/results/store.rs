@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use worker::{Lane, Task};
 
-/// The place of a result among those of its kind: the object it belongs to, and a number there.
+/// The place of a result among results of its kind: the object it belongs to, and a number there.
 pub type ResultKey = (u8, u32);
 
 /// The place and the grade of a result: the target of a worker's job.
@@ -26,9 +26,9 @@ pub struct JobTarget {
 }
 
 impl JobTarget {
-    pub fn new<Q: Query>(at: ResultKey, grade: Grade) -> Self {
+    pub fn new<Q: Query>(key: ResultKey, grade: Grade) -> Self {
         let listed = Q::LISTED && grade == Grade::Full;
-        Self { kind: TypeId::of::<Q>(), at, grade, priority: Q::PRIORITY, listed }
+        Self { kind: TypeId::of::<Q>(), at: key, grade, priority: Q::PRIORITY, listed }
     }
 
     pub fn is<Q: Query>(&self) -> bool {
@@ -61,7 +61,7 @@ trait AnyNode: Any + Debug + Send {
     fn withdraw_full_dose(&mut self) -> bool;
     fn evict_unused(&self, results: &Results, are_under_way: bool);
     fn begin_next_state(&mut self, moving: bool);
-    fn place(&self, at: ResultKey, grade: Grade) -> JobTarget;
+    fn place(&self, key: ResultKey, grade: Grade) -> JobTarget;
     fn grades(&self) -> &'static [Grade];
     fn job(&mut self, graph: &Arc<Graph>, target: JobTarget, is_quick: bool) -> Option<Task<Delivery>>;
 }
@@ -111,8 +111,8 @@ impl<Q: Query> AnyNode for Node<Q> {
         results.graph.retain(|query: &Q| wanted.contains(&query));
     }
 
-    fn place(&self, at: ResultKey, grade: Grade) -> JobTarget {
-        JobTarget::new::<Q>(at, grade)
+    fn place(&self, key: ResultKey, grade: Grade) -> JobTarget {
+        JobTarget::new::<Q>(key, grade)
     }
 
     fn grades(&self) -> &'static [Grade] {
@@ -133,37 +133,13 @@ fn job<Q: Query>(query: Q, graph: Arc<Graph>, place: JobTarget, is_quick: bool) 
     let is_quick = is_quick || grade == Grade::Preview || query.is_quick();
     let (name, lane) = (query.job_name(grade), query.lane(grade));
     let work = move |control: &JobControl, partial: &mut dyn FnMut(Delivery)| {
-        let delivery = |answer: Result<(Q::Answer, Grade), Failure>, is_partial| {
-            let query = query.clone();
-            Delivery {
-                graph: Arc::clone(&graph),
-                place,
-                is_partial,
-                failure: match &answer {
-                    Err(Failure::Here(why)) => Some((why.clone(), Q::NOTICED)),
-                    Err(Failure::Below(why)) => Some((why.clone(), false)),
-                    _ => None,
-                },
-                receipt: answer.as_ref().ok().and_then(|(answer, _)| Q::receipt(answer)),
-                take: Box::new(move |results: &mut Results| match answer {
-                    Ok((answer, grade)) => {
-                        results.entry::<Q>(place.at).receive(query, grade, answer);
-                    }
-                    Err(Failure::Here(why) | Failure::Below(why)) => {
-                        results.entry::<Q>(place.at).fail(query, place.grade, why);
-                    }
-                    Err(Failure::Cancelled(_) | Failure::CancelledByUser) => {}
-                }),
-            }
-        };
-        let mut on_the_way = |answer: &Q::Answer| {
-            partial(delivery(Ok((answer.clone(), Grade::Preview)), true));
-        };
-        let answer = graph.answer(&query, grade, control, &mut on_the_way);
+        let answer = graph.answer(&query, grade, control, &mut |answer| {
+            partial(delivery(&query, &graph, place, Ok((answer.clone(), Grade::Preview)), true));
+        });
         if let Err(Failure::Cancelled(cancelled)) = &answer {
             return Err(*cancelled);
         }
-        Ok(delivery(answer, false))
+        Ok(delivery(&query, &graph, place, answer, false))
     };
     let task = if is_quick {
         Task::new(name, move |control| work(control, &mut |_| {})).quick()
@@ -179,9 +155,40 @@ fn job<Q: Query>(query: Q, graph: Arc<Graph>, place: JobTarget, is_quick: bool) 
     task.on(lane)
 }
 
+/// The delivery of an answer, or of a refining query's answer so far.
+fn delivery<Q: Query>(
+    query: &Q,
+    graph: &Arc<Graph>,
+    place: JobTarget,
+    answer: Result<(Q::Answer, Grade), Failure>,
+    is_partial: bool,
+) -> Delivery {
+    let query = query.clone();
+    Delivery {
+        graph: Arc::clone(graph),
+        place,
+        is_partial,
+        failure: match &answer {
+            Err(Failure::Here(why)) => Some((why.clone(), Q::NOTICED)),
+            Err(Failure::Below(why)) => Some((why.clone(), false)),
+            _ => None,
+        },
+        receipt: answer.as_ref().ok().and_then(|(answer, _)| Q::receipt(answer)),
+        take: Box::new(move |results: &mut Results| match answer {
+            Ok((answer, grade)) => {
+                results.entry::<Q>(place.at).receive(query, grade, answer);
+            }
+            Err(Failure::Here(why) | Failure::Below(why)) => {
+                results.entry::<Q>(place.at).fail(query, place.grade, why);
+            }
+            Err(Failure::Cancelled(_) | Failure::CancelledByUser) => {}
+        }),
+    }
+}
+
 /// The outcome of a job.
 pub struct Delivery {
-    /// The graph of the answer: that of the case open at the time.
+    /// The graph of the case that was open when the job began.
     graph: Arc<Graph>,
     pub place: JobTarget,
     /// A partial answer.
@@ -209,14 +216,14 @@ impl Results {
         &self.graph
     }
 
-    pub fn node<Q: Query>(&self, at: ResultKey) -> Option<&Node<Q>> {
-        self.nodes.get(&(TypeId::of::<Q>(), at))?.as_any().downcast_ref()
+    pub fn node<Q: Query>(&self, key: ResultKey) -> Option<&Node<Q>> {
+        self.nodes.get(&(TypeId::of::<Q>(), key))?.as_any().downcast_ref()
     }
 
     /// The node at a place; a new one where it is missing.
-    pub fn entry<Q: Query>(&mut self, at: ResultKey) -> &mut Node<Q> {
+    pub fn entry<Q: Query>(&mut self, key: ResultKey) -> &mut Node<Q> {
         let node =
-            self.nodes.entry((TypeId::of::<Q>(), at)).or_insert_with(|| Box::new(Node::<Q>::default()));
+            self.nodes.entry((TypeId::of::<Q>(), key)).or_insert_with(|| Box::new(Node::<Q>::default()));
         node.as_any_mut().downcast_mut().expect("nodes lie under the type of their query")
     }
 
@@ -224,15 +231,15 @@ impl Results {
     pub fn each<Q: Query>(&self) -> impl Iterator<Item = (ResultKey, &Node<Q>)> {
         let kind = TypeId::of::<Q>();
         let nodes = self.nodes.range((kind, (0, 0))..=(kind, (u8::MAX, u32::MAX)));
-        nodes.filter_map(|((_, at), node)| Some((*at, node.as_any().downcast_ref()?)))
+        nodes.filter_map(|((_, key), node)| Some((*key, node.as_any().downcast_ref()?)))
     }
 
     /// Removes the unused nodes of a kind.
     pub fn keep_only<Q: Query>(&mut self, keep: impl Fn(ResultKey) -> bool) {
-        let gone: Vec<ResultKey> = self.each::<Q>().map(|(at, _)| at).filter(|at| !keep(*at)).collect();
-        for at in gone {
-            self.nodes.remove(&(TypeId::of::<Q>(), at));
-            self.left.extend([Grade::Preview, Grade::Full].map(|grade| JobTarget::new::<Q>(at, grade)));
+        let gone: Vec<ResultKey> = self.each::<Q>().map(|(key, _)| key).filter(|key| !keep(*key)).collect();
+        for key in gone {
+            self.nodes.remove(&(TypeId::of::<Q>(), key));
+            self.left.extend([Grade::Preview, Grade::Full].map(|grade| JobTarget::new::<Q>(key, grade)));
         }
     }
 
@@ -265,20 +272,20 @@ impl Results {
 
     /// Places whose full job answers an earlier query.
     pub fn take_superseded(&mut self) -> Vec<JobTarget> {
-        let left = |(&(_, at), node): (&_, &mut Box<dyn AnyNode>)| {
-            node.take_superseded().then(|| node.place(at, Grade::Full))
-        };
-        self.nodes.iter_mut().filter_map(left).collect()
+        let superseded = self
+            .nodes
+            .iter_mut()
+            .filter_map(|(&(_, key), node)| node.take_superseded().then(|| node.place(key, Grade::Full)));
+        superseded.collect()
     }
 
     /// Places of full doses of a group, and of what is made of them, that are under way and not wanted for now: they count as not
     /// requested.
     pub fn withdraw_full_doses(&mut self, group: u8) -> Vec<JobTarget> {
-        let of_group = self.nodes.iter_mut().filter(|((_, at), _)| at.0 == group);
-        let withdrawn = |(&(_, at), node): (&_, &mut Box<dyn AnyNode>)| {
-            node.withdraw_full_dose().then(|| node.place(at, Grade::Full))
-        };
-        of_group.filter_map(withdrawn).collect()
+        let of_group = self.nodes.iter_mut().filter(|((_, key), _)| key.0 == group);
+        let withdrawn = of_group
+            .filter_map(|(&(_, key), node)| node.withdraw_full_dose().then(|| node.place(key, Grade::Full)));
+        withdrawn.collect()
     }
 
     /// The jobs that nodes may request, in the order of their priorities.
@@ -286,7 +293,7 @@ impl Results {
         let targets = self
             .nodes
             .iter()
-            .flat_map(|(&(_, at), node)| node.grades().iter().map(move |grade| node.place(at, *grade)));
+            .flat_map(|(&(_, key), node)| node.grades().iter().map(move |grade| node.place(key, *grade)));
         let mut jobs: Vec<_> = targets.filter_map(|target| Some((target.priority?, target))).collect();
         jobs.sort_by_key(|(priority, target)| priority.order(target.grade, target.at));
         jobs
@@ -341,6 +348,6 @@ impl Results {
     pub fn places(&self) -> impl Iterator<Item = JobTarget> + '_ {
         self.nodes
             .iter()
-            .flat_map(|(&(_, at), node)| [Grade::Preview, Grade::Full].map(|grade| node.place(at, grade)))
+            .flat_map(|(&(_, key), node)| [Grade::Preview, Grade::Full].map(|grade| node.place(key, grade)))
     }
 }

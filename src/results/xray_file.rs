@@ -21,7 +21,7 @@ pub enum XRayFileError {
         path.display()
     )]
     Contradiction { path: PathBuf, said: String },
-    /// The file has no place of its own, and with that of the plan it is refused too.
+    /// The file states no place, and it is refused at the plan's isocentre too.
     #[error("{first}: {second}")]
     WithIsocentre { first: Box<Self>, second: Box<Self> },
 }
@@ -45,22 +45,22 @@ pub fn declared_placement(path: &Path) -> Result<Placement, XRayFileError> {
     Ok(if picture::is_picture(path) { picture::beside(path)? } else { read_placement(path)? })
 }
 
-/// An X-ray of DICOM or a picture with its geometry beside it; `given` is what the user says of its place. The position of the patient is
-/// that of the CT where neither says one.
+/// An X-ray of DICOM or a picture with its geometry beside it; `placement` is what the user states of its place. The CT's patient
+/// position is taken where neither states one.
 ///
 /// # Errors
 /// [`XRayFileError`] of its reader.
 pub fn read_xray(
     path: &Path,
-    given: &Placement,
+    placement: &Placement,
     ct: &Ct,
 ) -> Result<(Radiograph, Vec<Remark>), XRayFileError> {
-    let position = given.position.or(declared_placement(path)?.position).unwrap_or(ct.position);
-    let given = Placement { position: Some(position), ..given.clone() };
+    let position = placement.position.or(declared_placement(path)?.position).unwrap_or(ct.position);
+    let placement = Placement { position: Some(position), ..placement.clone() };
     if picture::is_picture(path) {
-        return Ok((picture::read(path, &given)?, Vec::new()));
+        return Ok((picture::read(path, &placement)?, Vec::new()));
     }
-    Ok(read_radiograph(path, &given)?)
+    Ok(read_radiograph(path, &placement)?)
 }
 
 /// An X-ray of a case. The isocentre of the case's first beam is taken where the image's file has another frame of reference, or no
@@ -70,42 +70,51 @@ pub fn read_xray(
 /// [`XRayFileError`]: also of what is given against what the file says, of another patient and another frame of reference.
 pub fn xray_of_case(
     path: &Path,
-    given: &Placement,
-    (case, ct): (&Case, &Ct),
+    placement: &Placement,
+    case: &Case,
+    ct: &Ct,
     accepted: bool,
 ) -> Result<(Radiograph, Vec<Remark>), XRayFileError> {
     // One of them is wrong, so the pose would be wrong.
-    let said = given.against(&declared_placement(path)?);
+    let said = placement.against(&declared_placement(path)?);
     if !said.is_empty() {
         return Err(XRayFileError::Contradiction { path: path.to_owned(), said: said.join("; ") });
     }
-    let placed = |isocentre_mm| -> Result<_, XRayFileError> {
-        let (mut image, mut said) =
-            read_xray(path, &given.or(&Placement { isocentre_mm, ..Placement::default() }), ct)?;
-        if accepted {
-            image.accepted_patient = Some(image.patient.id.clone());
-        }
-        check_belongs(&image, &case.patient.id, &ct.frame_of_reference_uid)?;
-        let accepted = accepted_patient(&image, &case.patient.id).into_iter();
-        let beside = accepted.chain(remarks_beside(&image, case));
-        said.extend(beside.map(|what| Remark::warning(what, vec![image.label.clone()])));
-        Ok((image, said))
-    };
+
     let first_beam = case.plans.iter().flat_map(|plan| &plan.beams).next().map(|beam| beam.isocentre_mm);
-    match (placed(None), first_beam) {
-        (Err(first), Some(isocentre)) if given.isocentre_mm.is_none() && first.is_about_place() => {
+    match (read_and_check(path, placement, case, ct, accepted), first_beam) {
+        (Err(first), Some(isocentre)) if placement.isocentre_mm.is_none() && first.is_about_place() => {
             // Missing values are reported once.
-            let (image, mut said) =
-                placed(Some(isocentre)).map_err(|second| match second.is_about_place() {
-                    true => second,
-                    false => {
-                        XRayFileError::WithIsocentre { first: Box::new(first), second: Box::new(second) }
-                    }
-                })?;
+            let at_isocentre =
+                placement.or(&Placement { isocentre_mm: Some(isocentre), ..Placement::default() });
+            let placed = read_and_check(path, &at_isocentre, case, ct, accepted);
+            let (image, mut said) = placed.map_err(|second| match second.is_about_place() {
+                true => second,
+                false => XRayFileError::WithIsocentre { first: Box::new(first), second: Box::new(second) },
+            })?;
             let words = "the isocentre of the case's first beam is taken".to_owned();
             said.push(Remark::note(words, vec![image.label.clone()]));
             Ok((image, said))
         }
         (placed, _) => placed,
     }
+}
+
+/// Reads an X-ray at this placement and checks that it belongs to the case.
+fn read_and_check(
+    path: &Path,
+    placement: &Placement,
+    case: &Case,
+    ct: &Ct,
+    accepted: bool,
+) -> Result<(Radiograph, Vec<Remark>), XRayFileError> {
+    let (mut image, mut said) = read_xray(path, placement, ct)?;
+    if accepted {
+        image.accepted_patient = Some(image.patient.id.clone());
+    }
+    check_belongs(&image, &case.patient.id, &ct.frame_of_reference_uid)?;
+    let accepted = accepted_patient(&image, &case.patient.id).into_iter();
+    let patient_remarks = accepted.chain(remarks_beside(&image, case));
+    said.extend(patient_remarks.map(|what| Remark::warning(what, vec![image.label.clone()])));
+    Ok((image, said))
 }

@@ -5,8 +5,8 @@ use glam::DVec3;
 use proptest::prelude::*;
 
 fn approval(stage: Stage) -> Approval {
-    let (by, at) = ("Planner".to_owned(), "2026-11-26 21:43:03 UTC".to_owned());
-    Approval { stage, by, at, reason: "all goals are met".to_owned() }
+    let (by, date) = ("Planner".to_owned(), "2026-11-26 21:43:03 UTC".to_owned());
+    Approval { stage, by, at: date, reason: "all goals are met".to_owned() }
 }
 
 fn structure(number: u32, name: &str, kind: StructureKind) -> Structure {
@@ -19,12 +19,14 @@ fn beam(number: u32, gantry_deg: f64) -> Beam {
     beam
 }
 
+fn plan(name: &str) -> Plan {
+    Plan { beams: vec![beam(1, 0.0), beam(2, 90.0)], ..Plan::new(name, "generic-6mv") }
+}
+
 /// Plans 0 and 1, the first of them approved; a body, a bolus, an organ and a target, to which plan 0 is normalised.
 fn approved() -> History {
-    let plan =
-        |name: &str| Plan { beams: vec![beam(1, 0.0), beam(2, 90.0)], ..Plan::new(name, "generic-6mv") };
-    let at = NormalisedAt::Volume { structure: "PTV".to_owned(), number: Some(4), volume_percent: 95.0 };
-    let normalisation = Some(Normalisation { at, dose: NormalisedDose::Percent(95.0) });
+    let place = NormalisedAt::Volume { structure: "PTV".to_owned(), number: Some(4), volume_percent: 95.0 };
+    let normalisation = Some(Normalisation { at: place, dose: NormalisedDose::Percent(95.0) });
     let structures = vec![
         structure(1, "Body", StructureKind::External),
         structure(2, "Gel", StructureKind::Bolus),
@@ -44,28 +46,31 @@ fn approved() -> History {
 fn any_edit() -> impl Strategy<Value = Edit> {
     let forged = Plan { approval: Some(approval(Stage::Approved)), ..Plan::new("F", "generic-6mv") };
     let kinds = [StructureKind::External, StructureKind::Bolus, StructureKind::Organ, StructureKind::Ptv];
-    (0..14usize, 0..3usize, 0..3usize, 0..5usize, 0..360u32).prop_map(move |(which, plan, index, at, deg)| {
-        let value = beam(index as u32 + 1, f64::from(deg));
-        let renamed = structure(at as u32 + 1, &format!("S{deg}"), kinds[at % 4]);
-        let mut dense = structure(at as u32 + 9, &format!("D{deg}"), StructureKind::Other);
-        dense.density = (deg % 2 == 0).then(|| DensityOverride::preset(Medium::Lung));
-        match which {
-            0 => Edit::AddPlan(forged.clone()),
-            1 => Edit::SetPlan { plan, value: forged.clone() },
-            2 => Edit::SetPlan { plan, value: Plan::new("C", "generic-6mv") },
-            3 => Edit::RemovePlan { plan },
-            4 => Edit::AddBeam { plan, beam: beam(deg, 10.0) },
-            5 => Edit::RemoveBeam { plan, beam: index },
-            6 => Edit::SetBeam { plan, beam: index, value },
-            7 => Edit::SetFluences { plan, beams: vec![value], answered_goals: None },
-            8 => Edit::AddStructure(dense),
-            9 => Edit::AddStructures("couch", vec![dense]),
-            10 => Edit::SetStructure { index: at, value: renamed },
-            11 => Edit::SetStructures("Move couch", vec![(at, renamed)]),
-            12 => Edit::RemoveStructure { index: at },
-            _ => Edit::SetGoals(Vec::new()),
-        }
-    })
+    (0..14usize, 0..3usize, 0..3usize, 0..5usize, 0..360u32).prop_map(
+        move |(which, plan, index, structure_index, deg)| {
+            let value = beam(index as u32 + 1, f64::from(deg));
+            let renamed =
+                structure(structure_index as u32 + 1, &format!("S{deg}"), kinds[structure_index % 4]);
+            let mut dense = structure(structure_index as u32 + 9, &format!("D{deg}"), StructureKind::Other);
+            dense.density = (deg % 2 == 0).then(|| DensityOverride::preset(Medium::Lung));
+            match which {
+                0 => Edit::AddPlan(forged.clone()),
+                1 => Edit::SetPlan { plan, value: forged.clone() },
+                2 => Edit::SetPlan { plan, value: Plan::new("C", "generic-6mv") },
+                3 => Edit::RemovePlan { plan },
+                4 => Edit::AddBeam { plan, beam: beam(deg, 10.0) },
+                5 => Edit::RemoveBeam { plan, beam: index },
+                6 => Edit::SetBeam { plan, beam: index, value },
+                7 => Edit::SetFluences { plan, beams: vec![value], answered_goals: None },
+                8 => Edit::AddStructure(dense),
+                9 => Edit::AddStructures("couch", vec![dense]),
+                10 => Edit::SetStructure { index: structure_index, value: renamed },
+                11 => Edit::SetStructures("Move couch", vec![(structure_index, renamed)]),
+                12 => Edit::RemoveStructure { index: structure_index },
+                _ => Edit::SetGoals(Vec::new()),
+            }
+        },
+    )
 }
 
 /// A step of the user: an edit, or a way through the history.
@@ -83,6 +88,11 @@ fn any_door() -> impl Strategy<Value = Door> {
     prop_oneof![6 => edit, 1 => Just(Door::Undo), 1 => Just(Door::Redo), 1 => (0..6usize).prop_map(Door::GoTo)]
 }
 
+fn structures_in_dose(history: &History) -> Vec<(u32, StructureKind, Option<DensityOverride>)> {
+    let in_dose = history.case().structures.structures.iter().filter(|s| shapes_dose(s));
+    in_dose.map(|s| (s.number, s.kind, s.density)).collect()
+}
+
 proptest! {
     /// No edit, drag, undo or redo changes an approved plan, removes it, takes its approval back, or changes what its dose is
     /// made of; and none of them approves another.
@@ -90,11 +100,8 @@ proptest! {
     fn an_approved_plan_passes_every_door_as_it_was(doors in prop::collection::vec(any_door(), 1..40)) {
         let mut history = approved();
         let plan = (*history.case().plans[0]).clone();
-        let in_dose = |h: &History| -> Vec<(u32, StructureKind, Option<DensityOverride>)> {
-            let all = h.case().structures.structures.iter().filter(|s| shapes_dose(s));
-            all.map(|s| (s.number, s.kind, s.density)).collect()
-        };
-        let structures = in_dose(&history);
+
+        let structures = structures_in_dose(&history);
         for door in doors {
             match door {
                 Door::Edit(edit, gesture) => _ = history.apply(*edit, gesture),
@@ -104,7 +111,7 @@ proptest! {
             }
             let approved: Vec<&Plan> = history.case().plans.iter().map(|p| &**p).filter(|p| p.is_approved()).collect();
             prop_assert_eq!(approved, vec![&plan]);
-            prop_assert_eq!(in_dose(&history), structures.clone());
+            prop_assert_eq!(structures_in_dose(&history), structures.clone());
         }
     }
 }
@@ -176,18 +183,20 @@ fn the_structure_that_an_approved_plan_is_normalised_to_stays_and_a_review_goes_
     assert_eq!(history.case().plans[0].approval, None);
 }
 
+fn approve(history: &mut History, by: &str, reason: &str, date: &str) -> Result<(), String> {
+    let (by, at, reason) = (by.to_owned(), date.to_owned(), reason.to_owned());
+    let approval = Some(Approval { stage: Stage::Approved, by, at, reason });
+    history.apply(Edit::SetApproval { plan: 1, approval }, None).map_err(|error| error.to_string())
+}
+
 #[test]
 fn a_record_has_a_name_and_one_line() {
     let mut history = approved();
-    let mut set = |by: &str, reason: &str, at: &str| {
-        let (by, reason, at) = (by.to_owned(), reason.to_owned(), at.to_owned());
-        let approval = Some(Approval { stage: Stage::Approved, by, reason, at });
-        history.apply(Edit::SetApproval { plan: 1, approval }, None).map_err(|error| error.to_string())
-    };
-    let at = "2026-11-26 21:43:03 UTC";
-    assert!(set(" ", "", at).unwrap_err().contains("nobody is named who approved it"));
-    assert!(set(&"n".repeat(65), "", at).unwrap_err().contains("65 letters, at most 64"));
-    assert!(set("N", "two\nlines", at).unwrap_err().contains("one line"));
-    assert!(set("N", "", "yesterday").unwrap_err().contains("'yesterday'"));
-    assert_eq!(set("张小东", "", at), Ok(()));
+
+    let date = "2026-11-26 21:43:03 UTC";
+    assert!(approve(&mut history, " ", "", date).unwrap_err().contains("nobody is named who approved it"));
+    assert!(approve(&mut history, &"n".repeat(65), "", date).unwrap_err().contains("65 letters, at most 64"));
+    assert!(approve(&mut history, "N", "two\nlines", date).unwrap_err().contains("one line"));
+    assert!(approve(&mut history, "N", "", "yesterday").unwrap_err().contains("'yesterday'"));
+    assert_eq!(approve(&mut history, "张小东", "", date), Ok(()));
 }

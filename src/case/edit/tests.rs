@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Jaws, StructureKind, StructureSet};
+use crate::{Jaws, StructureKind};
 use glam::DVec3;
 
 fn beam(gantry: f64) -> Beam {
@@ -25,10 +25,13 @@ fn a_drag_undoes_as_one_step() {
     assert_eq!(gantry(&h), 5.0);
 }
 
+fn structure(number: u32) -> Structure {
+    Structure::new(format!("S{number}"), number, StructureKind::Other)
+}
+
 /// A body chosen by number, for example, never becomes another structure.
 #[test]
 fn the_number_of_a_structure_that_is_gone_is_not_given_again() {
-    let structure = |number: u32| Structure::new(format!("S{number}"), number, StructureKind::Other);
     let structures = vec![structure(3), structure(7)];
     let set = StructureSet { structures, ..StructureSet::default() };
     let mut h = History::default();
@@ -50,9 +53,19 @@ fn the_number_of_a_structure_that_is_gone_is_not_given_again() {
     assert_eq!(h.case().free_number(), 1, "another case");
 }
 
+fn bolus(name: &str, number: u32) -> Structure {
+    Structure::new(name, number, StructureKind::Bolus)
+}
+
+/// Whether each beam meets each structure, `[beam][structure]`.
+fn meets(h: &History) -> Vec<Vec<bool>> {
+    let structures = &h.case().structures.structures;
+    let beams = h.case().plans[0].beams.iter();
+    beams.map(|beam| structures.iter().map(|s| beam.meets(s)).collect()).collect()
+}
+
 #[test]
 fn boluses_that_are_taken_off_a_beam_follow_their_structure() {
-    let bolus = |name: &str, number: u32| Structure::new(name, number, StructureKind::Bolus);
     let mut plan =
         Plan { beams: vec![beam(0.0), Beam { number: 2, ..beam(9.0) }], ..Plan::new("P", "generic-6mv") };
     plan.beams[0].set_bolus("gel", false);
@@ -60,11 +73,7 @@ fn boluses_that_are_taken_off_a_beam_follow_their_structure() {
     let case = Case { structures: Arc::new(set), plans: vec![Arc::new(plan)], ..Case::default() };
     let mut h = History::default();
     h.apply(Edit::Load(Box::new(case)), None).unwrap();
-    let meets = |h: &History| {
-        let case = h.case();
-        let of = |beam: &Beam| case.structures.structures.iter().map(|s| beam.meets(s)).collect::<Vec<_>>();
-        case.plans[0].beams.iter().map(of).collect::<Vec<_>>()
-    };
+
     assert_eq!(meets(&h), [[false, true], [true, true]]);
     h.apply(Edit::SetStructure { index: 0, value: bolus("Sheet", 1) }, None).unwrap();
     assert_eq!(meets(&h), [[false, true], [true, true]]);
@@ -75,28 +84,34 @@ fn boluses_that_are_taken_off_a_beam_follow_their_structure() {
     assert_eq!(meets(&h), [[false, true], [true, true]]);
 }
 
+fn organ(name: &str, number: u32) -> Structure {
+    Structure::new(name, number, StructureKind::Organ)
+}
+
+/// Name and number of each goal's structure.
+fn goal_structures(h: &History) -> Vec<(String, Option<u32>)> {
+    let goals = h.case().goals.clone().unwrap_or_default();
+    goals.iter().map(|g| (g.structure.clone(), g.number)).collect()
+}
+
 #[test]
 fn goals_follow_their_structure_and_no_other_takes_its_place() {
-    let structure = |name: &str, number: u32| Structure::new(name, number, StructureKind::Organ);
-    let set = StructureSet { structures: vec![structure("Cord", 1)], ..StructureSet::default() };
+    let set = StructureSet { structures: vec![organ("Cord", 1)], ..StructureSet::default() };
     let mut h = History::default();
     h.apply(Edit::Load(Box::new(Case { structures: Arc::new(set), ..Case::default() })), None).unwrap();
     let goals = vec!["cord: Dmax <= 45 Gy".parse().unwrap(), "Heart: Dmean <= 26 Gy".parse().unwrap()];
     h.apply(Edit::SetGoals(goals), None).unwrap();
-    let of = |h: &History| -> Vec<(String, Option<u32>)> {
-        let goals = h.case().goals.clone().unwrap_or_default();
-        goals.iter().map(|g| (g.structure.clone(), g.number)).collect()
-    };
+
     let heart = ("Heart".to_owned(), None);
-    assert_eq!(of(&h), [("Cord".to_owned(), Some(1)), heart.clone()]);
-    h.apply(Edit::SetStructure { index: 0, value: structure("SpinalCord", 1) }, None).unwrap();
-    assert_eq!(of(&h), [("SpinalCord".to_owned(), Some(1)), heart.clone()]);
+    assert_eq!(goal_structures(&h), [("Cord".to_owned(), Some(1)), heart.clone()]);
+    h.apply(Edit::SetStructure { index: 0, value: organ("SpinalCord", 1) }, None).unwrap();
+    assert_eq!(goal_structures(&h), [("SpinalCord".to_owned(), Some(1)), heart.clone()]);
     h.apply(Edit::RemoveStructure { index: 0 }, None).unwrap();
-    assert_eq!(of(&h)[0], ("SpinalCord".to_owned(), None));
-    h.apply(Edit::AddStructure(structure("Other", 2)), None).unwrap();
-    assert_eq!(of(&h)[0].1, None);
-    h.apply(Edit::AddStructure(structure("Heart", 3)), None).unwrap();
-    assert_eq!(of(&h)[1], ("Heart".to_owned(), Some(3)));
+    assert_eq!(goal_structures(&h)[0], ("SpinalCord".to_owned(), None));
+    h.apply(Edit::AddStructure(organ("Other", 2)), None).unwrap();
+    assert_eq!(goal_structures(&h)[0].1, None);
+    h.apply(Edit::AddStructure(organ("Heart", 3)), None).unwrap();
+    assert_eq!(goal_structures(&h)[1], ("Heart".to_owned(), Some(3)));
     for _ in 0..5 {
         assert!(h.undo());
     }
@@ -114,6 +129,22 @@ fn one_beamlet(value: f32) -> crate::FluenceMap {
     }
 }
 
+fn optimised_beam(value: f32) -> Beam {
+    Beam { fluence: Some(one_beamlet(value)), ..beam(0.0) }
+}
+
+fn optimised_plan(value: f32) -> Plan {
+    Plan { beams: vec![optimised_beam(value)], ..Plan::new("P", "generic-6mv") }
+}
+
+fn set_fluences(beams: &[Beam]) -> Edit {
+    Edit::SetFluences { plan: 0, beams: beams.to_vec(), answered_goals: None }
+}
+
+fn set_leaves(beam: &Beam) -> Edit {
+    Edit::SetLeaves { plan: 0, beams: vec![beam.clone()], answered_goals: Some("x".to_owned()) }
+}
+
 #[test]
 fn the_plan_before_its_maps_is_found_through_other_edits() {
     let mut h = History::default();
@@ -122,16 +153,18 @@ fn the_plan_before_its_maps_is_found_through_other_edits() {
     h.apply(Edit::AddPlan(other), None).unwrap();
     h.apply(Edit::AddPlan(forward.clone()), None).unwrap();
     assert_eq!(h.plan_before_maps(1), None, "it has no maps");
-    let optimised = |value: f32| vec![Beam { fluence: Some(one_beamlet(value)), ..beam(0.0) }];
-    h.apply(Edit::SetFluences { plan: 1, beams: optimised(0.5), answered_goals: None }, None).unwrap();
+
+    h.apply(Edit::SetFluences { plan: 1, beams: vec![optimised_beam(0.5)], answered_goals: None }, None)
+        .unwrap();
     let renamed = Plan { name: "Q".to_owned(), ..(*h.case().plans[1]).clone() };
     h.apply(Edit::SetPlan { plan: 1, value: renamed.clone() }, None).unwrap();
     h.apply(Edit::AddBeam { plan: 1, beam: Beam { number: 2, ..beam(40.0) } }, None).unwrap();
     h.apply(Edit::RemovePlan { plan: 0 }, None).unwrap();
     assert_eq!(h.plan_before_maps(0).map(|plan| &**plan), Some(&forward));
-    h.apply(Edit::SetFluences { plan: 0, beams: optimised(0.7), answered_goals: None }, None).unwrap();
-    let before = h.plan_before_maps(0).expect("the maps before");
-    assert_eq!((&*before.name, &before.beams[0]), ("Q", &renamed.beams[0]));
+    h.apply(Edit::SetFluences { plan: 0, beams: vec![optimised_beam(0.7)], answered_goals: None }, None)
+        .unwrap();
+    let earlier = h.plan_before_maps(0).expect("the maps before");
+    assert_eq!((&*earlier.name, &earlier.beams[0]), ("Q", &renamed.beams[0]));
     // Leaves that are cut from the maps change none of them.
     let maps = h.case().plans[0].beams[0].clone();
     let from = crate::CutFrom { map: one_beamlet(0.7), mu: maps.mu, limits: Vec::new() };
@@ -154,14 +187,13 @@ fn leaves_join_the_step_of_their_maps_below_a_later_one() {
     h.apply(Edit::AddPlan(plan.clone()), None).unwrap();
     h.apply(Edit::AddStructure(Structure::new("Ring", 1, StructureKind::Other)), None).unwrap();
     let maps = Beam { fluence: Some(one_beamlet(0.5)), ..beam(0.0) };
-    let set = |beams: &[Beam]| Edit::SetFluences { plan: 0, beams: beams.to_vec(), answered_goals: None };
-    h.apply(set(std::slice::from_ref(&maps)), Some(7)).unwrap();
+
+    h.apply(set_fluences(std::slice::from_ref(&maps)), Some(7)).unwrap();
     h.apply(Edit::RemoveStructure { index: 0 }, None).unwrap();
     let from = crate::CutFrom { map: one_beamlet(0.5), mu: maps.mu, limits: Vec::new() };
     let leaves = Beam { fluence: None, cut_from: Some(Box::new(from)), ..maps.clone() };
-    let cut =
-        || Edit::SetLeaves { plan: 0, beams: vec![leaves.clone()], answered_goals: Some("x".to_owned()) };
-    h.apply_to_step(0, cut(), Some(7)).unwrap();
+
+    h.apply_to_step(0, set_leaves(&leaves), Some(7)).unwrap();
     assert_eq!((h.done(), h.names().last()), (4, Some(&"Delete structure Ring")));
     assert!(h.case().plans[0].is_cut() && h.case().plans[0].follows_goals);
     assert!(h.undo());
@@ -170,10 +202,10 @@ fn leaves_join_the_step_of_their_maps_below_a_later_one() {
     assert_eq!(*h.case().plans[0], plan);
     h.go_to(4);
     assert!(h.case().plans[0].is_cut());
-    // A plan that was changed since gets them as a step of its own.
-    h.apply(set(&[maps]), Some(8)).unwrap();
+    // A plan that was changed since gets them as a new step.
+    h.apply(set_fluences(&[maps]), Some(8)).unwrap();
     h.apply(Edit::AddBeam { plan: 0, beam: Beam { number: 2, ..beam(40.0) } }, None).unwrap();
-    h.apply_to_step(0, cut(), Some(8)).unwrap();
+    h.apply_to_step(0, set_leaves(&leaves), Some(8)).unwrap();
     assert_eq!(h.done(), 7);
     assert_eq!((h.undo(), h.case().plans[0].beams.len()), (true, 2));
 }
@@ -181,25 +213,22 @@ fn leaves_join_the_step_of_their_maps_below_a_later_one() {
 /// A session has the plan before beside the plan with maps: the history begins with it, wherever the plan is moved to.
 #[test]
 fn the_plan_before_its_maps_comes_back_with_the_case() {
-    let mapped = |value: f32| {
-        let fluence = Some(one_beamlet(value));
-        Plan { beams: vec![Beam { fluence, ..beam(0.0) }], ..Plan::new("P", "generic-6mv") }
-    };
     let other = Plan { beams: vec![beam(9.0)], ..Plan::new("Other", "generic-6mv") };
-    let plans = [other, mapped(0.5)].map(Arc::new).to_vec();
+    let plans = [other, optimised_plan(0.5)].map(Arc::new).to_vec();
     let mut h = History::default();
     h.apply(Edit::Load(Box::new(Case { plans, ..Case::default() })), None).unwrap();
     assert_eq!(h.plan_before_maps(1), None);
-    let before = Arc::new(Plan { beams: vec![beam(0.0)], ..Plan::new("P", "generic-6mv") });
-    h.set_plans_before_load([(1, Arc::clone(&before))].into());
+    let without_maps = Arc::new(Plan { beams: vec![beam(0.0)], ..Plan::new("P", "generic-6mv") });
+    h.set_plans_before_load([(1, Arc::clone(&without_maps))].into());
     assert_eq!(h.plan_before_maps(0), None);
-    assert_eq!(h.plan_before_maps(1), Some(&before));
+    assert_eq!(h.plan_before_maps(1), Some(&without_maps));
     h.apply(Edit::RemovePlan { plan: 0 }, None).unwrap();
-    assert_eq!(h.plan_before_maps(0), Some(&before));
-    h.apply(Edit::SetFluences { plan: 0, beams: mapped(0.7).beams, answered_goals: None }, None).unwrap();
-    assert_eq!(h.plan_before_maps(0).map(|plan| &plan.beams), Some(&mapped(0.5).beams));
+    assert_eq!(h.plan_before_maps(0), Some(&without_maps));
+    h.apply(Edit::SetFluences { plan: 0, beams: optimised_plan(0.7).beams, answered_goals: None }, None)
+        .unwrap();
+    assert_eq!(h.plan_before_maps(0).map(|plan| &plan.beams), Some(&optimised_plan(0.5).beams));
     // A plan that has the maps of now is none before.
-    h.set_plans_before_load([(1, Arc::new(mapped(0.5)))].into());
+    h.set_plans_before_load([(1, Arc::new(optimised_plan(0.5)))].into());
     h.go_to(1);
     assert_eq!(h.plan_before_maps(0), None);
     h.apply(Edit::Load(Box::default()), None).unwrap();

@@ -53,7 +53,7 @@ struct Run {
 impl Run {
     fn query(&self, rows_mm: Option<f64>) -> Result<OptimiseQuery, Failure> {
         let query =
-            OptimiseQuery::new(&self.case, 0, self.goals.clone(), &self.settings, (rows_mm, BEAMLET_MM));
+            OptimiseQuery::new(&self.case, 0, self.goals.clone(), &self.settings, rows_mm, BEAMLET_MM);
         query.map_err(Failure::Words)
     }
 
@@ -75,7 +75,7 @@ impl Run {
             let start = Instant::now();
             let beams = loop {
                 let step =
-                    LiveOptimiser::step(&mut place, (&query, 0), &self.graph, &self.control, &mut |_| true);
+                    LiveOptimiser::step(&mut place, &query, 0, &self.graph, &self.control, &mut |_| true);
                 match step.map_err(|why| Failure::Work(anyhow!("{why}")))? {
                     Step::Columns { done, of } if done < of => (),
                     Step::Columns { of, .. } => break of,
@@ -95,8 +95,7 @@ impl Run {
     fn step(&mut self) -> Result<(f64, Step), Failure> {
         let query = self.query(None)?;
         let start = Instant::now();
-        let step =
-            LiveOptimiser::step(&mut self.place, (&query, 0), &self.graph, &self.control, &mut |_| true);
+        let step = LiveOptimiser::step(&mut self.place, &query, 0, &self.graph, &self.control, &mut |_| true);
         let step = step.map_err(|why| Failure::Work(anyhow!("{why}")))?;
         Ok((1e3 * start.elapsed().as_secs_f64(), step))
     }

@@ -95,13 +95,13 @@ fn a_failure_is_told_by_all_that_hangs_on_it_until_it_is_forgotten() {
 #[test]
 fn nothing_makes_what_the_user_has_cancelled() {
     let graph = Graph::default();
-    let own = leaf(30);
-    graph.cancel_by_user(&own);
-    assert!(matches!(ask(&graph, &Sum(vec![own.clone()]), Grade::Full), Err(Failure::CancelledByUser)));
-    assert_eq!(own.made.load(Ordering::SeqCst), 0);
-    assert_eq!(ask(&graph, &Sum(vec![own.clone()]), Grade::Preview).unwrap(), (3, Grade::Preview));
+    let cancelled = leaf(30);
+    graph.cancel_by_user(&cancelled);
+    assert!(matches!(ask(&graph, &Sum(vec![cancelled.clone()]), Grade::Full), Err(Failure::CancelledByUser)));
+    assert_eq!(cancelled.made.load(Ordering::SeqCst), 0);
+    assert_eq!(ask(&graph, &Sum(vec![cancelled.clone()]), Grade::Preview).unwrap(), (3, Grade::Preview));
     graph.forget_failures();
-    assert_eq!(ask(&graph, &own, Grade::Full).unwrap(), (30, Grade::Full));
+    assert_eq!(ask(&graph, &cancelled, Grade::Full).unwrap(), (30, Grade::Full));
 }
 
 /// Blocks until it is released or cancelled; panics on request.
@@ -216,7 +216,7 @@ fn answers_on_the_way_reach_who_asked_and_what_hangs_on_them() {
     let after = Tenfold(query.clone());
     assert_eq!(ask(&graph, &after, Grade::Preview).unwrap(), (0, Grade::Preview));
     std::thread::scope(|scope| {
-        let made = scope.spawn(|| {
+        let first = scope.spawn(|| {
             graph.answer(&query, Grade::Full, &JobControl::new(), &mut |n| published.lock().unwrap().push(*n))
         });
         begins.recv().unwrap();
@@ -225,32 +225,29 @@ fn answers_on_the_way_reach_who_asked_and_what_hangs_on_them() {
         }
         assert_eq!(ask(&graph, &after, Grade::Preview).unwrap(), (10, Grade::Preview));
         let_go.send(true).unwrap();
-        assert_eq!(made.join().unwrap().unwrap(), (2, Grade::Full));
+        assert_eq!(first.join().unwrap().unwrap(), (2, Grade::Full));
     });
     assert_eq!(published.into_inner().unwrap(), [1]);
     assert_eq!(ask(&graph, &after, Grade::Full).unwrap(), (20, Grade::Full));
 }
 
+/// A leaf's answer where it is ready, and whether reading it made a preview of the dependent one.
+fn ready(graph: &Graph, leaf: &Leaf) -> (Option<u32>, bool) {
+    let (control, previewed) = (JobControl::new(), Cell::new(false));
+    let grade = Grade::Preview;
+    let access = Access { graph, grade, control: &control, previewed: &previewed, partial: None };
+    (access.ready(leaf), previewed.get())
+}
+
 /// A query that takes an input only where it is there is full with it, and a preview without.
 #[test]
 fn only_full_answers_are_ready() {
-    let (graph, made) = (Graph::default(), leaf(70));
-    let ready = || {
-        let control = JobControl::new();
-        let previewed = Cell::new(false);
-        let access = Access {
-            graph: &graph,
-            grade: Grade::Preview,
-            control: &control,
-            previewed: &previewed,
-            partial: None,
-        };
-        (access.ready(&made), previewed.get())
-    };
-    assert_eq!(ready(), (None, false));
-    ask(&graph, &made, Grade::Preview).unwrap();
-    assert_eq!(ready(), (None, false), "a preview is not an answer that stays");
-    ask(&graph, &made, Grade::Full).unwrap();
-    assert_eq!(ready(), (Some(70), false));
-    assert_eq!(made.made.load(Ordering::SeqCst), 2);
+    let (graph, query) = (Graph::default(), leaf(70));
+
+    assert_eq!(ready(&graph, &query), (None, false));
+    ask(&graph, &query, Grade::Preview).unwrap();
+    assert_eq!(ready(&graph, &query), (None, false), "a preview is not an answer that stays");
+    ask(&graph, &query, Grade::Full).unwrap();
+    assert_eq!(ready(&graph, &query), (Some(70), false));
+    assert_eq!(query.made.load(Ordering::SeqCst), 2);
 }

@@ -4,7 +4,7 @@ use super::super::graph::{Failure, Graph};
 use super::super::inputs::Settings;
 use super::super::patient::Densities;
 use super::ORGAN_ROWS;
-use super::asked::{Asked, body_of_fall_off};
+use super::request::{OptimiseRequest, body_of_fall_off};
 use analysis::{OutsideTargets, no_beams};
 use case::{Case, Goal, Plan};
 use engine::JobControl;
@@ -20,7 +20,7 @@ pub struct OptimiseJob<'a> {
     pub plan: &'a Plan,
     pub goals: &'a [Goal],
     pub settings: &'a Settings,
-    /// Spacing of the sampled voxels, mm; `None`: that of the dose grid.
+    /// Spacing of the sampled voxels, mm; `None`: the spacing of the dose grid.
     pub rows_mm: Option<f64>,
     /// Width of a beamlet along the leaves' travel, mm.
     pub beamlet_mm: f64,
@@ -60,14 +60,14 @@ pub fn optimise_plan(
     let image = ready.patient().mass_density_g_cm3.grid();
     let grid_mm = job.rows_mm.unwrap_or(settings.grid_mm);
     let grid = dose_grid(image, ready.corners_mm(), grid_mm).map_err(Failure::here)?;
-    let asked = Asked::new((case, plan, goals), false, &grid, graph, control)?;
-    let body = body_of_fall_off((case, settings, &ready), graph, control)?;
+    let request = OptimiseRequest::new(case, plan, goals, false, &grid, graph, control)?;
+    let body = body_of_fall_off(case, settings, &ready, graph, control)?;
     let inputs = Inputs {
         plan,
         patient: Arc::clone(ready.patient()),
         corners_mm: ready.corners_mm(),
         body: body.clone(),
-        regions: asked.regions(ORGAN_ROWS),
+        regions: request.regions(ORGAN_ROWS),
         grid_mm,
         beamlet_mm: job.beamlet_mm,
         dose_to: settings.dose_to,
@@ -76,9 +76,10 @@ pub fn optimise_plan(
         windows: Vec::new(),
         device: settings.device.resolve().map_err(Failure::here)?,
     };
-    let answer =
-        optimise(&inputs, asked.objectives(), asked.reference_gy, control, tell).map_err(Failure::here)?;
-    let outside = asked.outside_targets(body);
-    let judged = goals.iter().zip(asked.by_goal).filter_map(|(goal, of)| Some((goal.clone(), of.err()?)));
+    let answer = optimise(&inputs, request.objectives(), request.reference_gy, control, tell)
+        .map_err(Failure::here)?;
+    let outside = request.outside_targets(body);
+    let judged = { goals.iter().zip(request.by_goal) }
+        .filter_map(|(goal, objectives)| Some((goal.clone(), objectives.err()?)));
     Ok(OptimisedPlan { answer, only_judged: judged.collect(), outside })
 }

@@ -67,7 +67,7 @@ pub fn cut_into_leaves(
     Ok(Leaves { beams: of_map.map(|(leaves, _)| leaves).collect(), are_refined, remarks })
 }
 
-/// Leaves of a plan with arcs, from its goals to the refined leaves in one go: maps of arcs are those of their sectors, which no plan has.
+/// Leaves of a plan with arcs, from its goals to the refined leaves in one go: fluence maps of arcs belong to sectors, which no plan holds.
 ///
 /// # Errors
 /// [`Failure`]: why there are none, or cancelled.
@@ -90,21 +90,20 @@ pub fn leaves_of_arcs(
         technique: Some(technique),
     };
     let mut looks = 0.0;
-    let mut tell = |progress: Progress| match progress {
-        Progress::Columns { done, of } => {
-            control.report((COLUMNS * done as f32 / of.max(1) as f32).max(control.done()));
+    let optimised = optimise_plan(&job, graph, control, &mut |progress| match progress {
+        Progress::Columns { done, of: count } => {
+            control.report((COLUMNS * done as f32 / count.max(1) as f32).max(control.done()));
         }
         Progress::Leaves { .. } => {
             looks += 1.0;
             control.report((COLUMNS + LOOK * looks).min(0.99));
         }
         Progress::Iteration { .. } | Progress::TrueDose { .. } => {}
-    };
-    let found = optimise_plan(&job, graph, control, &mut tell)?;
+    })?;
     control.check()?;
-    let leaves = found.answer.leaves.ok_or_else(|| Failure::here("the arcs have no leaves"))?;
+    let leaves = optimised.answer.leaves.ok_or_else(|| Failure::here("the arcs have no leaves"))?;
     let beams = leaves.plan.beams.into_iter().filter(is_computed);
-    Ok(Leaves { beams: beams.collect(), are_refined: true, remarks: found.answer.remarks })
+    Ok(Leaves { beams: beams.collect(), are_refined: true, remarks: optimised.answer.remarks })
 }
 
 /// Factor of the plan's normalisation on all monitor units.

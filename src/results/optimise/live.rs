@@ -2,13 +2,13 @@
 
 use super::super::graph::{Failure, Graph};
 use super::ORGAN_ROWS;
-use super::asked::{Asked, body_of_fall_off};
 use super::query::OptimiseQuery;
+use super::request::{OptimiseRequest, body_of_fall_off};
 use analysis::{Dvh, HotSpot};
-use case::{Beam, Plan};
+use case::{Beam, FluenceMap, Plan};
 use engine::JobControl;
 use engine::dose::dose_grid;
-use inverse::{Inputs, OptimiseError, OptimiseRemark, Optimiser, Progress, RefinedLeaves, Snapshot, Watch};
+use inverse::{Inputs, OptimiseError, OptimiseRemark, Optimiser, RefinedLeaves, Snapshot, Watch};
 use std::sync::Arc;
 
 /// Rows of all organs together; each of many gets fewer than one of few.
@@ -51,7 +51,7 @@ pub struct OtherShares {
 /// Progress of a step.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Columns of so many beams are there, of so many.
+    /// Beams whose columns of the influence matrix are computed, of all beams.
     Columns {
         done: usize,
         of: usize,
@@ -59,14 +59,14 @@ pub enum Step {
     Optimum(Box<Optimum>),
 }
 
-/// Hears of the answers on the way, which it may ask for, and says whether to go on.
+/// Receives a source of the answer so far, and returns whether to go on.
 pub type Publish<'a> = dyn FnMut(&dyn Fn() -> Option<Step>) -> bool + 'a;
 
 /// An optimiser with the query that it answers.
 #[derive(Debug)]
 pub struct LiveOptimiser {
     query: OptimiseQuery,
-    asked: Asked,
+    request: OptimiseRequest,
     optimiser: Optimiser,
     /// Remarks on the query.
     remarks: Arc<[OptimiseRemark]>,
@@ -75,7 +75,7 @@ pub struct LiveOptimiser {
 }
 
 /// Columns and fluences that a new query takes over.
-struct Before<'a> {
+struct PreviousRun<'a> {
     optimiser: &'a Optimiser,
     is_same_run: bool,
 }
@@ -89,33 +89,32 @@ impl LiveOptimiser {
     /// [`Failure`]; what was there stays for the next query.
     pub fn step(
         place: &mut Option<Self>,
-        (query, run): (&OptimiseQuery, u64),
+        query: &OptimiseQuery,
+        run: u64,
         graph: &Graph,
         control: &JobControl,
         publish: &mut Publish<'_>,
     ) -> Result<Step, Failure> {
         match place {
-            Some(own) if own.query.has_rows_of(query) => own.take_goals(query, run, graph, control)?,
+            Some(live) if live.query.has_rows_of(query) => live.take_goals(query, run, graph, control)?,
             _ => {
-                let before = place.as_ref();
-                *place = Some(Self::new(query, run, before, graph, control)?);
+                let previous = place.as_ref();
+                *place = Some(Self::new(query, run, previous, graph, control)?);
             }
         }
-        let Some(own) = place else { return Err(Failure::here("there is nothing to optimise")) };
-        let (query, asked, remarks) = (&own.query, &own.asked, &own.remarks);
-        let moved_percent = own.optimiser.moved_percent();
-        let mut watch = |_: Progress, now: &dyn Fn() -> Option<Snapshot>| {
-            let answer = || {
-                let optimum = optimum((query, asked, remarks), now()?, moved_percent);
-                Some(Step::Optimum(Box::new(optimum)))
+        let Some(live) = place else { return Err(Failure::here("there is nothing to optimise")) };
+        let (query, request, remarks) = (&live.query, &live.request, &live.remarks);
+        let moved_percent = live.optimiser.moved_percent();
+        if !live.optimiser.is_at_rest() {
+            let watch: &mut Watch<'_> = &mut |_, snapshot| {
+                publish(&|| {
+                    let optimum = optimum(query, request, remarks, snapshot()?, moved_percent);
+                    Some(Step::Optimum(Box::new(optimum)))
+                }) && !control.is_cancelled()
             };
-            publish(&answer) && !control.is_cancelled()
-        };
-        if !own.optimiser.is_at_rest() {
-            let watch: &mut Watch<'_> = &mut watch;
-            own.optimiser.advance(control, watch).map_err(failure)?;
+            live.optimiser.advance(control, watch).map_err(failure)?;
         }
-        Ok(own.answer())
+        Ok(live.answer())
     }
 
     /// The objective now over the least of the same problem.
@@ -136,20 +135,17 @@ impl LiveOptimiser {
         leaves: &Plan,
         control: &JobControl,
     ) -> Option<Result<RefinedLeaves, Failure>> {
-        let own = self.optimiser.is_at_rest().then(|| self.optimiser.snapshot()).flatten()?.plan;
-        let is_same = |beam: &Beam| {
-            let own = own.beams.iter().find(|own| own.number == beam.number);
-            own.is_some_and(|own| (&own.fluence, own.mu) == (&beam.fluence, beam.mu))
-        };
-        let are_same = maps.beams.iter().filter(|beam| beam.fluence.is_some()).all(is_same);
+        let optimum = self.optimiser.is_at_rest().then(|| self.optimiser.snapshot()).flatten()?.plan;
+        let mut with_map = maps.beams.iter().filter(|beam| beam.fluence.is_some());
+        let are_same = with_map.all(|beam| has_map_of(&optimum, beam));
         are_same.then(|| self.optimiser.refined(leaves, control, &mut |_| {}).map_err(failure))
     }
 
     fn answer(&self) -> Step {
-        let [done, of] = self.optimiser.beams();
-        let Some(snapshot) = self.optimiser.snapshot() else { return Step::Columns { done, of } };
+        let [done, count] = self.optimiser.beams();
+        let Some(snapshot) = self.optimiser.snapshot() else { return Step::Columns { done, of: count } };
         let moved_percent = self.optimiser.moved_percent();
-        let mut optimum = optimum((&self.query, &self.asked, &self.remarks), snapshot, moved_percent);
+        let mut optimum = optimum(&self.query, &self.request, &self.remarks, snapshot, moved_percent);
         optimum.is_at_rest = self.optimiser.is_at_rest();
         if optimum.is_at_rest {
             let maps = Plan { beams: optimum.beams.clone(), ..Plan::clone(&self.query.plan) };
@@ -161,7 +157,7 @@ impl LiveOptimiser {
     fn new(
         query: &OptimiseQuery,
         run: u64,
-        before: Option<&Self>,
+        previous: Option<&Self>,
         graph: &Graph,
         control: &JobControl,
     ) -> Result<Self, Failure> {
@@ -171,22 +167,24 @@ impl LiveOptimiser {
         let ready = graph.full(&query.densities, control)?;
         let image = ready.patient().mass_density_g_cm3.grid();
         let grid = dose_grid(image, ready.corners_mm(), query.grid_mm()).map_err(Failure::here)?;
-        let asked = Asked::new((&query.case, &query.plan, &query.goals), true, &grid, graph, control)?;
-        let before = before.map(|own| Before { optimiser: &own.optimiser, is_same_run: own.run == run });
+        let request =
+            OptimiseRequest::new(&query.case, &query.plan, &query.goals, true, &grid, graph, control)?;
+        let previous = previous
+            .map(|previous| PreviousRun { optimiser: &previous.optimiser, is_same_run: previous.run == run });
         let mut plan = query.start();
-        if let Some(Before { optimiser, is_same_run: true }) = &before
-            && let Some(now) = optimiser.snapshot()
+        if let Some(PreviousRun { optimiser, is_same_run: true }) = &previous
+            && let Some(snapshot) = optimiser.snapshot()
         {
-            carry(&now.plan, &mut plan);
+            carry(&snapshot.plan, &mut plan);
         }
-        let organs = asked.structures.iter().filter(|(_, _, is_target)| !is_target).count();
+        let organs = request.structures.iter().filter(|(_, _, is_target)| !is_target).count();
         let most_rows = (ALL_ORGAN_ROWS / organs.max(1)).clamp(LEAST_ORGAN_ROWS, ORGAN_ROWS);
         let inputs = Inputs {
             plan: &plan,
             patient: Arc::clone(ready.patient()),
             corners_mm: ready.corners_mm(),
-            body: body_of_fall_off((&query.case, &query.settings, &ready), graph, control)?,
-            regions: asked.regions(most_rows),
+            body: body_of_fall_off(&query.case, &query.settings, &ready, graph, control)?,
+            regions: request.regions(most_rows),
             grid_mm: query.grid_mm(),
             beamlet_mm: query.beamlet_mm,
             dose_to: query.settings.dose_to,
@@ -195,10 +193,10 @@ impl LiveOptimiser {
             windows: Vec::new(),
             device: query.settings.device.resolve().map_err(Failure::here)?,
         };
-        let before = before.map(|before| before.optimiser);
-        let optimiser = Optimiser::new(&inputs, asked.objectives(), asked.reference_gy, before);
+        let previous = previous.map(|previous| previous.optimiser);
+        let optimiser = Optimiser::new(&inputs, request.objectives(), request.reference_gy, previous);
         let optimiser = optimiser.map_err(failure)?;
-        Ok(Self { query: query.clone(), remarks: optimiser.remarks().into(), optimiser, asked, run })
+        Ok(Self { query: query.clone(), remarks: optimiser.remarks().into(), optimiser, request, run })
     }
 
     /// Other goals, and another start where the run is another.
@@ -211,25 +209,34 @@ impl LiveOptimiser {
     ) -> Result<(), Failure> {
         if self.query != *query {
             let grid = Arc::clone(&self.optimiser.rows().grid);
-            let asked = Asked::new((&query.case, &query.plan, &query.goals), true, &grid, graph, control)?;
+            let request =
+                OptimiseRequest::new(&query.case, &query.plan, &query.goals, true, &grid, graph, control)?;
             self.optimiser.set_plan(&query.start());
-            self.optimiser.set_objectives(asked.objectives(), asked.reference_gy).map_err(failure)?;
-            self.asked = asked;
+            self.optimiser.set_objectives(request.objectives(), request.reference_gy).map_err(failure)?;
+            self.request = request;
             self.remarks = self.optimiser.remarks().into();
         }
         if self.run != run {
             let start = query.start();
-            let own = self.optimiser.snapshot().map(|now| now.plan.beams);
-            let maps = |beams: &[Beam]| -> Vec<_> {
-                beams.iter().map(|beam| (beam.number, beam.mu, beam.fluence.clone())).collect()
-            };
-            if own.is_some_and(|own| maps(&own) != maps(&start.beams)) {
+            let current_beams = self.optimiser.snapshot().map(|snapshot| snapshot.plan.beams);
+            if current_beams.is_some_and(|current_beams| maps_of(&current_beams) != maps_of(&start.beams)) {
                 self.optimiser.restart(&start);
             }
         }
         (self.query, self.run) = (query.clone(), run);
         Ok(())
     }
+}
+
+/// Whether a plan's beam of the same number has the same map and monitor units.
+fn has_map_of(plan: &Plan, beam: &Beam) -> bool {
+    let same_number = plan.beams.iter().find(|other| other.number == beam.number);
+    same_number.is_some_and(|other| (&other.fluence, other.mu) == (&beam.fluence, beam.mu))
+}
+
+/// Number, monitor units and map of each beam.
+fn maps_of(beams: &[Beam]) -> Vec<(u32, f64, Option<&FluenceMap>)> {
+    beams.iter().map(|beam| (beam.number, beam.mu, beam.fluence.as_ref())).collect()
 }
 
 /// Maps of a plan's beams, by number, for another plan to start at.
@@ -249,24 +256,33 @@ fn failure(error: OptimiseError) -> Failure {
 }
 
 fn optimum(
-    (query, asked, remarks): (&OptimiseQuery, &Asked, &Arc<[OptimiseRemark]>),
-    now: Snapshot,
+    query: &OptimiseQuery,
+    request: &OptimiseRequest,
+    remarks: &Arc<[OptimiseRemark]>,
+    snapshot: Snapshot,
     moved_percent: Option<f64>,
 ) -> Optimum {
-    let dvhs = asked.structures.iter().filter_map(|(structure, ..)| {
+    let dvhs = request.structures.iter().filter_map(|(structure, ..)| {
         // The greatest dose of a structure may lie between its rows.
-        let greatest_gy = now.greatest.by_structure.get(&structure.name).copied();
-        let dvh = Optimiser::dvh(now.rows.set(&structure.name)?, &now.doses_gy, greatest_gy)?;
+        let greatest_gy = snapshot.greatest.by_structure.get(&structure.name).copied();
+        let dvh = Optimiser::dvh(snapshot.rows.set(&structure.name)?, &snapshot.doses_gy, greatest_gy)?;
         Some((structure.number, Arc::new(dvh)))
     });
-    let mut shares = now.shares.iter();
-    let mut share = |count: usize| shares.by_ref().take(count).sum::<f64>();
-    let by_goal: Vec<Result<f64, String>> =
-        asked.by_goal.iter().map(|of| of.as_ref().map(|of| share(of.len())).map_err(Clone::clone)).collect();
-    let uniform = asked.uniform.iter().map(|of| of.as_ref().map(|_| share(1)).map_err(Clone::clone));
+    let mut shares = snapshot.shares.iter();
+
+    let by_goal: Vec<Result<f64, String>> = { request.by_goal.iter() }
+        .map(|objectives| match objectives {
+            Ok(objectives) => Ok(shares.by_ref().take(objectives.len()).sum()),
+            Err(why) => Err(why.clone()),
+        })
+        .collect();
+    let uniform = request.uniform.iter().map(|objective| match objective {
+        Ok(_) => Ok(shares.by_ref().take(1).sum()),
+        Err(why) => Err(why.clone()),
+    });
     let others = OtherShares {
-        fall_off: now.fall_off_share,
-        smoothness: now.smoothness_share,
+        fall_off: snapshot.fall_off_share,
+        smoothness: snapshot.smoothness_share,
         uniform: uniform.collect(),
     };
     Optimum {
@@ -274,12 +290,12 @@ fn optimum(
         dvhs: dvhs.collect(),
         by_goal,
         others,
-        beams: now.plan.beams.into_iter().filter(|beam| beam.fluence.is_some()).collect(),
-        objective: now.objective,
-        evaluations: now.evaluations,
+        beams: snapshot.plan.beams.into_iter().filter(|beam| beam.fluence.is_some()).collect(),
+        objective: snapshot.objective,
+        evaluations: snapshot.evaluations,
         moved_percent,
         is_at_rest: false,
-        hottest_outside: now.greatest.outside,
+        hottest_outside: snapshot.greatest.outside,
         remarks: Arc::clone(remarks),
     }
 }

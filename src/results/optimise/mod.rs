@@ -1,10 +1,10 @@
 //! The optimisation of a plan's fluences: what it is made of is asked of the graph, as doses are.
 
-mod asked;
 mod job;
 mod leaves;
 mod live;
 mod query;
+mod request;
 
 pub use job::{OptimiseJob, OptimisedPlan, optimise_plan};
 pub use leaves::{Leaves, LeavesJob, cut_into_leaves, leaves_of_arcs};

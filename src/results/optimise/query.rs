@@ -3,7 +3,7 @@
 use super::super::inputs::Settings;
 use super::super::patient::Densities;
 use analysis::{is_computed, target_of};
-use case::{Case, FluenceLimit, FluenceObjectives, Goal, Jaws, Plan, Structure, UniformDose};
+use case::{Case, FluenceLimit, FluenceObjectives, Goal, Jaws, Plan, UniformDose};
 use input::content_digest_of;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub struct OptimiseQuery {
     pub(super) goals: Vec<Goal>,
     pub(super) settings: Settings,
     pub(super) densities: Densities,
-    /// Spacing of the sampled voxels, mm; `None`: that of the dose grid.
+    /// Spacing of the sampled voxels, mm; `None`: the spacing of the dose grid.
     pub(super) rows_mm: Option<f64>,
     /// Width of a beamlet along the leaves' travel, mm.
     pub(super) beamlet_mm: f64,
@@ -31,7 +31,8 @@ impl OptimiseQuery {
         plan: usize,
         goals: Vec<Goal>,
         settings: &Settings,
-        (rows_mm, beamlet_mm): (Option<f64>, f64),
+        rows_mm: Option<f64>,
+        beamlet_mm: f64,
     ) -> Result<Self, String> {
         let densities = Densities::new(case, settings).ok_or("the case has no CT")?;
         let plan = case.plans.get(plan).ok_or("the case has no plan")?;
@@ -39,8 +40,12 @@ impl OptimiseQuery {
             return Err(analysis::no_beams(plan));
         }
         let target = target_of(plan, &case.structures).map(|s| s.number);
-        let aims = |s: &Structure| (s.kind.is_target() || Some(s.number) == target) && !s.contours.is_empty();
-        if !case.structures.structures.iter().any(aims) {
+        let has_target = case
+            .structures
+            .structures
+            .iter()
+            .any(|s| (s.kind.is_target() || Some(s.number) == target) && !s.contours.is_empty());
+        if !has_target {
             return Err("there is no target: give a structure the type PTV, CTV or GTV".to_owned());
         }
         if plan.prescription_gy.is_none() && goals.is_empty() {
@@ -70,9 +75,10 @@ impl OptimiseQuery {
 
     /// Whether rows and fields are the same: other goals are answered from the same columns.
     pub fn has_rows_of(&self, other: &Self) -> bool {
-        let settings = |s: &Settings| (s.dose_to, s.device, s.machine_changes, s.grid_mm, s.quality);
+        let (ours, theirs) = (&self.settings, &other.settings);
         self.densities == other.densities
-            && settings(&self.settings) == settings(&other.settings)
+            && (ours.dose_to, ours.device, ours.machine_changes, ours.grid_mm, ours.quality)
+                == (theirs.dose_to, theirs.device, theirs.machine_changes, theirs.grid_mm, theirs.quality)
             && (self.rows_mm, self.beamlet_mm) == (other.rows_mm, other.beamlet_mm)
             && self.has_beams_of(other)
             && self.sampled().eq(other.sampled())
@@ -86,19 +92,11 @@ impl OptimiseQuery {
     /// Digest of the goals, other objectives, prescription and beams: maps of a plan that was optimised answer these. It outlives the
     /// window, and renames of the plan, its beams and structures.
     pub fn digest(&self) -> String {
-        let goal = |goal: &Goal| {
-            let name = if goal.number.is_some() { "" } else { &*goal.structure };
-            (goal.number, goal.clone().of_structure(name, goal.number).to_string())
-        };
-        let uniform = |of: &UniformDose| {
-            let structure = if of.number.is_some() { String::new() } else { of.structure.clone() };
-            UniformDose { structure, ..of.clone() }
-        };
-        let FluenceObjectives { fall_off, smoothness, uniform: all } = &self.plan.objectives;
+        let FluenceObjectives { fall_off, smoothness, uniform } = &self.plan.objectives;
         let text = format!(
             "{:?}\n{fall_off:?} {smoothness:?} {:?}\n{:?}\n{:?} {:?}\n{:?}",
-            self.goals.iter().map(goal).collect::<Vec<_>>(),
-            all.iter().map(uniform).collect::<Vec<_>>(),
+            self.goals.iter().map(goal_by_number).collect::<Vec<_>>(),
+            uniform.iter().map(uniform_by_number).collect::<Vec<_>>(),
             self.plan.prescription_gy,
             plan_without_maps(&self.plan),
             ways(&self.plan).collect::<Vec<_>>(),
@@ -117,8 +115,10 @@ impl OptimiseQuery {
 
     fn sampled(&self) -> impl Iterator<Item = (u32, &str, u64, bool)> {
         let target = target_of(&self.plan, &self.case.structures).map(|s| s.number);
-        let of = move |s: &'_ Structure| s.kind.is_target() || Some(s.number) == target;
-        self.case.structures.structures.iter().map(move |s| (s.number, &*s.name, s.contours.id(), of(s)))
+        self.case.structures.structures.iter().map(move |s| {
+            let is_target = s.kind.is_target() || Some(s.number) == target;
+            (s.number, &*s.name, s.contours.id(), is_target)
+        })
     }
 }
 
@@ -131,6 +131,23 @@ impl PartialEq for OptimiseQuery {
     }
 }
 
+/// A goal in words, by the number of its structure, else by the name.
+fn goal_by_number(goal: &Goal) -> (Option<u32>, String) {
+    let name = if goal.number.is_some() { "" } else { &*goal.structure };
+    (goal.number, goal.clone().of_structure(name, goal.number).to_string())
+}
+
+/// A uniform dose without the name of a structure that has a number.
+fn uniform_by_number(dose: &UniformDose) -> UniformDose {
+    let structure = if dose.number.is_some() { String::new() } else { dose.structure.clone() };
+    UniformDose { structure, ..dose.clone() }
+}
+
+/// Hundredths of a degree.
+fn hundredths(deg: f64) -> i64 {
+    (deg * 100.0).round() as i64
+}
+
 /// Upper bounds of the maps of a plan, by the beams' numbers.
 fn limits_of(plan: &Plan) -> Vec<(u32, Vec<FluenceLimit>)> {
     let bounded = plan.beams.iter().filter(|beam| !beam.limits_of_map().is_empty());
@@ -140,9 +157,8 @@ fn limits_of(plan: &Plan) -> Vec<(u32, Vec<FluenceLimit>)> {
 /// Start, stop and direction of the arcs of a plan: leaves of an arc have control points of their own on the same way, whose angles are
 /// rounded to a thousandth of a degree.
 fn ways(plan: &Plan) -> impl Iterator<Item = Option<([i64; 2], bool)>> {
-    let rounded = |deg: f64| (deg * 100.0).round() as i64;
     let arcs = plan.beams.iter().filter(|beam| is_computed(beam)).map(sequence::arc_of);
-    arcs.map(move |arc| arc.map(|arc| ([rounded(arc.start_deg), rounded(arc.stop_deg)], arc.clockwise)))
+    arcs.map(move |arc| arc.map(|arc| ([hundredths(arc.start_deg), hundredths(arc.stop_deg)], arc.clockwise)))
 }
 
 /// A plan without what maps replace and what the optimisation does not read: collimators, monitor units, normalisation.

@@ -1,4 +1,4 @@
-//! The files of a second check: a case, and which of its doses are those of a plan and its beams.
+//! The files of a second check: a case, and which of its doses belong to a plan and its beams.
 
 use analysis::second_check::Item;
 use case::{Case, Dose, Plan, Severity};
@@ -47,11 +47,7 @@ impl CheckFiles {
     pub fn of_case(mut case: Case, catalogue: Option<&Catalogue>) -> Self {
         let sources = Arc::clone(&case.sources);
         case.doses.retain(|dose| sources.doses.iter().any(|source| Arc::ptr_eq(&source.read, dose)));
-        let stated = |dose: &Arc<Dose>| {
-            let source = case.sources.doses.iter().find(|source| Arc::ptr_eq(&source.read, dose))?;
-            read_stated_dose(&source.path).ok()
-        };
-        let doses = case.doses.iter().map(|dose| stated(dose).unwrap_or_default()).collect();
+        let doses = case.doses.iter().map(|dose| stated_dose(&case, dose).unwrap_or_default()).collect();
         let left_out = catalogue.map(|catalogue| left_out(catalogue, &case)).unwrap_or_default();
         Self { case, doses, left_out, unchecked: Vec::new() }
     }
@@ -65,15 +61,15 @@ impl CheckFiles {
     /// The doses that state that they are of the plan, by index.
     fn own(&self, plan: &Plan) -> impl Iterator<Item = (usize, &StatedDose)> {
         let uid = plan.uid.clone();
-        let is_own = move |stated: &StatedDose| uid.as_ref().is_some_and(|uid| stated.plans.contains(uid));
-        self.doses.iter().enumerate().filter(move |(_, stated)| is_own(stated))
+        let doses = self.doses.iter().enumerate();
+        doses.filter(move |(_, stated)| uid.as_ref().is_some_and(|uid| stated.plans.contains(uid)))
     }
 
     /// The index of the plan's dose, or why there is none to compare with, a sentence.
     pub fn dose_of_plan(&self, plan: &Plan) -> Result<usize, String> {
-        let whole: Vec<(usize, &StatedDose)> =
+        let plan_doses: Vec<(usize, &StatedDose)> =
             self.own(plan).filter(|(_, stated)| stated.summation == "PLAN").collect();
-        match whole[..] {
+        match plan_doses[..] {
             [(_, stated)] if stated.plans.len() > 1 => Err(format!(
                 "The dose is that of {} plans (ReferencedRTPlanSequence): export the dose of this plan alone.",
                 stated.plans.len()
@@ -84,7 +80,7 @@ impl CheckFiles {
             [] => Err(self.why_no_dose(plan)),
             _ => Err(format!(
                 "{} doses are stated to be that of the plan: keep the one that is meant.",
-                whole.len()
+                plan_doses.len()
             )),
         }
     }
@@ -106,8 +102,7 @@ impl CheckFiles {
         if !kinds.is_empty() {
             return "There is no dose of the whole plan, only of beams.".to_owned();
         }
-        let without = |(_, stated): &(&Arc<Dose>, &StatedDose)| stated.plans.is_empty();
-        if self.case.doses.iter().zip(&self.doses).any(|pair| without(&pair)) {
+        if self.case.doses.iter().zip(&self.doses).any(|(_, stated)| stated.plans.is_empty()) {
             return "The dose does not state which plan it belongs to (it refers to none).".to_owned();
         }
         if !self.doses.is_empty() {
@@ -122,9 +117,9 @@ impl CheckFiles {
 
     /// The index of a beam's own dose; `None` where the files have none. A contradiction is noted with the beam.
     pub fn dose_of_beam(&self, plan: &Plan, number: u32, item: &mut Item) -> Option<usize> {
-        let own = self.own(plan).filter(|(_, s)| s.summation == "BEAM" && s.beams == [number]);
-        let own: Vec<(usize, &StatedDose)> = own.collect();
-        match own[..] {
+        let beam_doses = self.own(plan).filter(|(_, s)| s.summation == "BEAM" && s.beams == [number]);
+        let beam_doses: Vec<(usize, &StatedDose)> = beam_doses.collect();
+        match beam_doses[..] {
             [] => None,
             [(index, stated)] => match why_not_physical(stated) {
                 None => Some(index),
@@ -134,12 +129,19 @@ impl CheckFiles {
                 }
             },
             _ => {
-                let text = format!("{} doses are stated to be that of {}: keep one.", own.len(), item.name);
+                let text =
+                    format!("{} doses are stated to be that of {}: keep one.", beam_doses.len(), item.name);
                 item.not_judged.push(text);
                 None
             }
         }
     }
+}
+
+/// Statements of the file that a dose of the case was read from.
+fn stated_dose(case: &Case, dose: &Arc<Dose>) -> Option<StatedDose> {
+    let source = case.sources.doses.iter().find(|source| Arc::ptr_eq(&source.read, dose))?;
+    read_stated_dose(&source.path).ok()
 }
 
 /// Why a dose is not one that is recomputed.
@@ -153,8 +155,9 @@ fn why_not_physical(stated: &StatedDose) -> Option<String> {
 
 /// Why doses of the files are not in the case.
 fn left_out(catalogue: &Catalogue, case: &Case) -> Vec<String> {
-    let is_read = |path: &Path| case.sources.doses.iter().any(|source| source.path == path);
-    let missing = catalogue.doses.iter().filter(|entry| !is_read(&entry.path));
+    let sources = &case.sources.doses;
+    let missing =
+        { catalogue.doses.iter() }.filter(|entry| !sources.iter().any(|source| source.path == entry.path));
     let why = missing.map(|entry| {
         let name = entry.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut remarks = case.remarks.iter().filter(|r| r.severity == Severity::Warning);

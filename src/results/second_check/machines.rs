@@ -18,14 +18,15 @@ pub struct CheckMachines {
 }
 
 impl CheckMachines {
-    /// The models of these words; `folder` is that of the state, where there is one.
+    /// The models of these words; `folder` is the program's state folder, where there is one.
     ///
     /// # Errors
     /// A model that cannot be used.
     pub fn new(words: &[String], folder: Option<PathBuf>) -> Result<Self, MachineError> {
-        let model = |word: &String| Ok((lasting(word), Machine::resolve(word)?));
-        let given = words.iter().map(model).collect::<Result<_, MachineError>>()?;
-        let models = Models { given, ..Models::default() };
+        let mut models = Models::default();
+        for word in words {
+            models.given.push((lasting(word), Machine::resolve(word)?));
+        }
         let mut machines = Self { models, folder, changed: false, notes: Vec::new() };
         match machines.folder.as_deref().map(ChosenMachines::load) {
             Some(Ok(remembered)) => machines.models.remembered = remembered,
@@ -49,10 +50,12 @@ impl CheckMachines {
     /// Sets the models of the beams of a plan; those that were given and fit are remembered.
     pub fn set(&mut self, plan: &mut Plan, stated: &StatedPlan) -> Vec<MachineUse> {
         let uses = choose_machines(plan, &stated.machines, &self.models);
-        for of in uses.iter().filter(|of| of.choice == "given" && of.why_not.is_none()) {
+        for used in uses.iter().filter(|used| used.choice == "given" && used.why_not.is_none()) {
             let remembered = &mut self.models.remembered;
-            if !of.machine.is_empty() && remembered.model_of(&of.machine, &of.quality) != Some(&of.model) {
-                remembered.choose(&of.machine, &of.quality, &of.model);
+            if !used.machine.is_empty()
+                && remembered.model_of(&used.machine, &used.quality) != Some(&used.model)
+            {
+                remembered.choose(&used.machine, &used.quality, &used.model);
                 self.changed = true;
             }
         }

@@ -79,9 +79,9 @@ pub fn second_check(
         check.compare(&mut planned, &stated, tell)?;
     }
     planned.settle(&mut check.notes);
-    let Planned { whole, beams, .. } = planned;
+    let Planned { whole: plan_item, beams, .. } = planned;
     let case = &files.case;
-    let label = |dose: &Arc<Dose>| format!("{} ({})", dose.label, dose.status_text());
+
     Ok(SecondCheck {
         case: case.source.clone(),
         patient: case.patient.name.replace('^', " ").trim().to_owned(),
@@ -96,18 +96,18 @@ pub fn second_check(
         dose_to: settings.dose_to.word(),
         uncertainty_percent: check.uncertainty_percent,
         device: check.device,
-        planned: planned.dose.map_or(String::new(), |index| label(&case.doses[index])),
+        planned: planned.dose.map_or(String::new(), |index| label_with_status(&case.doses[index])),
         recomputed: check.recomputed,
         tolerances: job.tolerances.clone(),
         judgement: judge(Figures {
-            whole: &whole,
+            whole: &plan_item,
             beams: &beams,
             beam_sum: beam_sum.as_ref(),
             fractions: plan.fractions,
             limits: job.tolerances,
             changed_here: &job.changed_here,
         }),
-        whole,
+        whole: plan_item,
         beams,
         beam_sum,
         structures: check.structures,
@@ -116,10 +116,14 @@ pub fn second_check(
     })
 }
 
+fn label_with_status(dose: &Dose) -> String {
+    format!("{} ({})", dose.label, dose.status_text())
+}
+
 /// Warnings of the files.
 fn warnings(case: &Case) -> impl Iterator<Item = String> + '_ {
-    let all = case.ct.iter().flat_map(|ct| &ct.remarks).chain(&case.remarks);
-    all.filter(|remark| remark.severity == Severity::Warning).map(|remark| match &remark.files[..] {
+    let remarks = case.ct.iter().flat_map(|ct| &ct.remarks).chain(&case.remarks);
+    remarks.filter(|remark| remark.severity == Severity::Warning).map(|remark| match &remark.files[..] {
         [file] => format!("{} ({file})", remark.message),
         _ => remark.message.clone(),
     })
@@ -140,6 +144,27 @@ struct CheckInProgress<'a> {
     uncertainty_percent: Option<f64>,
 }
 
+/// The planned dose of a beam: its file, by the index of the case's dose, and the dose to a point that the plan states.
+#[derive(Clone, Copy)]
+struct PlannedBeam<'a> {
+    index: Option<usize>,
+    stated_dose: Option<&'a BeamDose>,
+}
+
+/// A dose of the case, with its index.
+#[derive(Clone, Copy)]
+struct PlannedDose<'a> {
+    index: usize,
+    dose: &'a Arc<Dose>,
+}
+
+/// A recomputed dose, with its query.
+#[derive(Clone, Copy)]
+struct RecomputedDose<'a> {
+    query: &'a Shared<DoseOfPlan>,
+    dose: &'a Arc<Dose>,
+}
+
 impl CheckInProgress<'_> {
     fn compare(
         &mut self,
@@ -147,8 +172,9 @@ impl CheckInProgress<'_> {
         stated: &StatedPlan,
         tell: &(dyn Fn(&str) + Sync),
     ) -> Result<(), Failure> {
-        let how = (self.job.engine, self.job.settings);
-        let computed = match compute_in(&self.graph, &self.case, how, self.control, tell) {
+        let job = self.job;
+        let computed = match compute_in(&self.graph, &self.case, job.engine, job.settings, self.control, tell)
+        {
             Ok(computed) => computed,
             Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => return Err(stopped),
             Err(failure) => {
@@ -168,16 +194,16 @@ impl CheckInProgress<'_> {
                 self.notes.push(remark.clone());
             }
         }
-        let treated = || self.job.plan.beams.iter().filter(|beam| !beam.setup);
-        for (beam, item) in treated().zip(&mut planned.beams) {
+        let treated = job.plan.beams.iter().filter(|beam| !beam.setup);
+        for (beam, item) in treated.clone().zip(&mut planned.beams) {
             item.field = self.field(beam)?;
         }
-        for (beam, item) in treated().zip(&mut planned.beams) {
+        for (beam, item) in treated.zip(&mut planned.beams) {
             if item.not_judged.is_empty() && beam.mu > 0.0 {
                 tell(&format!("comparing {}", item.name));
                 let index = planned.of_beams.get(&beam.number).copied();
-                let own = planned.stated.iter().find(|dose| dose.beam == beam.number);
-                self.compare_beam(beam, item, (index, own), (stated, &computed), tell)?;
+                let stated_dose = planned.stated.iter().find(|dose| dose.beam == beam.number);
+                self.compare_beam(beam, item, PlannedBeam { index, stated_dose }, stated, &computed, tell)?;
             }
         }
         if planned.is_whole()
@@ -216,11 +242,12 @@ impl CheckInProgress<'_> {
         &mut self,
         beam: &Beam,
         item: &mut Item,
-        (index, own): (Option<usize>, Option<&BeamDose>),
-        (stated, computed): (&StatedPlan, &ComputedPlan),
+        planned: PlannedBeam<'_>,
+        stated: &StatedPlan,
+        computed: &ComputedPlan,
         tell: &(dyn Fn(&str) + Sync),
     ) -> Result<(), Failure> {
-        if index.is_none() && own.is_none() {
+        if planned.index.is_none() && planned.stated_dose.is_none() {
             return Ok(());
         }
         let query = &match self.recomputed_beam(beam, computed, tell) {
@@ -236,32 +263,34 @@ impl CheckInProgress<'_> {
             item.not_judged.push(why);
             return Ok(());
         }
-        if let Some(index) = index {
+        if let Some(index) = planned.index {
             let dose = Arc::clone(&self.case.doses[index]);
             let point = beam_point(beam, &stated.beam_doses, &dose.gy);
-            item.agreement = self.agreement(item, (index, &dose), (query, &recomputed), point, None)?;
-        } else if let Some(own) = own {
-            let planned_gy = f64::from(self.job.plan.fractions) * own.gy;
+            let planned = PlannedDose { index, dose: &dose };
+            let recomputed = RecomputedDose { query, dose: &recomputed };
+            item.agreement = self.agreement(item, planned, recomputed, point, None)?;
+        } else if let Some(beam_dose) = planned.stated_dose {
+            let planned_gy = f64::from(self.job.plan.fractions) * beam_dose.gy;
             let point = PointAgreement {
                 place: "the point of its beam dose".to_owned(),
-                point_mm: own.point_mm.to_array(),
+                point_mm: beam_dose.point_mm.to_array(),
                 planned_gy,
-                recomputed_gy: value_at(&recomputed.gy, own.point_mm).unwrap_or(f64::NAN),
+                recomputed_gy: value_at(&recomputed.gy, beam_dose.point_mm).unwrap_or(f64::NAN),
             };
             item.agreement = Some(Agreement { point: Some(point), ..Agreement::default() });
         }
         Ok(())
     }
 
-    /// The dose of a beam by itself. Monte Carlo computes all beams together, so that a beam needs a run of its own.
+    /// The dose of a beam by itself. Monte Carlo computes all beams together: a single beam takes another run.
     fn recomputed_beam(
         &self,
         beam: &Beam,
         computed: &ComputedPlan,
         tell: &(dyn Fn(&str) + Sync),
     ) -> Result<Shared<DoseOfPlan>, Failure> {
-        let is_its = |of: &&Shared<DoseOfPlan>| of.what == super::Shown::Beam(beam.number);
-        if let Some(query) = computed.beams.iter().find(is_its) {
+        if let Some(query) = computed.beams.iter().find(|query| query.what == super::Shown::Beam(beam.number))
+        {
             return Ok(query.clone());
         }
         if self.job.plan.beams.iter().filter(|beam| !beam.setup).count() == 1 {
@@ -269,20 +298,21 @@ impl CheckInProgress<'_> {
         }
         let alone = Plan { beams: vec![beam.clone()], ..(*self.job.plan).clone() };
         let case = Case { plans: vec![Arc::new(alone)], ..self.case.clone() };
-        let how = (self.job.engine, self.job.settings);
-        compute_in(&self.graph, &case, how, self.control, tell).map(|made| made.whole)
+        let (engine, settings) = (self.job.engine, self.job.settings);
+        let computed = compute_in(&self.graph, &case, engine, settings, self.control, tell)?;
+        Ok(computed.whole)
     }
 
     fn compare_whole(
         &mut self,
         index: usize,
-        whole: &mut Item,
+        item: &mut Item,
         stated: &StatedPlan,
         computed: &ComputedPlan,
     ) -> Result<(), Failure> {
         let recomputed = self.graph.full(&*computed.whole, self.control)?.dose;
-        if let Some(why) = why_not_final(&whole.name, &recomputed) {
-            whole.not_judged.push(why);
+        if let Some(why) = why_not_final(&item.name, &recomputed) {
+            item.not_judged.push(why);
             return Ok(());
         }
         let dose = Arc::clone(&self.case.doses[index]);
@@ -292,8 +322,9 @@ impl CheckInProgress<'_> {
         let masks: Vec<(u32, MaskOf)> = { case.structures.structures.iter() }
             .filter_map(|s| Some((s.number, MaskOf::new(case, s)?)))
             .collect();
-        let planned = (index, &dose);
-        whole.agreement = self.agreement(whole, planned, (query, &recomputed), point, Some(&masks))?;
+        let planned = PlannedDose { index, dose: &dose };
+        let recomputed = RecomputedDose { query, dose: &recomputed };
+        item.agreement = self.agreement(item, planned, recomputed, point, Some(&masks))?;
         self.metrics(Shared::new(DoseOfPlan::of_file(&dose, index, None), None), query.clone(), &masks)?;
         for row in &self.structures {
             let kind = self.case.structures.by_name(&row.name).map(|structure| structure.kind);
@@ -302,7 +333,7 @@ impl CheckInProgress<'_> {
                 && kind.is_some_and(StructureKind::is_target)
             {
                 let (name, mean_gy) = (row.name.clone(), [planned, recomputed]);
-                whole.targets.push(TargetDoses { name, mean_gy });
+                item.targets.push(TargetDoses { name, mean_gy });
             }
         }
         Ok(())
@@ -312,8 +343,8 @@ impl CheckInProgress<'_> {
     fn agreement(
         &mut self,
         item: &mut Item,
-        (index, planned): (usize, &Arc<Dose>),
-        (query, recomputed): (&Shared<DoseOfPlan>, &Arc<Dose>),
+        planned: PlannedDose<'_>,
+        recomputed: RecomputedDose<'_>,
         point: Option<DosePoint>,
         masks: Option<&[(u32, MaskOf)]>,
     ) -> Result<Option<Agreement>, Failure> {
@@ -321,18 +352,19 @@ impl CheckInProgress<'_> {
             item.not_judged.push(format!("The planned dose of {} is zero everywhere.", item.name));
             return Ok(None);
         };
-        match check_pair(planned, recomputed) {
+        match check_pair(planned.dose, recomputed.dose) {
             Ok(note) => self.notes.extend(note.filter(|note| !self.notes.contains(note))),
             Err(why) => {
                 item.not_judged.push(format!("{}: {why}.", item.name));
                 return Ok(None);
             }
         }
-        let greatest_gy = [planned, recomputed].map(|dose| f64::from(dose.max_gy()));
+        let doses = [planned.dose, recomputed.dose];
+        let greatest_gy = doses.map(|dose| f64::from(dose.max_gy()));
         let unit = unit_remark(greatest_gy[0], greatest_gy[1]).map(|why| format!("{}: {why}.", item.name));
         self.notes.extend(unit);
-        let planned_query = Shared::new(DoseOfPlan::of_file(planned, index, None), None);
-        let counted = match self.both_ways(&planned_query, query, masks) {
+        let planned_query = Shared::new(DoseOfPlan::of_file(planned.dose, planned.index, None), None);
+        let counted = match self.both_ways(&planned_query, recomputed.query, masks) {
             Ok(counted) => counted,
             Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => return Err(stopped),
             Err(why) => {
@@ -340,7 +372,6 @@ impl CheckInProgress<'_> {
                 return Ok(None);
             }
         };
-        let doses = [planned, recomputed];
         let [planned_gy, recomputed_gy] =
             doses.map(|dose| value_at(&dose.gy, point.point_mm).unwrap_or(f64::NAN));
         let point_mm = point.point_mm.to_array();
@@ -356,24 +387,19 @@ impl CheckInProgress<'_> {
         recomputed: &Shared<DoseOfPlan>,
         masks: Option<&[(u32, MaskOf)]>,
     ) -> Result<Agreement, Failure> {
-        let limits = self.job.tolerances;
-        let criteria = || vec![Criterion::global(limits.gamma_dose_percent, limits.gamma_dta_mm), FAR];
-        let of = |reference: &Shared<DoseOfPlan>, evaluated: &Shared<DoseOfPlan>| GammaOfPair {
-            threshold_percent: limits.gamma_threshold_percent,
-            max_gamma: Some(MOST_GAMMA),
-            ..GammaOfPair::new(reference.clone(), evaluated.clone(), criteria(), self.job.settings.device)
-        };
         let masks = masks.unwrap_or_default();
-        let (gamma, normalisation_gy, there) = self.gamma(of(planned, recomputed), masks, true)?;
+        let (gamma, normalisation_gy, at_planned) =
+            self.gamma(self.gamma_query(planned, recomputed), masks, true)?;
         let normalisation = Normalisation::Typed(normalisation_gy);
-        let back = GammaOfPair { normalisation, ..of(recomputed, planned) };
-        let (gamma_back, _, back) = self.gamma(back, masks, false)?;
+        let query = GammaOfPair { normalisation, ..self.gamma_query(recomputed, planned) };
+        let (gamma_back, _, at_recomputed) = self.gamma(query, masks, false)?;
         let set = &self.case.structures;
         for (number, _) in masks {
             let Some(structure) = set.by_number(*number) else { continue };
-            let inside =
-                |of: &GammaByStructure| of.structures.iter().find(|(n, _)| n == number).map(|(_, f)| *f);
-            let both = [inside(&there), inside(&back)];
+            let both = [&at_planned, &at_recomputed].map(|gamma| {
+                let figures = gamma.structures.iter().find(|(n, _)| n == number);
+                figures.map(|(_, figures)| *figures)
+            });
             let rates = both.map(|figures| figures.and_then(|figures| figures.pass_rate_percent));
             let points = both.map(|figures| figures.map_or(0, |figures| figures.points));
             let lower = LowerGamma::of_both(rates, points);
@@ -388,6 +414,17 @@ impl CheckInProgress<'_> {
         }
         let [gamma, gamma_back] = [gamma, gamma_back].map(Some);
         Ok(Agreement { gamma, gamma_back, normalisation_gy, ..Agreement::default() })
+    }
+
+    /// Gamma of a pair by the tolerances of the check.
+    fn gamma_query(&self, reference: &Shared<DoseOfPlan>, evaluated: &Shared<DoseOfPlan>) -> GammaOfPair {
+        let limits = self.job.tolerances;
+        let criteria = vec![Criterion::global(limits.gamma_dose_percent, limits.gamma_dta_mm), FAR];
+        GammaOfPair {
+            threshold_percent: limits.gamma_threshold_percent,
+            max_gamma: Some(MOST_GAMMA),
+            ..GammaOfPair::new(reference.clone(), evaluated.clone(), criteria, self.job.settings.device)
+        }
     }
 
     /// Gamma of a pair, with its normalisation in Gy and its figures by structure.
@@ -415,55 +452,68 @@ impl CheckInProgress<'_> {
         masks: &[(u32, MaskOf)],
     ) -> Result<(), Failure> {
         let hundred_gy = self.job.plan.prescription_gy;
-        let mut dvhs: Vec<(u32, [Option<Arc<Dvh>>; 2])> = Vec::new();
+        let mut dvhs: Vec<(u32, DvhPair)> = Vec::new();
         for ((number, mask), row) in masks.iter().zip(&mut self.structures) {
             let mut pair = [None, None];
-            for (dose, of) in [&planned, &recomputed].into_iter().zip(&mut pair) {
+            for (dose, dvh) in [&planned, &recomputed].into_iter().zip(&mut pair) {
                 match self.graph.full(&DvhOf::new(mask.clone(), dose.clone(), None), self.control) {
-                    Ok(answer) => *of = Some(answer.dvh),
+                    Ok(answer) => *dvh = Some(answer.dvh),
                     Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => return Err(stopped),
                     Err(why) => row.remarks.push(why.to_string()),
                 }
             }
             row.remarks.dedup();
-            let value =
-                |metric: Metric, dvh: &Option<Arc<Dvh>>| dvh.as_deref()?.metric(metric, hundred_gy).ok();
             row.metrics = Metric::REPORTED
                 .map(|metric| MetricPair {
                     metric,
                     unit: metric.unit().symbol(),
-                    planned: value(metric, &pair[0]),
-                    recomputed: value(metric, &pair[1]),
+                    planned: metric_value(pair[0].as_deref(), metric, hundred_gy),
+                    recomputed: metric_value(pair[1].as_deref(), metric, hundred_gy),
                 })
                 .to_vec();
             dvhs.push((*number, pair));
         }
-        let card = |side: usize| -> Vec<GoalRow> {
-            // Both doses are whole: one that is not final is not compared.
-            scorecard(self.job.goals, &self.case.structures, hundred_gy, None, |structure: &Structure| {
-                let found = dvhs.iter().find(|(number, _)| *number == structure.number);
-                let dvh = found.and_then(|(_, pair)| pair[side].as_deref());
-                dvh.ok_or_else(|| Unanswered::NoDose("it has no DVH".to_owned()))
-            })
-        };
-        let [planned, recomputed] = [card(0), card(1)];
+        let [planned, recomputed] = [0, 1].map(|side| self.goal_rows(&dvhs, side));
         self.goals = planned.iter().zip(&recomputed).map(|(a, b)| goal_check(a, b)).collect();
         Ok(())
+    }
+
+    /// Goals in the planned dose (side 0) or the recomputed one (side 1). Both are whole: a dose that is not final is not compared.
+    fn goal_rows(&self, dvhs: &[(u32, DvhPair)], side: usize) -> Vec<GoalRow> {
+        let (goals, hundred_gy) = (self.job.goals, self.job.plan.prescription_gy);
+        scorecard(goals, &self.case.structures, hundred_gy, None, |structure: &Structure| {
+            let dvh_pair = dvhs.iter().find(|(number, _)| *number == structure.number);
+            let dvh = dvh_pair.and_then(|(_, pair)| pair[side].as_deref());
+            dvh.ok_or_else(|| Unanswered::NoDose("it has no DVH".to_owned()))
+        })
+    }
+}
+
+/// DVHs of a structure in the planned and in the recomputed dose.
+type DvhPair = [Option<Arc<Dvh>>; 2];
+
+fn metric_value(dvh: Option<&Dvh>, metric: Metric, hundred_gy: Option<f64>) -> Option<f64> {
+    dvh?.metric(metric, hundred_gy).ok()
+}
+
+fn goal_value(row: &GoalRow) -> Option<f64> {
+    row.answer.as_ref().ok().map(|outcome| outcome.value)
+}
+
+fn verdict_words(row: &GoalRow) -> String {
+    match &row.answer {
+        Ok(outcome) if !row.is_undecided() => outcome.verdict.word().to_owned(),
+        _ => row.verdict_text(),
     }
 }
 
 fn goal_check(planned: &GoalRow, recomputed: &GoalRow) -> GoalCheck {
-    let value = |row: &GoalRow| row.answer.as_ref().ok().map(|outcome| outcome.value);
-    let words = |row: &GoalRow| match &row.answer {
-        Ok(outcome) if !row.is_undecided() => outcome.verdict.word().to_owned(),
-        _ => row.verdict_text(),
-    };
     GoalCheck {
         goal: planned.goal.to_string(),
         unit: planned.goal.unit().symbol(),
-        planned: value(planned),
-        recomputed: value(recomputed),
-        verdicts: [words(planned), words(recomputed)],
+        planned: goal_value(planned),
+        recomputed: goal_value(recomputed),
+        verdicts: [verdict_words(planned), verdict_words(recomputed)],
     }
 }
 

@@ -69,10 +69,11 @@ impl Planned {
 
     /// Beams of 0 MU deliver nothing: a planned dose of one is wrong, and one without is none of the plan's dose.
     fn find_undelivered(&mut self, job: &CheckJob<'_>) {
-        let greatest_gy = |index: usize| job.files.case.doses[index].max_gy();
+        let doses = &job.files.case.doses;
         let read = self.beams.iter_mut().zip(&self.numbers).filter(|(item, _)| item.not_judged.is_empty());
         for (item, number) in read.filter(|(item, _)| item.mu <= 0.0) {
-            match self.of_beams.get(number).copied().map(greatest_gy).filter(|gy| *gy > 0.0) {
+            let beam_dose = self.of_beams.get(number).map(|index| &doses[*index]);
+            match beam_dose.map(|dose| dose.max_gy()).filter(|gy| *gy > 0.0) {
                 Some(gy) => item.wrong.push(format!(
                     "{} delivers nothing, it has 0 MU: its planned dose goes up to {gy:.3} Gy.",
                     capital(&item.name)
@@ -84,7 +85,7 @@ impl Planned {
             && self.whole.mu <= 0.0
             && self.beams.iter().all(|item| item.not_judged.is_empty())
         {
-            let planned = self.dose.map(greatest_gy).filter(|gy| *gy > 0.0);
+            let planned = self.dose.map(|index| doses[index].max_gy()).filter(|gy| *gy > 0.0);
             let planned =
                 planned.map_or(String::new(), |gy| format!(", and its planned dose goes up to {gy:.3} Gy"));
             self.whole.wrong.push(format!("The plan delivers nothing: all of its beams have 0 MU{planned}."));
@@ -116,13 +117,14 @@ impl Planned {
 
     /// The stated beam doses, where they sum up to the plan's dose at their point: some systems state shares of a prescription.
     fn take_stated(&mut self, job: &CheckJob<'_>, stated: &StatedPlan) {
-        let all = self.numbers.iter().map(|n| stated.beam_doses.iter().find(|dose| dose.beam == *n).copied());
-        let Some(all) = all.collect::<Option<Vec<BeamDose>>>() else { return };
+        let beam_doses =
+            self.numbers.iter().map(|n| stated.beam_doses.iter().find(|dose| dose.beam == *n).copied());
+        let Some(beam_doses) = beam_doses.collect::<Option<Vec<BeamDose>>>() else { return };
         let Some(dose) = self.dose.map(|index| &job.files.case.doses[index]) else { return };
-        let Some(at) = common_point(all.iter().map(|dose| dose.point_mm)) else { return };
-        let sum_gy = f64::from(job.plan.fractions) * all.iter().map(|dose| dose.gy).sum::<f64>();
-        match value_at(&dose.gy, at) {
-            Some(gy) if gy > 0.0 && (sum_gy / gy - 1.0).abs() <= SAME_SUM => self.stated = all,
+        let Some(point_mm) = common_point(beam_doses.iter().map(|dose| dose.point_mm)) else { return };
+        let sum_gy = f64::from(job.plan.fractions) * beam_doses.iter().map(|dose| dose.gy).sum::<f64>();
+        match value_at(&dose.gy, point_mm) {
+            Some(gy) if gy > 0.0 && (sum_gy / gy - 1.0).abs() <= SAME_SUM => self.stated = beam_doses,
             Some(gy) => self.notes.push(format!(
                 "the plan's beam doses sum up to {sum_gy:.3} Gy at their point, where its dose is {gy:.3} Gy: they are not used"
             )),
@@ -132,28 +134,34 @@ impl Planned {
 
     /// Whether some beam can be recomputed, and there is a dose to compare it or the plan with.
     pub fn is_worth_computing(&self) -> bool {
-        let is_computed = |item: &Item| item.not_judged.is_empty() && item.mu > 0.0;
-        let judged = self.beams.iter().zip(&self.numbers).filter(|(item, _)| is_computed(item));
-        let has_dose =
-            |n: &u32| self.of_beams.contains_key(n) || self.stated.iter().any(|dose| dose.beam == *n);
-        self.has_ct && judged.clone().count() > 0 && (self.is_whole() || judged.map(|(_, n)| n).any(has_dose))
+        let mut judged = { self.beams.iter().zip(&self.numbers) }
+            .filter(|(item, _)| item.not_judged.is_empty() && item.mu > 0.0);
+        self.has_ct
+            && judged.clone().count() > 0
+            && (self.is_whole() || judged.any(|(_, number)| self.has_dose_of_beam(*number)))
+    }
+
+    fn has_dose_of_beam(&self, number: u32) -> bool {
+        self.of_beams.contains_key(&number) || self.stated.iter().any(|dose| dose.beam == number)
     }
 
     /// Says of the plan that it was not compared, and of beams that they were not by themselves.
     pub fn settle(&mut self, notes: &mut Vec<String>) {
-        let all = self.beams.len();
+        let count = self.beams.len();
         let open = self.beams.iter().filter(|item| !item.not_judged.is_empty()).count();
         if self.whole.agreement.is_none() && self.whole.not_judged.is_empty() && self.whole.wrong.is_empty() {
             let text =
-                format!("The plan as a whole is not compared: {open} of its {all} beams are not judged.");
+                format!("The plan as a whole is not compared: {open} of its {count} beams are not judged.");
             self.whole.not_judged.push(text);
         }
-        let counts_alone =
-            |item: &&Item| item.agreement.is_none() && item.not_judged.is_empty() && item.mu > 0.0;
-        let alone = self.beams.iter().filter(counts_alone).count();
+        let alone = self
+            .beams
+            .iter()
+            .filter(|item| item.agreement.is_none() && item.not_judged.is_empty() && item.mu > 0.0);
+        let alone = alone.count();
         if self.whole.agreement.is_some() && alone > 0 {
             notes.push(format!(
-                "{alone} of {all} beams have no dose of their own: they count in the plan's alone"
+                "{alone} of {count} beams have no dose of their own: they count in the plan's alone"
             ));
         }
     }
@@ -175,18 +183,18 @@ fn why_open(beam: &Beam, machines: &[MachineUse]) -> Vec<String> {
         return vec![format!("Beam '{name}' is not judged: {why}.")];
     }
     let of_machine = machines.iter().filter(|m| m.beams.contains(&beam.number));
-    let mut all: Vec<String> = of_machine
+    let mut reasons: Vec<String> = of_machine
         .filter_map(|m| m.why_not.as_ref())
         .map(|why| format!("Beam '{name}' is not judged: {why}."))
         .collect();
     let not_modelled = not_modelled(beam, machines);
     if !not_modelled.is_empty() {
-        all.push(format!("Beam '{name}' is not judged: not modelled: {}.", not_modelled.join(", ")));
+        reasons.push(format!("Beam '{name}' is not judged: not modelled: {}.", not_modelled.join(", ")));
     }
-    all
+    reasons
 }
 
-/// Parts of a beam that its recomputed dose lacks. A model that cannot be read is a reason of its own.
+/// Parts of a beam that its recomputed dose lacks. A model that cannot be read is another reason.
 fn not_modelled(beam: &Beam, machines: &[MachineUse]) -> Vec<String> {
     let model =
         machines.iter().find(|used| used.beams.contains(&beam.number)).map(|used| used.model.as_str());

@@ -111,8 +111,7 @@ impl Requests<'_> {
                 }
                 iterations < LEAST_ITERATIONS || !has_changed.load(Ordering::Relaxed)
             };
-            let asked = (&query, number);
-            LiveOptimiser::step(&mut place, asked, &graph, control, &mut publish).map(answer)
+            LiveOptimiser::step(&mut place, &query, number, &graph, control, &mut publish).map(answer)
         };
         let name = format!("Optimising plan {}", self.state.plan().map_or("", |plan| &plan.name));
         self.worker.submit(Slot::Optimise, Task::refining(name, work).on(Lane::Device));

@@ -196,8 +196,8 @@ impl State {
     }
 
     pub(crate) fn optimise_query_of(&self, plan: usize) -> Result<OptimiseQuery, String> {
-        let sizes = (self.optimise.rows_mm, self.optimise.beamlet_mm);
-        OptimiseQuery::new(self.case(), plan, self.goals(), &self.results.settings, sizes)
+        let (rows_mm, beamlet_mm) = (self.optimise.rows_mm, self.optimise.beamlet_mm);
+        OptimiseQuery::new(self.case(), plan, self.goals(), &self.results.settings, rows_mm, beamlet_mm)
     }
 
     /// As [`Self::optimise_query`], of a plan that may be changed.
@@ -236,8 +236,9 @@ impl State {
                 beam.clone_from(own);
             }
         }
-        let sizes = (self.optimise.rows_mm, self.optimise.beamlet_mm);
-        let query = OptimiseQuery::new(&case, plan, self.goals(), &self.results.settings, sizes);
+        let (rows_mm, beamlet_mm) = (self.optimise.rows_mm, self.optimise.beamlet_mm);
+        let query =
+            OptimiseQuery::new(&case, plan, self.goals(), &self.results.settings, rows_mm, beamlet_mm);
         query.ok().map(|query| query.digest())
     }
 

@@ -94,7 +94,8 @@ impl State {
                 plan,
                 &results.settings,
                 engine.how(),
-                (results.runs + 1, &results.keep),
+                results.runs + 1,
+                &results.keep,
                 known,
             )
         });
@@ -148,7 +149,8 @@ impl State {
                     plan,
                     &results.settings,
                     engine.how(),
-                    (u64::MAX, &results.keep),
+                    u64::MAX,
+                    &results.keep,
                     None,
                 )
             })
@@ -203,7 +205,7 @@ impl State {
             let masks = masks.filter_map(|((_, number), node)| Some((number, node.now()?.clone())));
             let known = nodes.node::<WithMatterOutside>(ONLY).and_then(|node| node.now());
             let settings = &self.results.settings;
-            WithMatterOutside::new(case, (plan, summed.factor), settings, masks.collect(), known)
+            WithMatterOutside::new(case, plan, summed.factor, settings, masks.collect(), known)
         });
         if query.is_some() || nodes.node::<WithMatterOutside>(ONLY).is_some() {
             self.results.nodes.entry(ONLY).set(query);

@@ -55,13 +55,13 @@ fn set_goal(case: &mut Case, words: &str) {
 
 fn digest(case: &Case) -> String {
     let goals = case.goals.as_ref().expect("goals").to_vec();
-    let query = OptimiseQuery::new(case, 0, goals, &Settings::default(), (None, 5.0));
+    let query = OptimiseQuery::new(case, 0, goals, &Settings::default(), None, 5.0);
     query.expect("a query").digest()
 }
 
 fn review(case: &mut Case) {
-    let (by, at) = ("A".to_owned(), String::new());
-    plan(case).approval = Some(Approval { stage: Stage::Reviewed, by, at, reason: String::new() });
+    let (by, date) = ("A".to_owned(), String::new());
+    plan(case).approval = Some(Approval { stage: Stage::Reviewed, by, at: date, reason: String::new() });
 }
 
 fn bound(case: &mut Case) {
@@ -99,10 +99,10 @@ const CHANGES: [Change; 21] = [
 
 #[test]
 fn maps_answer_goals_and_beams_and_neither_names_nor_records() {
-    let before = digest(&case());
+    let unchanged = digest(&case());
     for (what, change, asks) in CHANGES {
         let mut case = case();
         change(&mut case);
-        assert_eq!(digest(&case) != before, asks, "{what}");
+        assert_eq!(digest(&case) != unchanged, asks, "{what}");
     }
 }

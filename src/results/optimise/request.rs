@@ -1,4 +1,4 @@
-//! Objectives that goals ask of the structures of a case.
+//! What an optimisation is requested to meet: structures with their voxels, and the objectives of goals.
 
 use super::super::graph::{Failure, Graph};
 use super::super::inputs::Settings;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Structures with their voxels, and the objectives of goals.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct OptimiseRequest {
     /// Each with whether it is a target.
     pub structures: Vec<(Structure, Arc<Mask>, bool)>,
     /// Objectives of each goal, or why it is judged only.
@@ -23,29 +23,23 @@ pub(super) struct Asked {
     pub reference_gy: f64,
 }
 
-impl Asked {
+impl OptimiseRequest {
     /// Structures of goals and the target; with `follows_all` every structure that has contours. Each lies in the dose grid.
     pub fn new(
-        (case, plan, goals): (&Case, &Plan, &[Goal]),
+        case: &Case,
+        plan: &Plan,
+        goals: &[Goal],
         follows_all: bool,
         dose_grid: &Grid,
         graph: &Graph,
         control: &JobControl,
     ) -> Result<Self, Failure> {
         let target = target_of(plan, &case.structures).map(|s| s.number);
-        let of_goals = |s: &Structure| {
-            let is_of = |goal: &Goal| {
-                case.structures.referenced(goal.number, &goal.structure).is_ok_and(|of| of.number == s.number)
-            };
-            let is_of_dose = |of: &UniformDose| {
-                case.structures.referenced(of.number, &of.structure).is_ok_and(|of| of.number == s.number)
-            };
-            goals.iter().any(is_of) || plan.objectives.uniform.iter().any(is_of_dose)
-        };
+
         let mut structures = Vec::new();
         for structure in &case.structures.structures {
             let is_one = structure.kind.is_target() || Some(structure.number) == target;
-            let named = of_goals(structure) || Some(structure.number) == target;
+            let named = is_named(case, plan, goals, structure) || Some(structure.number) == target;
             if !(named || follows_all) {
                 continue;
             }
@@ -61,15 +55,16 @@ impl Asked {
             }
         }
         if !follows_all {
-            let first = |s: &Structure| goals.iter().position(|goal| goal.number == Some(s.number));
-            structures.sort_by_key(|(s, ..)| first(s).unwrap_or(goals.len()));
+            structures.sort_by_key(|(s, ..)| {
+                goals.iter().position(|goal| goal.number == Some(s.number)).unwrap_or(goals.len())
+            });
         }
         let by_goal: Vec<Result<Vec<Objective>, String>> =
             goals.iter().map(|goal| objectives_of(case, plan, goal, &structures)).collect();
         let uniform: Vec<Result<Objective, String>> =
-            plan.objectives.uniform.iter().map(|of| uniform_of(case, of, &structures)).collect();
-        let all = by_goal.iter().flatten().flatten().chain(uniform.iter().flatten());
-        let limits = all.map(|o| o.gy).fold(0.0, f64::max);
+            plan.objectives.uniform.iter().map(|dose| uniform_of(case, dose, &structures)).collect();
+        let objectives = by_goal.iter().flatten().flatten().chain(uniform.iter().flatten());
+        let limits = objectives.map(|o| o.gy).fold(0.0, f64::max);
         let reference_gy = plan.prescription_gy.unwrap_or(limits);
         if reference_gy.is_nan() || reference_gy <= 0.0 {
             let why = "the plan has no prescription and no goal has a dose: give one of them";
@@ -78,15 +73,15 @@ impl Asked {
         Ok(Self { structures, by_goal, uniform, reference_gy })
     }
 
-    /// Regions of the structures; so many voxels of an organ at most become rows.
+    /// Regions of the structures, with at most `most_rows` rows for the voxels of an organ.
     pub fn regions(&self, most_rows: usize) -> Vec<Region> {
-        let region = |(structure, mask, is_target): &(Structure, Arc<Mask>, bool)| Region {
+        let regions = self.structures.iter().map(|(structure, mask, is_target)| Region {
             name: structure.name.clone(),
             mask: Arc::clone(mask),
             is_target: *is_target,
             most_rows,
-        };
-        self.structures.iter().map(region).collect()
+        });
+        regions.collect()
     }
 
     /// The body less the targets.
@@ -95,25 +90,35 @@ impl Asked {
         OutsideTargets::new(targets.map(|(_, mask, _)| Arc::clone(mask)).collect(), body)
     }
 
-    /// All objectives, goal by goal, then those of one dose.
+    /// All objectives: of the goals in order, then of uniform doses.
     pub fn objectives(&self) -> Vec<Objective> {
         let of_goals = self.by_goal.iter().flatten().flatten();
         of_goals.chain(self.uniform.iter().flatten()).cloned().collect()
     }
 }
 
+/// Whether a goal or a uniform dose is of this structure.
+fn is_named(case: &Case, plan: &Plan, goals: &[Goal], structure: &Structure) -> bool {
+    let of_goals = goals.iter().map(|goal| (goal.number, &*goal.structure));
+    let of_uniform = plan.objectives.uniform.iter().map(|dose| (dose.number, &*dose.structure));
+    of_goals.chain(of_uniform).any(|(number, name)| {
+        case.structures.referenced(number, name).is_ok_and(|named| named.number == structure.number)
+    })
+}
+
 /// A structure by its number, else its name, where it has voxels.
 fn sampled<'a>(
     case: &'a Case,
-    (number, name): (Option<u32>, &str),
+    number: Option<u32>,
+    name: &str,
     structures: &'a [(Structure, Arc<Mask>, bool)],
 ) -> Result<(&'a Structure, &'a Arc<Mask>), String> {
     let structure = case.structures.referenced(number, name);
     let structure = structure.map_err(|_| "the case has no structure of its name".to_owned())?;
-    let known = structures.iter().find(|(of, ..)| of.number == structure.number);
-    let (_, mask, _) = known.ok_or("the structure has no volume in the dose grid")?;
-    if structures.iter().any(|(of, ..)| of.number != structure.number && of.name == structure.name) {
-        // Rows go by name: those of another structure would answer.
+    let sampled = structures.iter().find(|(other, ..)| other.number == structure.number);
+    let (_, mask, _) = sampled.ok_or("the structure has no volume in the dose grid")?;
+    if structures.iter().any(|(other, ..)| other.number != structure.number && other.name == structure.name) {
+        // Rows go by name: another structure's rows would answer.
         return Err("two structures have its name: rename one".to_owned());
     }
     Ok((structure, mask))
@@ -121,15 +126,15 @@ fn sampled<'a>(
 
 fn uniform_of(
     case: &Case,
-    of: &UniformDose,
+    uniform: &UniformDose,
     structures: &[(Structure, Arc<Mask>, bool)],
 ) -> Result<Objective, String> {
-    let (structure, _) = sampled(case, (of.number, &of.structure), structures)?;
+    let (structure, _) = sampled(case, uniform.number, &uniform.structure, structures)?;
     Ok(Objective {
         structure: structure.name.clone(),
         aim: Aim::Deviation,
-        gy: of.dose_gy,
-        weight: of.weight,
+        gy: uniform.dose_gy,
+        weight: uniform.weight,
         asked: None,
     })
 }
@@ -140,15 +145,17 @@ fn objectives_of(
     goal: &Goal,
     structures: &[(Structure, Arc<Mask>, bool)],
 ) -> Result<Vec<Objective>, String> {
-    let (structure, mask) = sampled(case, (goal.number, &goal.structure), structures)?;
-    let found = of_goal(goal, mask.volume_cm3(), plan.prescription_gy, structure.kind.is_target())?;
-    Ok(found.into_iter().map(|o| Objective { structure: structure.name.clone(), ..o }).collect())
+    let (structure, mask) = sampled(case, goal.number, &goal.structure, structures)?;
+    let objectives = of_goal(goal, mask.volume_cm3(), plan.prescription_gy, structure.kind.is_target())?;
+    Ok(objectives.into_iter().map(|o| Objective { structure: structure.name.clone(), ..o }).collect())
 }
 
 /// The body round whose targets dose falls off: what counts for the dose, else the drawn body or one found in the CT. The whole image
 /// would have shells of air, and without any single beamlets grow until they cost a goal.
 pub(super) fn body_of_fall_off(
-    (case, settings, ready): (&Case, &Settings, &Ready),
+    case: &Case,
+    settings: &Settings,
+    ready: &Ready,
     graph: &Graph,
     control: &JobControl,
 ) -> Result<Option<Arc<Mask>>, Failure> {
@@ -162,6 +169,6 @@ pub(super) fn body_of_fall_off(
 
 /// Whether some voxel of a mask is one of a grid.
 fn lies_in(grid: &Grid, mask: &Mask) -> bool {
-    let own = mask.grid();
-    mask.iter().any(|(voxel, _)| grid.voxel_at(own.centre_of_mm(voxel)).is_some())
+    let mask_grid = mask.grid();
+    mask.iter().any(|(voxel, _)| grid.voxel_at(mask_grid.centre_of_mm(voxel)).is_some())
 }
