@@ -98,8 +98,8 @@ mod tests {
         let ready =
             Ready::new(&ct, &HuTable::shipped_default(), Body::default(), DensityOverrides::default())
                 .unwrap();
-        let beside = DVec3::new(60.0, 0.0, 0.0);
-        assert_eq!(central_ray(&ready, &ct, beside + DVec3::NEG_Y * 1000.0, beside), None);
+        let off_axis = DVec3::new(60.0, 0.0, 0.0);
+        assert_eq!(central_ray(&ready, &ct, off_axis + DVec3::NEG_Y * 1000.0, off_axis), None);
         let above = DVec3::new(0.5, -50.0, 0.0);
         let ray = central_ray(&ready, &ct, above + DVec3::NEG_Y * 1000.0, above).unwrap();
         assert!((ray.depth_mm + 20.0).abs() <= 1.0 && ray.water_mm == 0.0, "{ray:?}");

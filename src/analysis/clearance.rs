@@ -27,9 +27,9 @@ const KNOWN_WAY_DEG: f64 = 20.0;
 /// Distance of a patient position (LPS, mm) from the head at a beam's frame, mm; 0 inside.
 pub fn head_clearance_mm(frame: &BeamFrame, patient_mm: DVec3) -> f64 {
     let p = frame.device_from_patient(patient_mm);
-    let beside = (p.x.hypot(p.y) - HEAD_RADIUS_MM).max(0.0);
-    let before = (HEAD_FACE_MM - p.z).max(0.0);
-    beside.hypot(before)
+    let radial_mm = (p.x.hypot(p.y) - HEAD_RADIUS_MM).max(0.0);
+    let axial_mm = (HEAD_FACE_MM - p.z).max(0.0);
+    radial_mm.hypot(axial_mm)
 }
 
 /// A couch top of assumed size under a body.
@@ -122,13 +122,13 @@ impl HeadPath {
 
     /// The least distance of these points (patient LPS, mm) from the head on its way; `None` without points.
     pub fn closest(&self, points_mm: &[DVec3]) -> Option<Closest> {
-        let at = |&[gantry_deg, couch_deg]: &[f64; 2]| {
+        let clearance_at = |&[gantry_deg, couch_deg]: &[f64; 2]| {
             // Neither the collimator nor the distance of the source moves a round head.
             let frame = BeamFrame::new(self.position, gantry_deg, 0.0, couch_deg, self.isocentre_mm, 1000.0);
             let mm = points_mm.iter().map(|p| head_clearance_mm(&frame, *p)).min_by(f64::total_cmp)?;
             Some(Closest { mm, gantry_deg: gantry_deg.rem_euclid(360.0) })
         };
-        self.angles_deg.par_iter().filter_map(at).min_by(|a, b| a.mm.total_cmp(&b.mm))
+        self.angles_deg.par_iter().filter_map(clearance_at).min_by(|a, b| a.mm.total_cmp(&b.mm))
     }
 }
 

@@ -61,9 +61,9 @@ pub(super) struct EdgeOfBeam {
 }
 
 impl CtEdge {
-    /// The edge of a CT whose voxels have these densities; `beside` are bolus and couch, which end where they end.
-    pub(super) fn new(ct: &Ct, density: &Volume<f32>, beside: &[Mask]) -> Self {
-        let image = Image { density, beside };
+    /// The edge of a CT whose voxels have these densities; `devices` are bolus and couch, which end where they end.
+    pub(super) fn new(ct: &Ct, density: &Volume<f32>, devices: &[Mask]) -> Self {
+        let image = Image { density, beside: devices };
         let mut places = image.outer_planes();
         places.extend(image.sides());
         places.extend(image.rim(&ct.hu));
@@ -80,22 +80,22 @@ impl CtEdge {
             let mut nearest_mm = [[f64::INFINITY; 2]; 3];
             for place in &self.places {
                 let [axis, end] = place.side();
-                let least = &mut nearest_mm[axis][end];
-                if *least < 0.0 {
+                let distance_mm = &mut nearest_mm[axis][end];
+                if *distance_mm < 0.0 {
                     continue;
                 }
                 if opening.beside_mm(place.place_mm + PAST_MM * place.outward, 0.0).is_some() {
-                    *least = -1.0;
+                    *distance_mm = -1.0;
                 } else if let Some(mm) = opening.beside_mm(place.place_mm, SCATTER_MM) {
-                    *least = least.min(mm);
+                    *distance_mm = distance_mm.min(mm);
                 }
             }
             nearest_mm
         };
-        let least = |a: [[f64; 2]; 3], b: [[f64; 2]; 3]| {
+        let smaller = |a: [[f64; 2]; 3], b: [[f64; 2]; 3]| {
             std::array::from_fn(|axis| std::array::from_fn(|end| f64::min(a[axis][end], b[axis][end])))
         };
-        let nearest_mm = openings.par_iter().map(nearest).reduce(|| [[f64::INFINITY; 2]; 3], least);
+        let nearest_mm = openings.par_iter().map(nearest).reduce(|| [[f64::INFINITY; 2]; 3], smaller);
         let mut met = EdgeOfBeam::default();
         for (names, nearest_mm) in SIDES.iter().zip(nearest_mm) {
             for (name, mm) in names.iter().zip(nearest_mm) {
@@ -157,7 +157,9 @@ impl Image<'_> {
         for (k, is_high) in [(0, false), (nz - 1, true)] {
             let voxels =
                 (0..ny).step_by(step_y).flat_map(|j| (0..nx).step_by(step_x).map(move |i| [i, j, k]));
-            places.extend(voxels.filter(|at| self.is_solid(*at)).map(|at| self.place(at, 2, is_high)));
+            places.extend(
+                voxels.filter(|voxel| self.is_solid(*voxel)).map(|voxel| self.place(voxel, 2, is_high)),
+            );
         }
         places
     }
@@ -173,14 +175,15 @@ impl Image<'_> {
                 let edge = if is_high { size[axis] - 1 } else { 0 };
                 let inner =
                     if is_high { edge.saturating_sub(inwards[axis]) } else { inwards[axis].min(edge) };
-                let at = |across: usize, n: usize, k: usize| {
+                let voxel_at = |across: usize, n: usize, k: usize| {
                     if axis == 0 { [across, n, k] } else { [n, across, k] }
                 };
                 for k in 0..nz {
-                    let all = (0..size[along]).step_by(steps[along]);
-                    let touching =
-                        all.filter(|n| self.is_solid(at(inner, *n, k)) && self.is_matter(at(edge, *n, k)));
-                    places.extend(touching.map(|n| self.place(at(edge, n, k), axis, is_high)));
+                    let sampled = (0..size[along]).step_by(steps[along]);
+                    let touching = sampled.filter(|n| {
+                        self.is_solid(voxel_at(inner, *n, k)) && self.is_matter(voxel_at(edge, *n, k))
+                    });
+                    places.extend(touching.map(|n| self.place(voxel_at(edge, n, k), axis, is_high)));
                 }
             }
         }
@@ -213,8 +216,8 @@ impl Image<'_> {
         let mut places = Vec::new();
         for k in 0..nz {
             let reaches_rim = |direction: &(f64, f64)| {
-                voxel_at(*direction, inner_mm, k).is_some_and(|at| self.is_solid(at))
-                    && voxel_at(*direction, outer_mm, k).is_some_and(|at| self.is_matter(at))
+                voxel_at(*direction, inner_mm, k).is_some_and(|voxel| self.is_solid(voxel))
+                    && voxel_at(*direction, outer_mm, k).is_some_and(|voxel| self.is_matter(voxel))
             };
             let reaching: Vec<bool> = directions.iter().map(reaches_rim).collect();
             let centre_mm = grid.patient_from_voxel(middle + DVec3::new(0.0, 0.0, k as f64));
@@ -229,7 +232,7 @@ impl Image<'_> {
 }
 
 /// Places on a circle that hold and stand in a row of at least so many that hold.
-fn in_long_runs(holds: &[bool], least: usize) -> Vec<usize> {
+fn in_long_runs(holds: &[bool], min_run: usize) -> Vec<usize> {
     let count = holds.len();
     let run_from = |start: usize| (0..count).take_while(|step| holds[(start + step) % count]).count();
     let begins = |n: &usize| holds[*n] && !holds[(n + count - 1) % count];
@@ -237,7 +240,7 @@ fn in_long_runs(holds: &[bool], least: usize) -> Vec<usize> {
         return (0..count).collect();
     }
     let runs =
-        (0..count).filter(begins).map(|start| (start, run_from(start))).filter(|(_, run)| *run >= least);
+        (0..count).filter(begins).map(|start| (start, run_from(start))).filter(|(_, run)| *run >= min_run);
     runs.flat_map(|(start, run)| (0..run).map(move |step| (start + step) % count)).collect()
 }
 

@@ -38,7 +38,7 @@ fn numbers(p: DVec3) -> String {
 /// # Errors
 /// [`DepthError`].
 pub fn depths(
-    (ct, of): (&Ct, &str),
+    (ct, label): (&Ct, &str),
     table: &HuTable,
     (frame, isocentre_mm): (&BeamFrame, DVec3),
     device: &Compute,
@@ -48,7 +48,7 @@ pub fn depths(
         let corners = ct.hu.grid().corners_mm();
         return Err(DepthError::Outside {
             at_mm: isocentre_mm,
-            of: of.to_owned(),
+            of: label.to_owned(),
             low_mm: corners.into_iter().fold(DVec3::INFINITY, DVec3::min),
             high_mm: corners.into_iter().fold(DVec3::NEG_INFINITY, DVec3::max),
         });

@@ -55,8 +55,8 @@ fn peak_losses<G: Send>(
     let ([nx, ny, nz], data, most_gy) = (dose.gy.grid().size(), dose.gy.data(), dose.max_gy());
     let strides = [1, nx, nx * ny];
     let is_inside = |n: usize| {
-        let at = [n % nx, n / nx % ny, n / (nx * ny)];
-        at.iter().zip([nx, ny, nz]).all(|(at, size)| *at > 0 && at + 1 < size)
+        let index = [n % nx, n / nx % ny, n / (nx * ny)];
+        index.iter().zip([nx, ny, nz]).all(|(index, size)| *index > 0 && index + 1 < size)
     };
     let lost = |(n, gy): (usize, &f32)| {
         let bend: f32 = strides.iter().map(|stride| 2.0 * gy - data[n - stride] - data[n + stride]).sum();
@@ -109,9 +109,9 @@ mod tests {
     fn dose(sigma_mm: f64, status: DoseStatus) -> Dose {
         let grid = Grid::axis_aligned(DVec3::splat(-50.0), DVec3::splat(2.5), [41; 3]).unwrap();
         let gy = |n: usize| {
-            let at =
+            let point_mm =
                 DVec3::new((n % 41) as f64, (n / 41 % 41) as f64, 0.0) * 2.5 - DVec3::new(50.0, 50.0, 0.0);
-            (-0.5 * (at / sigma_mm).length_squared()).exp() as f32
+            (-0.5 * (point_mm / sigma_mm).length_squared()).exp() as f32
         };
         let values = (0..41 * 41 * 41).map(gy).collect();
         Dose {

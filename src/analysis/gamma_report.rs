@@ -168,7 +168,7 @@ impl CriterionReport {
         let values: Vec<f32> = map.gamma.data().iter().copied().filter(|g| !g.is_nan()).collect();
         let histogram = GammaHistogram::new(&values);
         let figures = GammaFigures { not_judged: counts.unjudged(), ..GammaFigures::new(values, max_gamma) };
-        let all = (counts.analysed + counts.outside).max(1) as f64;
+        let total = (counts.analysed + counts.outside).max(1) as f64;
         Self {
             criterion: map.criterion.to_string(),
             dose_percent,
@@ -176,7 +176,7 @@ impl CriterionReport {
             local,
             figures,
             outside: counts.outside,
-            pass_rate_percent_if_outside_failed: 100.0 * counts.passing as f64 / all,
+            pass_rate_percent_if_outside_failed: 100.0 * counts.passing as f64 / total,
             undefined: counts.undefined,
             tg218: String::new(),
             histogram,
@@ -219,7 +219,7 @@ impl GammaFigures {
     pub fn new(mut values: Vec<f32>, max_gamma: Option<f32>) -> Self {
         let points = values.len();
         // Square roots of graphics cards are not exact to the last digit.
-        let end = max_gamma.map_or(f32::INFINITY, |most| most * (1.0 - 1e-6));
+        let end = max_gamma.map_or(f32::INFINITY, |max| max * (1.0 - 1e-6));
         let beyond_max_gamma = values.iter().filter(|g| **g >= end).count();
         let passing = values.iter().filter(|g| **g <= 1.0).count();
         let sum: f64 = values.iter().map(|g| f64::from(*g)).sum();
@@ -404,14 +404,14 @@ mod tests {
     #[test]
     fn figures_inside_a_structure() {
         let grid = |origin, spacing, size| Arc::new(Grid::axis_aligned(origin, spacing, size).unwrap());
-        let own = grid(DVec3::ZERO, DVec3::new(2.0, 2.5, 4.0), [8, 8, 4]);
-        let mut data = vec![0.5; own.len()];
+        let mask_grid = grid(DVec3::ZERO, DVec3::new(2.0, 2.5, 4.0), [8, 8, 4]);
+        let mut data = vec![0.5; mask_grid.len()];
         data[0] = f32::NAN;
         for i in [1, 2, 3] {
-            data[own.index(i, 1, 1)] = 1.5;
+            data[mask_grid.index(i, 1, 1)] = 1.5;
         }
-        let gamma = Volume::new(own.clone(), data);
-        for on in [own, grid(DVec3::new(-1.0, -1.0, -2.0), DVec3::new(1.0, 1.0, 2.0), [20, 22, 12])] {
+        let gamma = Volume::new(mask_grid.clone(), data);
+        for on in [mask_grid, grid(DVec3::new(-1.0, -1.0, -2.0), DVec3::new(1.0, 1.0, 2.0), [20, 22, 12])] {
             let outline = |z: f64| {
                 [[-2.0, -2.0], [5.0, -2.0], [5.0, 30.0], [-2.0, 30.0]].map(|[x, y]| DVec3::new(x, y, z))
             };
@@ -445,14 +445,17 @@ mod tests {
         assert_eq!(next(1.0, 1.0), (0.5, 0.5));
         for dose_percent in [1.0, 1.5, 2.0, 3.0, 5.0, 10.0] {
             for dta_mm in [1.0, 2.0, 2.5, 3.0, 10.0] {
-                let asked = Criterion::global(dose_percent, dta_mm);
-                let beside = stricter(asked);
+                let requested = Criterion::global(dose_percent, dta_mm);
+                let finer = stricter(requested);
                 assert!(
-                    beside.dose_percent <= dose_percent && beside.dta_mm <= dta_mm,
-                    "{asked:?} {beside:?}"
+                    finer.dose_percent <= dose_percent && finer.dta_mm <= dta_mm,
+                    "{requested:?} {finer:?}"
                 );
-                assert!(beside.dose_percent < dose_percent || beside.dta_mm < dta_mm, "{asked:?} {beside:?}");
-                assert!(beside.dose_percent > 0.0 && beside.dta_mm > 0.0, "{asked:?} {beside:?}");
+                assert!(
+                    finer.dose_percent < dose_percent || finer.dta_mm < dta_mm,
+                    "{requested:?} {finer:?}"
+                );
+                assert!(finer.dose_percent > 0.0 && finer.dta_mm > 0.0, "{requested:?} {finer:?}");
             }
         }
     }

@@ -57,8 +57,8 @@ impl WithoutDensity {
     pub(super) fn is_before_patient(&self, openings: &[Opening]) -> bool {
         let is_in = |opening: &Opening| {
             let is_before = |place: &&DVec3| opening.frame.device_from_patient(**place).z > 0.0;
-            let mut before = self.outline_mm.iter().filter(is_before);
-            before.any(|place| opening.beside_mm(*place, 0.0).is_some())
+            let mut in_front = self.outline_mm.iter().filter(is_before);
+            in_front.any(|place| opening.beside_mm(*place, 0.0).is_some())
         };
         openings.par_iter().any(is_in)
     }
@@ -98,7 +98,7 @@ impl DensityOverrides {
         control: &JobControl,
     ) -> Result<Self, GivenError> {
         let without_density = set.structures.iter().filter(|s| is_without_density(s));
-        let mut made =
+        let mut overrides =
             Self { without_density: without_density.map(WithoutDensity::new).collect(), ..Self::default() };
         // What reaches farthest, by kind: a couch may be of several structures.
         let mut beyond: BTreeMap<&str, f64> = BTreeMap::new();
@@ -110,12 +110,12 @@ impl DensityOverrides {
             if let Some(why) = density.fault() {
                 return Err(GivenError::Value { structure: structure.name.clone(), why });
             }
-            made.reservations.add(&structure.reservations());
-            let beside = structure.kind.is_beside_patient();
+            overrides.reservations.add(&structure.reservations());
+            let is_beside = structure.kind.is_beside_patient();
             let mask = match mask_of(ct.hu.grid(), structure, control) {
                 Ok(mask) => mask,
                 // Inside the body nothing of it is missing.
-                Err(MaskError::Outside) if !beside => continue,
+                Err(MaskError::Outside) if !is_beside => continue,
                 Err(MaskError::Outside) => {
                     reaches(structure, f64::INFINITY);
                     continue;
@@ -125,16 +125,16 @@ impl DensityOverrides {
                     return Err(GivenError::Mask { structure: structure.name.clone(), source });
                 }
             };
-            if beside && let Some(mm) = beyond_mm(ct.hu.grid(), structure) {
+            if is_beside && let Some(mm) = beyond_mm(ct.hu.grid(), structure) {
                 reaches(structure, mm);
             }
             let tissue = table.of_density(&density);
-            if beside {
-                made.has_couch |= structure.kind == StructureKind::Support && is_denser_than_air(tissue);
-                made.beside.push(mask);
-                made.beside_tissues.push(tissue);
+            if is_beside {
+                overrides.has_couch |= structure.kind == StructureKind::Support && is_denser_than_air(tissue);
+                overrides.beside.push(mask);
+                overrides.beside_tissues.push(tissue);
             } else {
-                made.inside.push((mask, tissue));
+                overrides.inside.push((mask, tissue));
             }
         }
         // No caveat names a structure: a dose outlives their names.
@@ -142,15 +142,16 @@ impl DensityOverrides {
             (kind, f64::INFINITY) => format!("a {kind} outside the CT not counted"),
             (kind, _) => format!("{mm:.0} mm of a {kind} beyond the CT not counted"),
         };
-        made.caveats = beyond.into_iter().map(caveat).collect();
-        Ok(made)
+        overrides.caveats = beyond.into_iter().map(caveat).collect();
+        Ok(overrides)
     }
 
     pub(super) fn parts(&self) -> Vec<Given<'_>> {
         let inside = self.inside.iter().map(|(mask, tissue)| (mask, *tissue, false));
-        let beside = self.beside.iter().zip(&self.beside_tissues).map(|(mask, tissue)| (mask, *tissue, true));
-        let given = |(mask, tissue, is_beside_patient)| Given { mask, tissue, is_beside_patient };
-        inside.chain(beside).map(given).collect()
+        let devices =
+            self.beside.iter().zip(&self.beside_tissues).map(|(mask, tissue)| (mask, *tissue, true));
+        let override_of = |(mask, tissue, is_beside_patient)| Given { mask, tissue, is_beside_patient };
+        inside.chain(devices).map(override_of).collect()
     }
 }
 
@@ -181,8 +182,8 @@ fn beyond_mm(grid: &Grid, structure: &Structure) -> Option<f64> {
         let p = grid.local_from_patient(p).to_array();
         p.iter().zip(&ends).map(|(v, [low, high])| (low - v).max(v - high)).fold(0.0, f64::max)
     };
-    let most = points.map(|p| beyond(*p)).fold(0.0, f64::max);
-    (most > BEYOND_MM).then_some(most)
+    let farthest_mm = points.map(|p| beyond(*p)).fold(0.0, f64::max);
+    (farthest_mm > BEYOND_MM).then_some(farthest_mm)
 }
 
 /// Boluses that count in dose, by name.

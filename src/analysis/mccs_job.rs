@@ -223,7 +223,7 @@ pub fn mccs_of_plan(
     let caveats: Vec<Vec<String>> =
         request.beams.iter().map(|(beam, machine)| super::beam_caveats(beam, machine)).collect();
     let of_patient = ready.reservations().caveats.clone();
-    let of_field = not_counted.iter().map(|found| &found.caveats);
+    let of_field = not_counted.iter().map(|losses| &losses.caveats);
     let caveats = caveats_of(caveats.iter().chain([&of_patient]).chain(of_field));
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(warnings);
@@ -241,7 +241,7 @@ pub fn mccs_of_plan(
         remarks: ready.reservations().remarks.clone(),
         part: None,
     };
-    dose.remark(not_counted.iter().flat_map(|found| found.beside.iter().copied()));
+    dose.remark(not_counted.iter().flat_map(|losses| losses.beside.iter().copied()));
     let certainty = Certainty {
         sigma_gy: answer.sigma_gy,
         uncertainty_percent: answer.uncertainty_percent,

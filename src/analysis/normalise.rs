@@ -116,8 +116,8 @@ mod tests {
         Volume::new(Arc::new(grid), data)
     }
 
-    fn factor(at: NormalisedAt, gy: f64) -> Result<f64, String> {
-        let to = Normalisation { at, dose: NormalisedDose::Gy(gy) };
+    fn factor(place: NormalisedAt, gy: f64) -> Result<f64, String> {
+        let to = Normalisation { at: place, dose: NormalisedDose::Gy(gy) };
         let normalising = Normalising { to: &to, gy, mask: None, sampling: Sampling::Full };
         normalising.factor(&wedge(), &JobControl::new()).map_err(|e| e.to_string())
     }
@@ -154,8 +154,8 @@ mod tests {
             (0..4).map(|k| square.map(|(x, y)| DVec3::new(x, y, 2.0 * f64::from(k))).to_vec()).collect();
         let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
         let mask = Mask::from_contours(&grid, &contours, &|_| true).expect("a mask");
-        let percent = |at: NormalisedAt, mask: Option<&Mask>| {
-            let to = Normalisation { at, dose: NormalisedDose::Gy(60.0) };
+        let percent = |place: NormalisedAt, mask: Option<&Mask>| {
+            let to = Normalisation { at: place, dose: NormalisedDose::Gy(60.0) };
             Normalising { to: &to, gy: 60.0, mask, sampling: Sampling::Full }.uncertainty_percent(&spread)
         };
         let near = |got: Option<f64>, want: f64| {

@@ -30,7 +30,7 @@ impl Window {
 
     fn distance_mm(&self, [x, y]: [f64; 2]) -> f64 {
         let [along, across] = if self.axis == MlcAxis::X { [x, y] } else { [y, x] };
-        let beyond = |at: f64, [low, high]: [f64; 2]| (low - at).max(at - high).max(0.0);
+        let beyond = |value: f64, [low, high]: [f64; 2]| (low - value).max(value - high).max(0.0);
         beyond(along, self.along_mm).hypot(beyond(across, self.across_mm))
     }
 }
@@ -60,16 +60,17 @@ impl Opening {
     /// How far a place (patient LPS) lies beside the field at its own depth, mm: 0 inside it. `None` where that is more than `most_mm`,
     /// the field is closed, or the place lies behind the source.
     pub(super) fn beside_mm(&self, place_mm: DVec3, most_mm: f64) -> Option<f64> {
-        let (at, depth_mm) = self.frame.project(place_mm)?;
+        let (projected, depth_mm) = self.frame.project(place_mm)?;
         let magnification = depth_mm / self.frame.sad_mm;
         let most_mm_at_isocentre = most_mm / magnification;
-        let is_near = |(at, [low, high]): (f64, [f64; 2])| {
-            at >= low - most_mm_at_isocentre && at <= high + most_mm_at_isocentre
+        let is_near = |(projected, [low, high]): (f64, [f64; 2])| {
+            projected >= low - most_mm_at_isocentre && projected <= high + most_mm_at_isocentre
         };
-        if !at.into_iter().zip(self.bounds_mm).all(is_near) {
+        if !projected.into_iter().zip(self.bounds_mm).all(is_near) {
             return None;
         }
-        let nearest = self.windows.iter().map(|window| window.distance_mm(at)).fold(f64::INFINITY, f64::min);
+        let nearest =
+            self.windows.iter().map(|window| window.distance_mm(projected)).fold(f64::INFINITY, f64::min);
         Some(nearest * magnification).filter(|mm| *mm <= most_mm)
     }
 }
@@ -104,8 +105,8 @@ pub(super) fn windows(beam: &Beam, point: &ControlPoint) -> Vec<Window> {
     let axis = beam.mlc.as_ref().map_or(MlcAxis::X, |mlc| mlc.axis);
     let [along_mm, across_mm] = if axis == MlcAxis::X { [jaws.x, jaws.y] } else { [jaws.y, jaws.x] };
     let Some(mlc) = beam.mlc.as_ref().filter(|_| !point.leaves_mm.is_empty()) else {
-        let whole = Window { along_mm, across_mm, axis };
-        return if jaws.is_open() { vec![whole] } else { Vec::new() };
+        let window = Window { along_mm, across_mm, axis };
+        return if jaws.is_open() { vec![window] } else { Vec::new() };
     };
     let pairs = mlc.boundaries_mm.windows(2).zip(&point.leaves_mm);
     let open = pairs.filter_map(|(sides, tips)| {
@@ -147,13 +148,13 @@ mod tests {
     fn distances_from_a_field_are_those_at_the_depth_of_the_place() {
         let jaws = Jaws { x: [-50.0, 50.0], y: [-30.0, 30.0] };
         let beam = Beam::fixed("AP", 1, 0.0, DVec3::ZERO, jaws, 100.0);
-        let at = |x, y, z| opening(&beam).beside_mm(DVec3::new(x, y, z), 50.0);
-        assert_eq!(at(49.0, 0.0, -29.0), Some(0.0));
-        assert!((at(0.0, 0.0, 40.0).unwrap() - 10.0).abs() < 1e-9);
-        assert!((at(0.0, -100.0, 36.0).unwrap() - 9.0).abs() < 1e-9);
-        assert!((at(53.0, 0.0, 34.0).unwrap() - 5.0).abs() < 1e-9);
-        assert_eq!(at(0.0, 0.0, 81.0), None);
-        assert_eq!(at(0.0, -1001.0, 0.0), None, "behind the source");
+        let distance_mm = |x, y, z| opening(&beam).beside_mm(DVec3::new(x, y, z), 50.0);
+        assert_eq!(distance_mm(49.0, 0.0, -29.0), Some(0.0));
+        assert!((distance_mm(0.0, 0.0, 40.0).unwrap() - 10.0).abs() < 1e-9);
+        assert!((distance_mm(0.0, -100.0, 36.0).unwrap() - 9.0).abs() < 1e-9);
+        assert!((distance_mm(53.0, 0.0, 34.0).unwrap() - 5.0).abs() < 1e-9);
+        assert_eq!(distance_mm(0.0, 0.0, 81.0), None);
+        assert_eq!(distance_mm(0.0, -1001.0, 0.0), None, "behind the source");
     }
 
     #[test]

@@ -74,18 +74,18 @@ impl Outside {
         let (mut stretch_mm, mut leaves) = (0.0, false);
         let mut contact = ContactRun::default();
         walk::nested(planes, to_mm, |voxel, mm| {
-            let at = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
-            let inside = self.holds(at);
+            let index = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
+            let inside = self.holds(index);
             if inside {
                 contact.meet_body();
             } else if hu[voxel] > SOLID_HU {
-                contact.pass_matter(mm, || self.is_solid(at));
+                contact.pass_matter(mm, || self.is_solid(index));
             } else {
                 contact.pass_air(mm);
             }
             if hu[voxel] > SKIN_HU && !inside {
                 stretch_mm += mm;
-                leaves = leaves || !self.is_next_to_body(at);
+                leaves = leaves || !self.is_next_to_body(index);
                 return;
             }
             if leaves {
@@ -110,8 +110,8 @@ impl Outside {
     }
 
     fn is_next_to_body(&self, [i, j, k]: [usize; 3]) -> bool {
-        let beside = [[i.wrapping_sub(1), j], [i + 1, j], [i, j.wrapping_sub(1)], [i, j + 1]];
-        beside.into_iter().any(|[i, j]| self.holds([i, j, k]))
+        let neighbours = [[i.wrapping_sub(1), j], [i + 1, j], [i, j.wrapping_sub(1)], [i, j + 1]];
+        neighbours.into_iter().any(|[i, j]| self.holds([i, j, k]))
     }
 }
 
@@ -209,8 +209,10 @@ fn open_points(beam: &Beam, point: &ControlPoint) -> Vec<[f64; 2]> {
             (0..count).map(|n| windows[(n * (windows.len() - 1)).div_ceil(count.max(2) - 1)]).collect()
         }
     };
-    let at = |[low, high]: [f64; 2], share: f64| low + share * (high - low);
-    let rays = |band: &Window| RAYS.map(|share| band.xy(at(band.along_mm, share), at(band.across_mm, 0.5)));
+    let position = |[low, high]: [f64; 2], share: f64| low + share * (high - low);
+    let rays = |band: &Window| {
+        RAYS.map(|share| band.xy(position(band.along_mm, share), position(band.across_mm, 0.5)))
+    };
     bands.iter().flat_map(rays).collect()
 }
 

@@ -72,11 +72,11 @@ impl<'a> Sampler<'a> {
     /// weights of the neighbours further on, and the first plane.
     #[inline]
     fn corners(&self, local_mm: DVec3, rim: f64) -> Option<([[f32; 2]; 4], [f64; 3], usize)> {
-        let at = [local_mm.x * self.per_mm[0], local_mm.y * self.per_mm[1], self.plane_at(local_mm.z)];
+        let index = [local_mm.x * self.per_mm[0], local_mm.y * self.per_mm[1], self.plane_at(local_mm.z)];
         let [nx, ny, nz] = self.size;
-        let low = at.map(|at| at as i32);
+        let low = index.map(|index| index as i32);
         // Inside, where most positions are, neighbours lie at known steps.
-        let inside = at.iter().all(|at| *at >= 0.0)
+        let inside = index.iter().all(|index| *index >= 0.0)
             && [nx, ny, nz].iter().zip(low).all(|(n, low)| low < *n as i32 - 1);
         if inside {
             let [x, y, z] = low.map(|low| low as usize);
@@ -86,10 +86,10 @@ impl<'a> Sampler<'a> {
             };
             let first = (z * ny + y) * nx + x;
             let ([a, b], [c, d]) = (pairs(first)?, pairs(first + nx * ny)?);
-            return Some(([a, b, c, d], std::array::from_fn(|n| at[n] - f64::from(low[n])), z));
+            return Some(([a, b, c, d], std::array::from_fn(|n| index[n] - f64::from(low[n])), z));
         }
         let [(x0, x1, tx), (y0, y1, ty), (z0, z1, tz)] =
-            [cell(at[0], nx, rim)?, cell(at[1], ny, rim)?, cell(at[2], nz, rim)?];
+            [cell(index[0], nx, rim)?, cell(index[1], ny, rim)?, cell(index[2], nz, rim)?];
         let pair = |y: usize, z: usize| {
             let first = self.grid.index(0, y, z);
             [self.data[first + x0], self.data[first + x1]]
@@ -182,32 +182,32 @@ impl Sampler<'_> {
             let first = self.grid.index(0, y, z);
             &self.data[first + wanted.start..first + wanted.end]
         };
-        let beside = |at: usize, size: usize| (at.saturating_sub(1), (at + 1).min(size - 1));
-        let ((y0, y1), (z0, z1)) = (beside(y, self.size[1]), beside(z, self.size[2]));
+        let neighbours = |index: usize, size: usize| (index.saturating_sub(1), (index + 1).min(size - 1));
+        let ((y0, y1), (z0, z1)) = (neighbours(y, self.size[1]), neighbours(z, self.size[2]));
         let half =
             |axis: usize, voxels: usize| (half_mm[axis] * self.per_mm[axis]) as f32 / voxels.max(1) as f32;
         let [half_x, half_y] = [half(0, 2), half(1, y1 - y0)];
         let half_z = (half_mm[2] * self.per_mm_between(z0, z1)) as f32;
-        let own = row(y, z);
+        let centre = row(y, z);
         values.clear();
-        values.extend_from_slice(own);
+        values.extend_from_slice(centre);
         if !WIDE {
             return true;
         }
         changes_sq.clear();
-        let beside = row(y0, z).iter().zip(row(y1, z)).zip(row(y, z0).iter().zip(row(y, z1)));
-        changes_sq.extend(beside.map(|((a, b), (c, d))| {
+        let adjacent = row(y0, z).iter().zip(row(y1, z)).zip(row(y, z0).iter().zip(row(y, z1)));
+        changes_sq.extend(adjacent.map(|((a, b), (c, d))| {
             let [along_y, along_z] = [(b - a) * half_y, (d - c) * half_z];
             number_or_0(along_y * along_y + along_z * along_z)
         }));
         let along_x = |change_sq: &mut f32, change: f32| *change_sq += number_or_0(change * change);
-        if let ([first, inner @ .., last], [a, b, ..], [.., c, d]) = (&mut changes_sq[..], own, own) {
+        if let ([first, inner @ .., last], [a, b, ..], [.., c, d]) = (&mut changes_sq[..], centre, centre) {
             along_x(first, (b - a) * 2.0 * half_x);
             along_x(last, (d - c) * 2.0 * half_x);
             inner
                 .iter_mut()
-                .zip(own.windows(3))
-                .for_each(|(sq, own)| along_x(sq, (own[2] - own[0]) * half_x));
+                .zip(centre.windows(3))
+                .for_each(|(sq, centre)| along_x(sq, (centre[2] - centre[0]) * half_x));
         }
         true
     }

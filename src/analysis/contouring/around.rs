@@ -35,8 +35,8 @@ impl OperationContext<'_> {
             let (_, inside) = self.stack(set, inside)?;
             planes = self.combined(&self.restacked(&planes)?, &inside, Boolean::Intersection)?;
         }
-        let made = self.clipped(planes, source, [to; 6]);
-        if made.contours.is_empty() { Err(ContouringError::NoRing) } else { Ok(made) }
+        let result = self.clipped(planes, source, [to; 6]);
+        if result.contours.is_empty() { Err(ContouringError::NoRing) } else { Ok(result) }
     }
 
     /// The structure with another, if one is named, without all structures of a type.
@@ -61,15 +61,15 @@ impl OperationContext<'_> {
 
     /// The union of all structures of a type that have contours.
     pub(super) fn all_of(&self, set: &StructureSet, kind: StructureKind) -> Result<Stack, ContouringError> {
-        let mut all: Option<Stack> = None;
+        let mut union: Option<Stack> = None;
         for number in drawn_of(set, kind) {
-            let (_, own) = self.stack(set, number)?;
-            all = Some(match all {
-                None => own,
-                Some(all) => self.restacked(&self.combined(&all, &own, Boolean::Union)?)?,
+            let (_, stack) = self.stack(set, number)?;
+            union = Some(match union {
+                None => stack,
+                Some(union) => self.restacked(&self.combined(&union, &stack, Boolean::Union)?)?,
             });
         }
-        all.ok_or_else(|| ContouringError::NoneOf(kind.name()))
+        union.ok_or_else(|| ContouringError::NoneOf(kind.name()))
     }
 }
 
@@ -84,8 +84,8 @@ pub fn lungs(set: &StructureSet) -> Option<(u32, Option<u32>)> {
     let side = |words: &[&str]| {
         let named = |s: &&Structure| {
             let letters = name_letters(&s.name);
-            let rest = letters.strip_prefix("lung").or_else(|| letters.strip_suffix("lung"));
-            !s.contours.is_empty() && rest.is_some_and(|rest| words.contains(&rest))
+            let side_word = letters.strip_prefix("lung").or_else(|| letters.strip_suffix("lung"));
+            !s.contours.is_empty() && side_word.is_some_and(|side_word| words.contains(&side_word))
         };
         set.structures.iter().find(named).map(|s| s.number)
     };

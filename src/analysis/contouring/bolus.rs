@@ -117,10 +117,10 @@ impl OperationContext<'_> {
             };
             planes.push(Plane { z_mm, rings });
         }
-        let made = self.clipped(planes, body, [0.0; 6]);
-        if made.contours.is_empty() {
+        let result = self.clipped(planes, body, [0.0; 6]);
+        if result.contours.is_empty() {
             return Err(ContouringError::NoBolus(name.to_owned()));
         }
-        Ok(made)
+        Ok(result)
     }
 }

@@ -29,8 +29,8 @@ impl OperationContext<'_> {
         let along_axis = |g: &usize| self.grid.axes()[*g][axis];
         let along = (0..3).max_by(|a, b| along_axis(a).abs().total_cmp(&along_axis(b).abs())).unwrap_or(axis);
         let edges = self.grid.edges_mm(along);
-        let at = self.grid.local_from_patient(at_mm)[along];
-        let k = edges.partition_point(|e| *e <= at).clamp(1, edges.len() - 1) - 1;
+        let local_mm = self.grid.local_from_patient(at_mm)[along];
+        let k = edges.partition_point(|e| *e <= local_mm).clamp(1, edges.len() - 1) - 1;
         let ascending = along_axis(&along) >= 0.0;
         let [low, high] = match part {
             Cleared::Slice => [edges[k], edges[k + 1]],

@@ -208,9 +208,9 @@ pub fn made_of(
     match operation {
         Operation::Margin { grow, mm } => {
             let planes = context.with_margin(&stack, grow, mm)?;
-            let made = context.clipped(planes, &stack, if grow { mm } else { [0.0; 6] });
+            let result = context.clipped(planes, &stack, if grow { mm } else { [0.0; 6] });
             let empty = if grow { nothing() } else { ContouringError::TooThin(name()) };
-            if made.contours.is_empty() { Err(empty) } else { Ok(made) }
+            if result.contours.is_empty() { Err(empty) } else { Ok(result) }
         }
         Operation::Boolean { how, other } => {
             let (_, other) = context.stack(set, other)?;
@@ -408,9 +408,9 @@ impl<'a> OperationContext<'a> {
         superior: bool,
     ) -> Result<MadeContours, ContouringError> {
         let heights = self.grid.planes_mm();
-        let at = self.grid.local_from_patient(at_mm).z;
+        let at_z_mm = self.grid.local_from_patient(at_mm).z;
         let edges = self.grid.edges_mm(2);
-        let k = edges.partition_point(|&e| e <= at).clamp(1, heights.len()) - 1;
+        let k = edges.partition_point(|&e| e <= at_z_mm).clamp(1, heights.len()) - 1;
         let rings = stack.section(heights[k]);
         if rings.is_empty() {
             return Err(ContouringError::NoSlice(structure.name.clone()));
@@ -419,13 +419,13 @@ impl<'a> OperationContext<'a> {
         let up = superior == (self.grid.axes()[2].z >= 0.0);
         let to = if up { k.checked_add(1).filter(|k| *k < heights.len()) } else { k.checked_sub(1) };
         let z_mm = heights[to.ok_or(ContouringError::LastSlice)?];
-        let made = self.contours(&[Plane { z_mm, rings: rings.to_vec() }]);
+        let copies = self.contours(&[Plane { z_mm, rings: rings.to_vec() }]);
         let goes = |c: &Contour| {
             let height = c.points_mm.first().map(|p| self.grid.local_from_patient(*p).z);
             height.is_some_and(|z| (z - z_mm).abs() <= 0.5 * (edges[k + 1] - edges[k]).min(1.0))
         };
         Ok(MadeContours {
-            contours: structure.contours.replaced(goes, made),
+            contours: structure.contours.replaced(goes, copies),
             done: None,
             remarks: Vec::new(),
         })

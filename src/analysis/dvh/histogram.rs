@@ -104,7 +104,7 @@ impl Visitor for Bins {
     }
 
     fn inside<W: Weight>(&mut self, weights: &[W], gy: &[f32], half_gy2: &[f32], cm3: f64) -> bool {
-        if half_gy2.is_empty() || !gy.iter().fold(true, |all, gy| all & gy.is_finite()) {
+        if half_gy2.is_empty() || !gy.iter().fold(true, |finite, gy| finite & gy.is_finite()) {
             return false;
         }
         for ((weight, gy), half) in weights.iter().zip(gy).zip(half_gy2) {
@@ -137,10 +137,10 @@ impl Histogram {
         if gy > self.max_gy {
             return 0.0;
         }
-        let at = (gy - self.min_gy) / (self.max_gy - self.min_gy) * BINS as f64;
-        let n = (at as usize).min(BINS - 1);
+        let bin = (gy - self.min_gy) / (self.max_gy - self.min_gy) * BINS as f64;
+        let n = (bin as usize).min(BINS - 1);
         let (more, less) = (self.at_least_cm3[n], self.at_least_cm3[n + 1]);
-        more + (less - more) * (at - n as f64)
+        more + (less - more) * (bin - n as f64)
     }
 
     /// The dose that the hottest `cm3` get at least, Gy; the least dose where there is less volume.

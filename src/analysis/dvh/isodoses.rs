@@ -39,9 +39,9 @@ impl Isodoses {
     /// [`Cancelled`].
     pub fn count(dose_gy: &Volume<f32>, control: &JobControl) -> Result<Self, Cancelled> {
         control.check()?;
-        let made = Self { histogram: histogram(dose_gy) };
+        let isodoses = Self { histogram: histogram(dose_gy) };
         control.check()?;
-        Ok(made)
+        Ok(isodoses)
     }
 
     /// Volume that gets at least `gy`, cm3; `None` for doses too low to be counted.
@@ -84,7 +84,7 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
         let mut high: Vec<usize> = Vec::new();
         for (first, few) in (n * block..).step_by(FEW).zip(gy.chunks(FEW)) {
             if few.iter().fold(false, |any, gy| any | (*gy >= least_gy)) {
-                high.extend((first..).zip(few).filter(|(_, gy)| counts(**gy)).map(|(at, _)| at));
+                high.extend((first..).zip(few).filter(|(_, gy)| counts(**gy)).map(|(voxel, _)| voxel));
             }
         }
         high

@@ -33,9 +33,9 @@ pub trait Visitor {
 
     /// The samples of a row from `first` on.
     fn row<W: Weight>(&mut self, first: usize, weights: &[W], doses: &DoseRow, cm3: f64) {
-        let (before, rest) = weights.split_at((doses.first - first).min(weights.len()));
-        let (inside, after) = rest.split_at(doses.gy.len());
-        let outside: f64 = before.iter().chain(after).map(|weight| weight.weight()).sum();
+        let (below, following) = weights.split_at((doses.first - first).min(weights.len()));
+        let (inside, above) = following.split_at(doses.gy.len());
+        let outside: f64 = below.iter().chain(above).map(|weight| weight.weight()).sum();
         if outside > 0.0 {
             self.sample(None, outside * cm3);
         }
@@ -115,7 +115,7 @@ impl DoseRow {
             pair[0] + (pair[1] - pair[0]) * share
         }));
         // A fold without an end in between is vectorised.
-        if !self.gy.iter().fold(true, |all, gy| all & gy.is_finite()) {
+        if !self.gy.iter().fold(true, |finite, gy| finite & gy.is_finite()) {
             self.gy.clear();
             self.gy.extend(
                 cells.iter().map(|&(column, share)| between(values, (column - start) as usize, share)),

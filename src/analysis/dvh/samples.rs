@@ -93,11 +93,11 @@ impl<'a> MaskedDose<'a> {
     pub fn new(mask: &'a Mask, dose_gy: &'a Volume<f32>, sampling: Sampling) -> Self {
         let (from, to) = (mask.grid(), dose_gy.grid());
         let covered = mask.covered();
-        let (least, rows_apart) = match sampling {
+        let (min_samples, rows_apart) = match sampling {
             Sampling::Full => (ENOUGH_SAMPLES, 1),
             Sampling::Preview => (PREVIEW_SAMPLES[0], covered.div_ceil(PREVIEW_SAMPLES[1]).max(1)),
         };
-        let enough = |&s: &usize| covered * s * s * s >= least;
+        let enough = |&s: &usize| covered * s * s * s >= min_samples;
         let sampled = || (1..MOST_PARTS).find(enough).unwrap_or(MOST_PARTS);
         // On equal voxels the dose is known at their centres: interpolation only blurs it, unless they are
         // few.
@@ -164,7 +164,7 @@ impl<'a> MaskedDose<'a> {
     fn columns(&self) -> Option<Columns> {
         let along = self.axes.iter().zip([DVec3::X, DVec3::Y, DVec3::Z]);
         // Over the largest grids the ends of the rows then differ by less than a thousandth of a mm.
-        if along.into_iter().any(|(axis, own)| axis.distance(own) > 1e-6) {
+        if along.into_iter().any(|(axis, patient_axis)| axis.distance(patient_axis) > 1e-6) {
             return None;
         }
         let count = self.mask.size()[0] * self.per_axis;
@@ -292,14 +292,14 @@ impl<'a> MaskedDose<'a> {
             (*first as usize).saturating_sub(1)..(*last as usize + 3).min(self.sampler.grid().size()[0]);
         let first_column = used.start as u32;
         let (at_mm, lines) = ([start.y, start.z], (&mut row.values, &mut row.changes_sq));
-        let there = if self.centres {
+        let is_inside_dose = if self.centres {
             self.sampler.voxels_at::<WIDE>(at_mm, half_mm, used, lines)
         } else if WIDE {
             self.sampler.row_with_changes_at(at_mm, half_mm, used, lines)
         } else {
             self.sampler.row_at(at_mm[0], at_mm[1], used, lines.0)
         };
-        if there {
+        if is_inside_dose {
             row.first = within.start;
             row.read::<WIDE>(cells, first_column, self.centres);
         }
@@ -319,9 +319,9 @@ impl<'a> MaskedDose<'a> {
         if self.centres {
             return range_gy;
         }
-        let (own, dose) = (self.mask.grid(), self.sampler.grid());
+        let (mask_grid, dose) = (self.mask.grid(), self.sampler.grid());
         let ([i0, j0, k0], [width, height, _]) = (self.mask.offset(), self.mask.size());
-        let [dx, dy] = own.spacing_xy_mm();
+        let [dx, dy] = mask_grid.spacing_xy_mm();
         let low = DVec3::new((i0 as f64 - 0.5) * dx, (j0 as f64 - 0.5) * dy, self.edges_z_mm[k0 + plane]);
         let corner_mm = low;
         let high = DVec3::new(
@@ -331,15 +331,15 @@ impl<'a> MaskedDose<'a> {
         );
         // The rows of the dose that may pass through the plane's box.
         let corner = |n: usize| {
-            let at = |axis: usize| if n >> axis & 1 == 0 { low[axis] } else { high[axis] };
-            self.origin + self.axes[0] * at(0) + self.axes[1] * at(1) + self.axes[2] * at(2)
+            let face = |axis: usize| if n >> axis & 1 == 0 { low[axis] } else { high[axis] };
+            self.origin + self.axes[0] * face(0) + self.axes[1] * face(1) + self.axes[2] * face(2)
         };
         let (first, last) = (1..8).map(corner).fold((corner(0), corner(0)), |(a, b), c| (a.min(c), b.max(c)));
         let ([sx, sy, _], [step_x, step_y], z_mm) = (dose.size(), dose.spacing_xy_mm(), dose.planes_mm());
         let rows = (first.y / step_y).ceil().max(0.0) as usize..((last.y / step_y + 1.0) as usize).min(sy);
         let planes = z_mm.partition_point(|z| *z < first.z)..z_mm.partition_point(|z| *z <= last.z);
-        let origin = own.local_from_patient(dose.origin_mm());
-        let [along_x, along_y, along_z] = dose.axes().map(|axis| own.local_direction(axis));
+        let origin = mask_grid.local_from_patient(dose.origin_mm());
+        let [along_x, along_y, along_z] = dose.axes().map(|axis| mask_grid.local_direction(axis));
         for (k, j) in planes.flat_map(|k| rows.clone().map(move |j| (k, j))) {
             let start = origin + along_y * (j as f64 * step_y) + along_z * z_mm[k];
             let step = along_x * step_x;
@@ -362,8 +362,8 @@ impl<'a> MaskedDose<'a> {
             }
             for (i, &gy) in columns.zip(inside) {
                 if (gy < range_gy[0] || gy > range_gy[1]) && gy.is_finite() {
-                    let at = (start + step * i as f64 - corner_mm) / DVec3::new(dx, dy, 1.0);
-                    let voxel = [(at.x as usize).min(width - 1), (at.y as usize).min(height - 1), plane];
+                    let face = (start + step * i as f64 - corner_mm) / DVec3::new(dx, dy, 1.0);
+                    let voxel = [(face.x as usize).min(width - 1), (face.y as usize).min(height - 1), plane];
                     if self.mask.value(voxel) >= 128 {
                         range_gy = [range_gy[0].min(gy), range_gy[1].max(gy)];
                     }

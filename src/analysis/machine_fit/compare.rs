@@ -98,12 +98,12 @@ impl Prepared {
             }
         };
         let measured: Vec<f64> = curve.points.iter().map(|p| 100.0 * p[1] / hundred).collect();
-        let region = |at: f64| match curve.scan {
-            Scan::Depth if at < maximum_mm => Region::BuildUp,
+        let region = |x_mm: f64| match curve.scan {
+            Scan::Depth if x_mm < maximum_mm => Region::BuildUp,
             Scan::Depth => Region::HighDose,
             Scan::Profile { axis, depth_mm } => {
                 let side = curve.field_mm[usize::from(axis == ScanAxis::Inline)];
-                let beyond = at.abs() - 0.5 * side * (curve.ssd_mm + depth_mm) / sad_mm;
+                let beyond = x_mm.abs() - 0.5 * side * (curve.ssd_mm + depth_mm) / sad_mm;
                 match beyond {
                     b if b < -EDGE_MM => Region::HighDose,
                     b if b <= EDGE_MM => Region::Penumbra,
@@ -112,7 +112,7 @@ impl Prepared {
                 }
             }
         };
-        let regions = position_mm.iter().map(|at| region(*at)).collect();
+        let regions = position_mm.iter().map(|x_mm| region(*x_mm)).collect();
         let slope = slopes(&position_mm, &measured);
         let coverage = Coverage::new(curve, &window, maximum_mm, sad_mm);
         Self { label: curve.label(), position_mm, measured, regions, slope, window, coverage }
@@ -120,14 +120,15 @@ impl Prepared {
 
     /// Computed doses in the percent of the measured ones.
     pub fn percent(&self, computed: &[f64]) -> Vec<f64> {
-        let there = mean(&self.window, |i| computed[i]);
-        let factor = if there > 0.0 { mean(&self.window, |i| self.measured[i]) / there } else { 0.0 };
+        let computed_mean = mean(&self.window, |i| computed[i]);
+        let factor =
+            if computed_mean > 0.0 { mean(&self.window, |i| self.measured[i]) / computed_mean } else { 0.0 };
         computed.iter().map(|dose| factor * dose).collect()
     }
 }
 
-fn mean(window: &[usize], of: impl Fn(usize) -> f64) -> f64 {
-    window.iter().map(|i| of(*i)).sum::<f64>() / window.len().max(1) as f64
+fn mean(window: &[usize], value: impl Fn(usize) -> f64) -> f64 {
+    window.iter().map(|i| value(*i)).sum::<f64>() / window.len().max(1) as f64
 }
 
 /// The points about a place; the nearest where none is near.
@@ -356,7 +357,7 @@ fn compared(curve: &Prepared, computed: &[f64]) -> CurveReport {
     let points: Vec<PointReport> = (0..computed.len()).map(|i| point(curve, computed, i)).collect();
     let count = points.len().max(1) as f64;
     let difference = PointReport::difference_percent;
-    let of = |region: Region| points.iter().filter(move |p| p.region == region);
+    let points_in = |region: Region| points.iter().filter(move |p| p.region == region);
     let local = |p: &PointReport| 100.0 * difference(p) / p.measured_percent.max(1e-9);
     let larger = |a: f64, b: f64| if b.abs() > a.abs() { b } else { a };
     let regions = [Region::BuildUp, Region::HighDose, Region::Penumbra, Region::Tail];
@@ -369,11 +370,14 @@ fn compared(curve: &Prepared, computed: &[f64]) -> CurveReport {
         mean_percent: points.iter().map(difference).sum::<f64>() / count,
         rms_percent: (points.iter().map(|p| difference(p).powi(2)).sum::<f64>() / count).sqrt(),
         greatest_percent: points.iter().map(difference).fold(0.0, larger),
-        high_dose_percent: of(Region::HighDose).map(local).reduce(larger),
-        dta_mm: of(Region::Penumbra).chain(of(Region::BuildUp)).filter_map(|p| p.dta_mm).reduce(f64::max),
+        high_dose_percent: points_in(Region::HighDose).map(local).reduce(larger),
+        dta_mm: points_in(Region::Penumbra)
+            .chain(points_in(Region::BuildUp))
+            .filter_map(|p| p.dta_mm)
+            .reduce(f64::max),
         judged,
         outside: points.iter().filter(is_outside).count(),
-        outside_in: regions.into_iter().filter(|r| of(*r).any(|p| p.within == Some(false))).collect(),
+        outside_in: regions.into_iter().filter(|r| points_in(*r).any(|p| p.within == Some(false))).collect(),
         points,
     }
 }
@@ -383,7 +387,7 @@ fn point(curve: &Prepared, computed: &[f64], i: usize) -> PointReport {
     let off = (computed[i] - measured).abs();
     let steep = matches!(region, Region::Penumbra | Region::BuildUp);
     let dta_mm = if steep { distance(&curve.position_mm, computed, i, measured) } else { None };
-    let near = |most: f64| dta_mm.is_some_and(|dta| dta <= most);
+    let near = |limit_mm: f64| dta_mm.is_some_and(|dta| dta <= limit_mm);
     let within = match region {
         Region::HighDose => Some(off <= 0.01 * HIGH_DOSE_PERCENT * measured),
         Region::Penumbra => Some(off <= HIGH_DOSE_PERCENT || near(PENUMBRA_MM)),

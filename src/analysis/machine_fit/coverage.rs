@@ -74,7 +74,7 @@ impl Coverage {
         match curve.scan {
             Scan::Depth => {
                 let reach_mm = places().next_back().unwrap_or(0.0)
-                    - places().find(|at| *at >= maximum_mm).unwrap_or(0.0);
+                    - places().find(|depth_mm| *depth_mm >= maximum_mm).unwrap_or(0.0);
                 Self { part: MachinePart::DepthDoses, reach_mm, least_mm: DEPTH_SPAN_MM, free }
             }
             Scan::Profile { axis, depth_mm } => {
@@ -198,8 +198,9 @@ impl Report {
         let untested = MachinePart::ALL.into_iter().filter(|part| !self.tests(*part));
         let held =
             |part: MachinePart| HeldFactor::words(&self.held).filter(|_| part == MachinePart::OutputFactors);
-        let beside = |part: MachinePart| held(part).map_or_else(String::new, |words| format!("; {words}"));
-        let parts = untested.map(|part| format!("{}: {}{}", part.word(), part.wanted(), beside(part)));
+        let held_remark =
+            |part: MachinePart| held(part).map_or_else(String::new, |words| format!("; {words}"));
+        let parts = untested.map(|part| format!("{}: {}{}", part.word(), part.wanted(), held_remark(part)));
         let curve = |c: &CurveReport| Some(format!("{}: {}", c.label, c.tests_nothing.as_ref()?));
         parts.chain(self.curves.iter().filter_map(curve)).collect()
     }
@@ -218,13 +219,14 @@ impl Report {
             let untested = MachinePart::ALL.into_iter().filter(|part| !self.tests(*part));
             untested.map(MachinePart::word).collect::<Vec<_>>().join(", ")
         };
-        let beside = || if parts().is_empty() { String::new() } else { format!("; NOT TESTED: {}", parts()) };
+        let untested_remark =
+            || if parts().is_empty() { String::new() } else { format!("; NOT TESTED: {}", parts()) };
         match self.verdict() {
             Verdict::Within => "all within tolerance".to_owned(),
             Verdict::WithinWhereTested if parts().is_empty() => {
                 "within tolerance; some curves test nothing".to_owned()
             }
-            Verdict::WithinWhereTested => format!("within tolerance where tested{}", beside()),
+            Verdict::WithinWhereTested => format!("within tolerance where tested{}", untested_remark()),
             Verdict::NotTested => "NOT TESTED: these data say nothing of the machine".to_owned(),
             Verdict::Outside => {
                 let factors = self.output_factors.iter().filter(|f| f.within.is_some()).count();
@@ -238,7 +240,7 @@ impl Report {
                 if ended > 0 {
                     words.push(format!("NOT fitted: {ended} numbers stopped at the end of their range"));
                 }
-                words.join("; ") + &beside()
+                words.join("; ") + &untested_remark()
             }
         }
     }
@@ -249,7 +251,7 @@ mod tests {
     use super::*;
 
     fn coverage(scan: Scan, places: impl Iterator<Item = f64>) -> Option<String> {
-        let points: Vec<[f64; 2]> = places.map(|at| [at, 1.0]).collect();
+        let points: Vec<[f64; 2]> = places.map(|x_mm| [x_mm, 1.0]).collect();
         let judged = points.len();
         let window = (0..points.len()).filter(|n| points[*n][0].abs() <= 5.0).collect::<Vec<_>>();
         let curve =

@@ -66,16 +66,17 @@ fn fitted(fit: &Fit, provenance: &Provenance, key: &str) -> Vec<String> {
         Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => "electrons",
         _ => "off_axis",
     };
-    let own: Vec<&FittedParameter> = fit.parameters.iter().filter(|p| of_key(p.parameter) == key).collect();
-    if own.is_empty() {
+    let key_parameters: Vec<&FittedParameter> =
+        fit.parameters.iter().filter(|p| of_key(p.parameter) == key).collect();
+    if key_parameters.is_empty() {
         return Vec::new();
     }
     let is_fitted = |p: &&FittedParameter| matches!(p.standing, Standing::Fitted | Standing::AtBound);
     let mut lines = Vec::new();
-    if own.iter().any(is_fitted) {
+    if key_parameters.iter().any(is_fitted) {
         lines.push(format!("Fitted on {} to {}:", provenance.date, files(provenance)));
     }
-    lines.extend(own.into_iter().map(line));
+    lines.extend(key_parameters.into_iter().map(line));
     lines
 }
 

@@ -34,11 +34,11 @@ impl HeldFactor {
     /// The factors held, in words; `None` of none.
     pub fn words(held: &[Self]) -> Option<String> {
         let drifts = held.iter().map(|f| f.drift_percent().abs());
-        let most = drifts.reduce(f64::max)?;
+        let largest_percent = drifts.reduce(f64::max)?;
         let fields: Vec<String> = held.iter().map(|f| f.field_mm.to_string()).collect();
         let reference = HELD_REFERENCE_MM;
         Some(format!(
-            "held at those of the starting machine, to {most:.1} % (squares of {} mm over {reference} mm)",
+            "held at those of the starting machine, to {largest_percent:.1} % (squares of {} mm over {reference} mm)",
             fields.join(", ")
         ))
     }

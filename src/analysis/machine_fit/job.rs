@@ -57,17 +57,17 @@ impl TankFiles {
         let mut read = TankRead::default();
         for (kind, paths) in [("depth dose", &self.pdd), ("profile", &self.profiles)] {
             for path in paths {
-                let (file, own) = (read_curves(path)?, path.display().to_string());
+                let (file, file_name) = (read_curves(path)?, path.display().to_string());
                 let wanted = |c: &MeasuredCurve| (c.scan == Scan::Depth) == (kind == "depth dose");
                 let curves: Vec<MeasuredCurve> = file.curves.into_iter().filter(wanted).collect();
                 if curves.is_empty() {
-                    return Err(FitError::Lacks { file: own, kind });
+                    return Err(FitError::Lacks { file: file_name, kind });
                 }
                 read.data.curves.extend(curves);
                 // A file of both kinds is read twice.
-                if !read.digests.iter().any(|(name, _)| *name == own) {
-                    read.remarks.extend(file.remarks.iter().map(|r| format!("{own}: {r}")));
-                    read.digests.push((own, file.digest));
+                if !read.digests.iter().any(|(name, _)| *name == file_name) {
+                    read.remarks.extend(file.remarks.iter().map(|r| format!("{file_name}: {r}")));
+                    read.digests.push((file_name, file.digest));
                 }
             }
         }

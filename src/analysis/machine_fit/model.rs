@@ -33,7 +33,7 @@ pub struct Model<'a> {
     pub targets: &'a Targets<'a>,
     pub parameters: &'a [Parameter],
     /// Values in units of what is believed of each, from its start.
-    pub at: Vec<f64>,
+    pub values: Vec<f64>,
     /// Photon doses at all places.
     pub photons: Vec<f64>,
     /// Their change by a unit of each parameter; empty for none.
@@ -48,11 +48,11 @@ impl Targets<'_> {
 
     /// Values in their own units.
     pub fn natural(&self, parameters: &[Parameter], values: &[f64]) -> Vec<(Parameter, f64)> {
-        let of = |(p, u): (&Parameter, &f64)| {
+        let natural_value = |(p, u): (&Parameter, &f64)| {
             let allowed = p.allowed();
             (*p, (p.start(self.start).unwrap_or(0.0) + u * allowed.believed).clamp(allowed.low, allowed.high))
         };
-        parameters.iter().zip(values).map(of).collect()
+        parameters.iter().zip(values).map(natural_value).collect()
     }
 
     /// Doses with their electrons.
@@ -97,7 +97,7 @@ impl Model<'_> {
     pub fn residuals(&self, values: &[f64]) -> Vec<f64> {
         let mut photons = self.photons.clone();
         for (k, column) in self.columns.iter().enumerate() {
-            let step = values[k] - self.at[k];
+            let step = values[k] - self.values[k];
             if step != 0.0 {
                 photons.iter_mut().zip(column).for_each(|(dose, change)| *dose += step * change);
             }
@@ -110,7 +110,7 @@ impl Model<'_> {
 
     /// Half the sum of their squares at the values that were computed.
     pub fn cost(&self) -> f64 {
-        0.5 * self.residuals(&self.at).iter().map(|r| r * r).sum::<f64>()
+        0.5 * self.residuals(&self.values).iter().map(|r| r * r).sum::<f64>()
     }
 
     /// Information of the data on each parameter by itself, in units of belief to the power -2, and the uncertainties
@@ -118,12 +118,16 @@ impl Model<'_> {
     pub fn knowledge(&self) -> (Vec<f64>, Vec<f64>) {
         const STEP: f64 = 1e-3;
         let n = self.parameters.len();
-        let here = self.residuals(&self.at);
+        let reference = self.residuals(&self.values);
         let slopes: Vec<Vec<f64>> = (0..n)
             .map(|k| {
-                let mut values = self.at.clone();
+                let mut values = self.values.clone();
                 values[k] += STEP;
-                self.residuals(&values).iter().zip(&here).map(|(there, here)| (there - here) / STEP).collect()
+                self.residuals(&values)
+                    .iter()
+                    .zip(&reference)
+                    .map(|(stepped, reference)| (stepped - reference) / STEP)
+                    .collect()
             })
             .collect();
         let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
@@ -144,11 +148,11 @@ fn inverse_diagonal(matrix: Vec<Vec<f64>>) -> Vec<f64> {
     for k in 0..n {
         let pivot = rows[k][k];
         rows[k].iter_mut().for_each(|v| *v /= pivot);
-        let own = rows[k].clone();
+        let pivot_row = rows[k].clone();
         for (j, row) in rows.iter_mut().enumerate() {
             let factor = row[k];
             if j != k && factor != 0.0 {
-                row.iter_mut().zip(&own).for_each(|(v, o)| *v -= factor * o);
+                row.iter_mut().zip(&pivot_row).for_each(|(v, o)| *v -= factor * o);
             }
         }
     }

@@ -215,12 +215,13 @@ impl Layout {
     /// the reference dose at the surface, spread over the aperture, falling with depth and distance.
     pub fn electrons(&self, machine: &Machine, photons: &[f64]) -> Vec<f64> {
         let mut doses = vec![0.0; self.places.len()];
-        let (Some(electrons), Some(at), Calibration::Reference { ssd_mm, depth_mm, .. }) =
+        let (Some(electrons), Some(calibration_place), Calibration::Reference { ssd_mm, depth_mm, .. }) =
             (machine.electrons, self.calibration, machine.calibration)
         else {
             return doses;
         };
-        let total = photons[at] / (1.0 - electrons.surface_share * electrons.at_depth(depth_mm));
+        let total =
+            photons[calibration_place] / (1.0 - electrons.surface_share * electrons.at_depth(depth_mm));
         let surface = electrons.surface_share * total * (ssd_mm / machine.sad_mm).powi(2);
         let fluences: Vec<Option<Fluence>> = self.setups.iter().map(|s| s.fluence(machine)).collect();
         for (dose, place) in doses.iter_mut().zip(&self.places) {
@@ -367,9 +368,9 @@ impl Plane {
 }
 
 /// First of the four nodes, and the weights of Lagrange's polynomial through them; `count` is at least four.
-fn cubic(at: f64, count: usize) -> (usize, [f64; 4]) {
-    let first = (at.floor() - 1.0).clamp(0.0, (count - 4) as f64);
-    let t = at - first;
+fn cubic(x: f64, count: usize) -> (usize, [f64; 4]) {
+    let first = (x.floor() - 1.0).clamp(0.0, (count - 4) as f64);
+    let t = x - first;
     let weight = |n: usize| {
         (0..4).filter(|m| *m != n).map(|m| (t - m as f64) / (n as f64 - m as f64)).product::<f64>()
     };

@@ -93,8 +93,8 @@ impl GammaAgreement {
 impl Agreement {
     /// The worse of both directions; `None` without points in one of them.
     pub fn gamma_level(&self, limits: &Tolerances) -> Option<Level> {
-        let [there, back] = [self.gamma?, self.gamma_back?].map(|gamma| gamma.level(limits));
-        Some(there?.max(back?))
+        let [forward, back] = [self.gamma?, self.gamma_back?].map(|gamma| gamma.level(limits));
+        Some(forward?.max(back?))
     }
 }
 
@@ -122,8 +122,9 @@ pub struct Judgement {
 impl Judgement {
     /// The verdict with its reservations.
     pub fn words(&self) -> String {
-        let all = std::iter::once(self.verdict.words()).chain(self.reservations.iter().map(String::as_str));
-        all.collect::<Vec<_>>().join("; ")
+        let sentences =
+            std::iter::once(self.verdict.words()).chain(self.reservations.iter().map(String::as_str));
+        sentences.collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -189,8 +190,8 @@ fn look(item: &Item, fractions: u32, limits: &Tolerances, open: &mut Vec<String>
     if let Some(point) = &agreement.point {
         match (looks_like_a_fraction(point, fractions), point.level(limits), point.difference_percent()) {
             (true, ..) => open.push(format!(
-                "{name}: its planned dose at {} is that of about one of {fractions} fractions ({:.3} Gy planned, {:.3} Gy \
-                 recomputed for the course): export the dose of all fractions.",
+                "{name}: its planned dose at {} is that roles about one roles {fractions} fractions ({:.3} Gy planned, {:.3} Gy \
+                 recomputed for the course): export the dose roles all fractions.",
                 point.place, point.planned_gy, point.recomputed_gy
             )),
             (false, None, _) | (false, _, None) => {
@@ -212,14 +213,14 @@ fn look(item: &Item, fractions: u32, limits: &Tolerances, open: &mut Vec<String>
         }
     }
     if let Some(there) = &agreement.gamma {
-        let of = ["planned", "recomputed"];
+        let roles = ["planned", "recomputed"];
         if there.outside_percent() > MOST_UNJUDGED_PERCENT {
             open.push(format!(
                 "{name}: {:.1} % of its planned dose lies where nothing is recomputed: the CT or the body does not reach as far.",
                 there.outside_percent()
             ));
         } else {
-            look_at_gamma(&name, there, of, limits, open, outside);
+            look_at_gamma(&name, there, roles, limits, open, outside);
         }
     }
     if let Some(back) = &agreement.gamma_back {
@@ -262,20 +263,20 @@ fn look(item: &Item, fractions: u32, limits: &Tolerances, open: &mut Vec<String>
 fn look_at_gamma(
     name: &str,
     gamma: &GammaAgreement,
-    [of, other]: [&str; 2],
+    [analysed, other]: [&str; 2],
     limits: &Tolerances,
     open: &mut Vec<String>,
     outside: &mut Vec<String>,
 ) {
     match (gamma.level(limits), gamma.pass_rate_percent()) {
         (None, _) | (_, None) => {
-            open.push(format!("{name}: its {of} dose has no points above the threshold."));
+            open.push(format!("{name}: its {analysed} dose has no points above the threshold."));
         }
         (Some(Level::Within), _) => {}
         (Some(level), Some(rate)) => {
             let digits = digits_apart(rate, &limits.of_gamma(), 1);
             outside.push(format!(
-                "{name}: gamma {} passes at {rate:.digits$} % of the points of the {of} dose, {} of {} %.",
+                "{name}: gamma {} passes at {rate:.digits$} % of the points of the {analysed} dose, {} of {} %.",
                 limits.criterion_text(),
                 level.words(),
                 limits.of_gamma()[usize::from(level == Level::Beyond)]
@@ -284,7 +285,7 @@ fn look_at_gamma(
     }
     if gamma.far_cm3 > MOST_FAR_CM3 {
         outside.push(format!(
-            "{name}: {:.1} cm3 of its {of} high dose are nowhere near in the {other} dose (within {} % and {} mm), as where a \
+            "{name}: {:.1} cm3 analysed its {analysed} high dose are nowhere near in the {other} dose (within {} % and {} mm), as where a \
              target is missing.",
             gamma.far_cm3, FAR.dose_percent, FAR.dta_mm
         ));
@@ -327,13 +328,13 @@ mod tests {
         Item { name: name.to_owned(), mu: 100.0, agreement, ..Item::default() }
     }
 
-    fn judgement_of(whole: &Item, beams: &[Item], fractions: u32, changed_here: &[String]) -> Judgement {
+    fn judgement_of(plan: &Item, beams: &[Item], fractions: u32, changed_here: &[String]) -> Judgement {
         let limits = &Tolerances::default();
-        judge(Figures { whole, beams, beam_sum: None, fractions, limits, changed_here })
+        judge(Figures { whole: plan, beams, beam_sum: None, fractions, limits, changed_here })
     }
 
-    fn verdict(whole: &Item, beams: &[Item]) -> (Verdict, String) {
-        let judged = judgement_of(whole, beams, 1, &[]);
+    fn verdict(plan: &Item, beams: &[Item]) -> (Verdict, String) {
+        let judged = judgement_of(plan, beams, 1, &[]);
         (judged.verdict, judged.reasons.join(" "))
     }
 
@@ -411,15 +412,15 @@ mod tests {
             || Item { agreement: None, wrong: vec!["It delivers nothing.".to_owned()], ..Item::default() };
         assert_eq!(verdict(&nothing(), &[]), (Verdict::Outside, "It delivers nothing.".to_owned()));
         let open = Item { not_judged: vec!["It has a wedge.".to_owned()], ..nothing() };
-        let (found, why) = verdict(&open, &[]);
-        assert_eq!((found, why.as_str()), (Verdict::Outside, "It delivers nothing. It has a wedge."));
-        let whole = item("the plan", 1000, 0, 2.0);
+        let (outcome, why) = verdict(&open, &[]);
+        assert_eq!((outcome, why.as_str()), (Verdict::Outside, "It delivers nothing. It has a wedge."));
+        let plan = item("the plan", 1000, 0, 2.0);
         let limits = &Tolerances::default();
         let worst = SumDifference { point_mm: [0.0; 3], planned_gy: 2.06, sum_gy: 2.0 };
         let sum = |worst| BeamSum { beams: 2, worst, ..BeamSum::default() };
         let judged = |sum: &BeamSum| {
             let beam_sum = Some(sum);
-            judge(Figures { whole: &whole, beams: &[], beam_sum, fractions: 1, limits, changed_here: &[] })
+            judge(Figures { whole: &plan, beams: &[], beam_sum, fractions: 1, limits, changed_here: &[] })
         };
         assert_eq!(judged(&sum(None)).verdict, Verdict::Within);
         let off = judged(&sum(Some(worst)));
@@ -432,9 +433,9 @@ mod tests {
     #[test]
     fn numbers_that_are_none_are_not_judged() {
         let with = |planned_gy, recomputed_gy| {
-            let mut whole = item("the plan", 1000, 0, recomputed_gy);
-            whole.agreement.as_mut().unwrap().point.as_mut().unwrap().planned_gy = planned_gy;
-            verdict(&whole, &[]).0
+            let mut plan = item("the plan", 1000, 0, recomputed_gy);
+            plan.agreement.as_mut().unwrap().point.as_mut().unwrap().planned_gy = planned_gy;
+            verdict(&plan, &[]).0
         };
         for [planned, recomputed] in
             [[0.0, 1.0], [2.0, f64::NAN], [f64::NAN, 2.0], [2.0, f64::INFINITY], [-1.0, -1.0]]
@@ -462,12 +463,12 @@ mod tests {
     #[test]
     fn the_recomputed_dose_must_be_found_in_the_planned_one() {
         let with = |change: &dyn Fn(&mut Agreement, &mut GammaAgreement)| {
-            let mut whole = item("the plan", 1000, 0, 2.0);
-            let agreement = whole.agreement.as_mut().unwrap();
+            let mut plan = item("the plan", 1000, 0, 2.0);
+            let agreement = plan.agreement.as_mut().unwrap();
             let mut back = agreement.gamma_back.unwrap();
             change(agreement, &mut back);
             agreement.gamma_back = Some(back);
-            judgement_of(&whole, &[], 1, &[])
+            judgement_of(&plan, &[], 1, &[])
         };
         for (judged, verdict, says) in [
             (
@@ -499,10 +500,10 @@ mod tests {
             [([0.1, 2.0], Verdict::Outside), ([1.9, 2.0], Verdict::Within), ([0.01, 0.1], Verdict::Within)]
         {
             let targets = vec![TargetDoses { name: "M2".to_owned(), mean_gy }];
-            let whole = Item { targets, ..item("the plan", 1000, 0, 2.0) };
-            let (found, why) = verdict(&whole, &[]);
+            let plan = Item { targets, ..item("the plan", 1000, 0, 2.0) };
+            let (outcome, why) = verdict(&plan, &[]);
             assert_eq!(
-                (found, why.contains("target 'M2'")),
+                (outcome, why.contains("target 'M2'")),
                 (expected, expected == Verdict::Outside),
                 "{why}"
             );
@@ -520,8 +521,8 @@ mod tests {
 
     #[test]
     fn what_is_not_of_the_files_stands_in_the_verdict() {
-        let made = ["bolus 'B1'".to_owned()];
-        let judged = judgement_of(&item("the plan", 1000, 0, 2.0), &[], 1, &made);
+        let created = ["bolus 'B1'".to_owned()];
+        let judged = judgement_of(&item("the plan", 1000, 0, 2.0), &[], 1, &created);
         assert_eq!(judged.verdict, Verdict::Within);
         assert!(
             judged.words().contains("within tolerance; ") && judged.words().contains("bolus 'B1'"),
@@ -531,8 +532,8 @@ mod tests {
 
     #[test]
     fn the_dose_of_one_fraction_is_recognised() {
-        let whole = item("the plan", 0, 0, 2.0 * 24.0);
-        let judged = judgement_of(&whole, &[], 25, &[]);
+        let plan = item("the plan", 0, 0, 2.0 * 24.0);
+        let judged = judgement_of(&plan, &[], 25, &[]);
         assert_eq!(judged.verdict, Verdict::NotJudged);
         assert!(judged.reasons[0].contains("about one of 25 fractions"), "{:?}", judged.reasons);
         // One fraction in all: a double dose is a double dose.
