@@ -44,8 +44,8 @@ const LEAST_GAIN: f64 = 0.01;
 /// Parameters of which the data say less than this part of what is believed stay where they are.
 const LEAST_KNOWLEDGE: f64 = 0.2;
 
-/// A measured dose per MU so many times that of the starting machine, or so small a part of it, is of another unit. Conventions
-/// of the monitor, 1 cGy at the depth of the maximum or at 10 cm, differ by 1.6 at 6 MV.
+/// Largest ratio, either way, of the measured dose per MU to the starting machine's; a larger one is of another unit. Conventions of
+/// the monitor, 1 cGy at the depth of the maximum or at 10 cm, differ by 1.6 at 6 MV.
 const MOST_CALIBRATION_RATIO: f64 = 2.0;
 
 /// Why there is no fit.
@@ -152,7 +152,7 @@ pub enum Standing {
     Fixed,
     /// The data say too little of it.
     Undetermined,
-    /// Moved so that the output factors, which were not measured, stay those of the start.
+    /// Moved so that the output factors, which were not measured, stay as the starting machine has them.
     Held,
     /// Nothing was measured that it acts on, or the machine lacks the part.
     NotMeasured,
@@ -182,7 +182,7 @@ pub struct Fit {
     pub calibrated: bool,
     /// Sums of the weighed squares before and after.
     pub cost: [f64; 2],
-    /// Output factors held at those of the start; none where factors were measured.
+    /// Output factors held at the values of the starting machine; none where factors were measured.
     pub held: Vec<HeldFactor>,
 }
 
@@ -194,10 +194,41 @@ impl TankData {
             .is_some_and(|measured| measured.factors.iter().any(|f| f.field_mm != measured.reference_mm))
     }
 
-    /// Whether the edges of a profile along the leaves' travel, X, are those of leaves.
+    /// Whether leaves bound the field of a profile along their travel, X.
     fn has_leaf_edges(&self) -> bool {
-        let is_along = |scan| matches!(scan, Scan::Profile { axis: ScanAxis::Crossline, .. });
-        self.curves.iter().any(|curve| curve.edges == FieldEdges::Leaves && is_along(curve.scan))
+        self.curves.iter().any(|curve| {
+            curve.edges == FieldEdges::Leaves
+                && matches!(curve.scan, Scan::Profile { axis: ScanAxis::Crossline, .. })
+        })
+    }
+
+    fn profiles(&self, along: ScanAxis) -> impl Iterator<Item = &MeasuredCurve> {
+        self.curves.iter().filter(move |c| matches!(c.scan, Scan::Profile { axis, .. } if axis == along))
+    }
+
+    /// Half the side of the widest field with a profile along an axis, mm at the isocentre plane.
+    fn half_width_mm(&self, axis: ScanAxis) -> f64 {
+        self.profiles(axis)
+            .map(|c| 0.5 * c.field_mm[usize::from(axis == ScanAxis::Inline)])
+            .fold(0.0, f64::max)
+    }
+
+    /// Whether a measured dose depends on a parameter.
+    fn determines(&self, parameter: Parameter) -> bool {
+        let widest_mm = self.half_width_mm(ScanAxis::Crossline).max(self.half_width_mm(ScanAxis::Inline));
+        let has_depth_dose = self.curves.iter().any(|c| c.scan == Scan::Depth);
+        match parameter {
+            Parameter::SpectrumSlope | Parameter::SpectrumFilter => has_depth_dose,
+            Parameter::Softening => widest_mm >= 50.0,
+            Parameter::FocalX => widest_mm > 0.0 && self.profiles(ScanAxis::Crossline).next().is_some(),
+            Parameter::FocalY => self.profiles(ScanAxis::Inline).next().is_some(),
+            Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => true,
+            Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => {
+                has_depth_dose
+            }
+            Parameter::LeafOffset => self.has_leaf_edges(),
+            _ => parameter.node_mm().is_some_and(|node| widest_mm >= node - 25.0),
+        }
     }
 
     fn check(&self, machine: &Machine) -> Result<(), FitError> {
@@ -264,9 +295,10 @@ pub fn fit(
     let calibrated = data.calibrated(start).calibration != start.calibration;
     let start = &if calibrated { carried_over(start, data, settings, context)? } else { start.clone() };
     let standings = standings(start, data, fixed);
-    let parameters_with = |standing: Standing| standings.iter().filter(move |(_, s)| *s == standing);
+    let fitted_parameters: Vec<Parameter> =
+        standings.iter().filter(|(_, s)| *s == Standing::Fitted).map(|(p, _)| *p).collect();
     let mut layout = Layout::new(data, &start.calibration);
-    if parameters_with(Standing::Held).next().is_some() {
+    if standings.iter().any(|(_, s)| *s == Standing::Held) {
         layout.hold(start.sad_mm);
     }
     let prepared = data.prepared(start.sad_mm);
@@ -281,7 +313,7 @@ pub fn fit(
         .filter(|(_, s)| matches!(s, Standing::Fitted | Standing::Held))
         .map(|(p, _)| *p)
         .collect();
-    if parameters_with(Standing::Fitted).next().is_none() {
+    if fitted_parameters.is_empty() {
         return Err(FitError::NoParameter(
             "every parameter is fixed, or nothing was measured that it acts on".to_owned(),
         ));
@@ -301,7 +333,7 @@ pub fn fit(
             let keep: Vec<bool> = knowledge.iter().map(|k| *k >= LEAST_KNOWLEDGE).collect();
             (parameters, values, photons, columns) = initial.keep(&keep);
         }
-        if !parameters_with(Standing::Fitted).any(|(p, _)| parameters.contains(p)) {
+        if !fitted_parameters.iter().any(|p| parameters.contains(p)) {
             return Err(FitError::NoParameter("the data determine no parameter".to_owned()));
         }
         let model = Model { targets: &targets, parameters: &parameters, values, photons, columns };
@@ -335,7 +367,7 @@ pub fn fit(
     let held =
         held.map(|((field_mm, start), fitted)| HeldFactor { field_mm, start: *start, fitted }).collect();
     let fitted = targets.natural(&parameters, &values);
-    let parameters = after(start, &standings, &fitted, &uncertainties);
+    let parameters = self::fitted_parameters(start, &standings, &fitted, &uncertainties);
     Ok(Fit { machine: start.adjusted(&fitted), parameters, rounds, doses: run.doses, calibrated, cost, held })
 }
 
@@ -388,51 +420,36 @@ fn is_head_scatter(parameter: Parameter) -> bool {
 
 /// Which parameters the data act on, and which are fixed.
 fn standings(start: &Machine, data: &TankData, fixed: &[Parameter]) -> Vec<(Parameter, Standing)> {
-    let profiles = |axis: ScanAxis| {
-        data.curves.iter().filter(move |c| matches!(c.scan, Scan::Profile { axis: own, .. } if own == axis))
-    };
-    let half = |axis: ScanAxis| {
-        profiles(axis).map(|c| 0.5 * c.field_mm[usize::from(axis == ScanAxis::Inline)]).fold(0.0, f64::max)
-    };
-    let widest = half(ScanAxis::Crossline).max(half(ScanAxis::Inline));
-    let depths = data.curves.iter().any(|c| c.scan == Scan::Depth);
-    let measured = |parameter: Parameter| match parameter {
-        Parameter::SpectrumSlope | Parameter::SpectrumFilter => depths,
-        Parameter::Softening => widest >= 50.0,
-        Parameter::FocalX => widest > 0.0 && profiles(ScanAxis::Crossline).next().is_some(),
-        Parameter::FocalY => profiles(ScanAxis::Inline).next().is_some(),
-        Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => true,
-        Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => depths,
-        Parameter::LeafOffset => data.has_leaf_edges(),
-        _ => parameter.node_mm().is_some_and(|node| widest >= node - 25.0),
-    };
-    let standing_of = |parameter: Parameter| {
-        let standing = match parameter.start(start) {
-            _ if fixed.contains(&parameter) => Standing::Fixed,
-            Some(_) if is_head_scatter(parameter) && !data.has_factors() => Standing::Held,
-            Some(_) if measured(parameter) => Standing::Fitted,
-            _ => Standing::NotMeasured,
-        };
-        (parameter, standing)
-    };
-    Parameter::ALL.into_iter().map(standing_of).collect()
+    Parameter::ALL
+        .into_iter()
+        .map(|parameter| {
+            let standing = match parameter.start(start) {
+                _ if fixed.contains(&parameter) => Standing::Fixed,
+                Some(_) if is_head_scatter(parameter) && !data.has_factors() => Standing::Held,
+                Some(_) if data.determines(parameter) => Standing::Fitted,
+                _ => Standing::NotMeasured,
+            };
+            (parameter, standing)
+        })
+        .collect()
 }
 
-fn after(
+fn fitted_parameters(
     start: &Machine,
     standings: &[(Parameter, Standing)],
     values: &[(Parameter, f64)],
     uncertainties: &[f64],
 ) -> Vec<FittedParameter> {
-    let fitted_parameter = |(parameter, standing): &(Parameter, Standing)| {
+    let fitted_parameters = standings.iter().filter_map(|(parameter, standing)| {
         let begin = parameter.start(start)?;
         let fitted = values.iter().position(|(p, _)| p == parameter);
         let allowed = parameter.allowed();
-        let near = |bound: f64, value: f64| (value - bound).abs() < 1e-3 * allowed.believed;
         Some(match fitted {
             Some(k) => {
                 let value = values[k].1;
-                let at_bound = near(allowed.low, value) || near(allowed.high, value);
+                let at_bound = [allowed.low, allowed.high]
+                    .iter()
+                    .any(|bound| (value - bound).abs() < 1e-3 * allowed.believed);
                 FittedParameter {
                     parameter: *parameter,
                     start: begin,
@@ -449,8 +466,8 @@ fn after(
                 standing: if *standing == Standing::Fitted { Standing::Undetermined } else { *standing },
             },
         })
-    };
-    standings.iter().filter_map(fitted_parameter).collect()
+    });
+    fitted_parameters.collect()
 }
 
 impl Model<'_> {
