@@ -75,7 +75,7 @@ fn parked(jaws: [f64; 2]) -> [f64; 2] {
     [to.clamp(-REACH_MM, REACH_MM); 2]
 }
 
-/// Positions that no machine can take, a sentence each with the control point, at most `most` of them.
+/// Positions that no machine can take, a sentence each with the control point, at most `max_faults` of them.
 pub fn aperture_faults(beam: &Beam, max_faults: usize) -> Vec<String> {
     let mut faults = Vec::new();
     for (n, point) in beam.control_points.iter().enumerate() {

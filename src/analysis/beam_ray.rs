@@ -10,7 +10,7 @@ use serde::Serialize;
 /// Distances along the ray from the source through the isocentre, mm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CentralRay {
-    /// Source-surface distance. The surface is that of the body of the dose calculation; in an image without one, the
+    /// Source-surface distance. The surface is the surface of the body in the dose calculation; in an image without one, the
     /// first voxel as dense as skin.
     pub ssd_mm: f64,
     /// From the surface to the isocentre; negative where the isocentre lies in front of it.

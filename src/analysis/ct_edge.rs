@@ -76,7 +76,7 @@ impl CtEdge {
             return EdgeOfBeam::default();
         }
         // By axis and end: the least distance beside the field, below 0 in it.
-        let nearest = |opening: &Opening| {
+        let nearest_mm = openings.par_iter().map(|opening| {
             let mut nearest_mm = [[f64::INFINITY; 2]; 3];
             for place in &self.places {
                 let [axis, end] = place.side();
@@ -91,11 +91,13 @@ impl CtEdge {
                 }
             }
             nearest_mm
-        };
-        let smaller = |a: [[f64; 2]; 3], b: [[f64; 2]; 3]| {
-            std::array::from_fn(|axis| std::array::from_fn(|end| f64::min(a[axis][end], b[axis][end])))
-        };
-        let nearest_mm = openings.par_iter().map(nearest).reduce(|| [[f64::INFINITY; 2]; 3], smaller);
+        });
+        let nearest_mm = nearest_mm.reduce(
+            || [[f64::INFINITY; 2]; 3],
+            |a, b| {
+                std::array::from_fn(|axis| std::array::from_fn(|end| f64::min(a[axis][end], b[axis][end])))
+            },
+        );
         let mut met = EdgeOfBeam::default();
         for (names, nearest_mm) in SIDES.iter().zip(nearest_mm) {
             for (name, mm) in names.iter().zip(nearest_mm) {
@@ -129,8 +131,9 @@ impl Image<'_> {
     /// Voxels of half the square of matter, and from one place that is looked at to the next, along x and y.
     fn steps(&self) -> [[usize; 2]; 2] {
         let spacing_mm = self.grid().spacing_xy_mm();
-        let voxels = |mm: f64| spacing_mm.map(|spacing| (mm / spacing).round() as usize);
-        [voxels(SOLID_MM), voxels(STEP_MM).map(|n| n.max(1))]
+        let [solid, step] =
+            [SOLID_MM, STEP_MM].map(|mm| spacing_mm.map(|spacing| (mm / spacing).round() as usize));
+        [solid, step.map(|n| n.max(1))]
     }
 
     /// Whether a voxel is the middle of a square of matter on its plane, as far as the image shows it.
@@ -215,11 +218,11 @@ impl Image<'_> {
         };
         let mut places = Vec::new();
         for k in 0..nz {
-            let reaches_rim = |direction: &(f64, f64)| {
+            let reaching = directions.iter().map(|direction| {
                 voxel_at(*direction, inner_mm, k).is_some_and(|voxel| self.is_solid(voxel))
                     && voxel_at(*direction, outer_mm, k).is_some_and(|voxel| self.is_matter(voxel))
-            };
-            let reaching: Vec<bool> = directions.iter().map(reaches_rim).collect();
+            });
+            let reaching: Vec<bool> = reaching.collect();
             let centre_mm = grid.patient_from_voxel(middle + DVec3::new(0.0, 0.0, k as f64));
             for n in in_long_runs(&reaching, (LEAST_ARC_MM / STEP_MM) as usize) {
                 let (sin, cos) = directions[n];
@@ -231,16 +234,16 @@ impl Image<'_> {
     }
 }
 
-/// Places on a circle that hold and stand in a row of at least so many that hold.
+/// Places on a circle that hold, in runs of at least `min_run`.
 fn in_long_runs(holds: &[bool], min_run: usize) -> Vec<usize> {
     let count = holds.len();
-    let run_from = |start: usize| (0..count).take_while(|step| holds[(start + step) % count]).count();
-    let begins = |n: &usize| holds[*n] && !holds[(n + count - 1) % count];
     if holds.iter().all(|holds| *holds) {
         return (0..count).collect();
     }
-    let runs =
-        (0..count).filter(begins).map(|start| (start, run_from(start))).filter(|(_, run)| *run >= min_run);
+    let starts = (0..count).filter(|n| holds[*n] && !holds[(n + count - 1) % count]);
+    let runs = starts
+        .map(|start| (start, (0..count).take_while(|step| holds[(start + step) % count]).count()))
+        .filter(|(_, run)| *run >= min_run);
     runs.flat_map(|(start, run)| (0..run).map(move |step| (start + step) % count)).collect()
 }
 
@@ -248,14 +251,12 @@ fn in_long_runs(holds: &[bool], min_run: usize) -> Vec<usize> {
 fn is_filled_outside(hu: &Volume<f32>, radius_mm: f64) -> bool {
     let ([nx, ny, nz], spacing_mm) = (hu.grid().size(), hu.grid().spacing_xy_mm());
     let filling = hu.at(0, 0, 0);
-    let is_outside = |i: usize, j: usize| {
-        let from_middle =
-            |n: usize, size: usize, spacing: f64| (n as f64 - 0.5 * (size - 1) as f64) * spacing;
-        let [x, y] = [from_middle(i, nx, spacing_mm[0]), from_middle(j, ny, spacing_mm[1])];
-        x.hypot(y) > radius_mm + 1.5 * spacing_mm[0]
-    };
-    let outside: Vec<(usize, usize)> =
-        (0..ny).flat_map(|j| (0..nx).map(move |i| (i, j))).filter(|(i, j)| is_outside(*i, *j)).collect();
+    let mut outside: Vec<(usize, usize)> = (0..ny).flat_map(|j| (0..nx).map(move |i| (i, j))).collect();
+    outside.retain(|&(i, j)| {
+        let x_mm = (i as f64 - 0.5 * (nx - 1) as f64) * spacing_mm[0];
+        let y_mm = (j as f64 - 0.5 * (ny - 1) as f64) * spacing_mm[1];
+        x_mm.hypot(y_mm) > radius_mm + 1.5 * spacing_mm[0]
+    });
     (0..nz).into_par_iter().all(|k| outside.iter().all(|(i, j)| hu.at(*i, *j, k) == filling))
 }
 

@@ -33,14 +33,16 @@ fn numbers(p: DVec3) -> String {
 
 /// Depths, mm of water, at the centres of the CT's voxels from the source of `frame`, whose isocentre `isocentre_mm` (patient LPS)
 /// must lie in the CT. Everything in the image counts. HU beyond the table are warned of in the receipt. Uneven planes are walked
-/// as they are; depths then stand on even planes as close as the closest of the CT. `of` names the CT in errors.
+/// as they are; depths then stand on even planes as close as the closest of the CT. `label` names the CT in errors.
 ///
 /// # Errors
 /// [`DepthError`].
 pub fn depths(
-    (ct, label): (&Ct, &str),
+    ct: &Ct,
+    label: &str,
     table: &HuTable,
-    (frame, isocentre_mm): (&BeamFrame, DVec3),
+    frame: &BeamFrame,
+    isocentre_mm: DVec3,
     device: &Compute,
     control: &JobControl,
 ) -> Result<DepthMap, DepthError> {

@@ -4,7 +4,7 @@ use super::body::SKIN_HU;
 use engine::drr::{Drr, DrrRequest, Region};
 use geometry::Volume;
 
-/// Attenuation up to that of this much water may be the air about a patient, mm.
+/// Water-equivalent path, mm, up to which a ray may have met only the air about a patient.
 const AIR_MM: f64 = 20.0;
 
 /// Whether an image shows more than air: some ray is attenuated by more than the air about a patient, or voxels denser than skin

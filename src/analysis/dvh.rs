@@ -127,7 +127,7 @@ impl Dvh {
             sum += f64::from(*cm3) * f64::from(*gy);
         }
         Some(Self {
-            volume_cm3: volume_cm3,
+            volume_cm3,
             outside_cm3: 0.0,
             not_a_number_cm3: 0.0,
             outside_mask_cm3: 0.0,
@@ -286,8 +286,12 @@ impl Dvh {
         if reference_gy <= 0.0 || (low <= 0.0 && a == 0.0) {
             return Some(0.0);
         }
-        let power = |gy: f64| if a == 0.0 { (gy / reference_gy).ln() } else { (gy / reference_gy).powf(a) };
-        let sum: f64 = self.inside.bins().map(|(gy, cm3)| power(gy) * cm3).sum();
+        let powers = self.inside.bins().map(|(gy, cm3)| {
+            let relative = gy / reference_gy;
+            let power = if a == 0.0 { relative.ln() } else { relative.powf(a) };
+            power * cm3
+        });
+        let sum: f64 = powers.sum();
         let mean = sum / self.inside.whole_cm3();
         let scale = if a == 0.0 { mean.exp() } else { mean.powf(a.recip()) };
         Some((reference_gy * scale).clamp(low, high))

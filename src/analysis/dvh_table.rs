@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A structure with its DVH, or why it has none.
 pub type StructureDvh<'a> = (&'a Structure, Result<Dvh, DvhError>);
 
-/// The DVHs of structures in a dose; `grid` is that of the voxels whose covered share is counted.
+/// The DVHs of structures in a dose; `grid` has the voxels whose covered share is counted.
 ///
 /// # Errors
 /// [`Cancelled`].

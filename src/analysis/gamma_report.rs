@@ -109,12 +109,13 @@ impl GammaReport {
         [reference, evaluated]: [&str; 2],
         request: &GammaRequest,
         result: &GammaResult,
-        (measured, not_final): (bool, Option<String>),
+        measured: bool,
+        not_final: Option<String>,
         region: Option<&str>,
         structures: &[(&str, &Mask)],
     ) -> Self {
         let near_maximum_gy = f64::from(near_maximum(request.reference.data()));
-        let criterion = |map: &GammaMap| {
+        let criteria = result.maps.iter().map(|map| {
             let judged = Judged {
                 criterion: map.criterion,
                 threshold_percent: request.threshold_percent,
@@ -129,7 +130,8 @@ impl GammaReport {
                 tg218: judged.verdict().words,
                 ..CriterionReport::new(map, request.max_gamma, structures)
             }
-        };
+        });
+        let criteria = criteria.collect();
         Self {
             reference: reference.to_owned(),
             evaluated: evaluated.to_owned(),
@@ -154,7 +156,7 @@ impl GammaReport {
             measured,
             region: region.map(str::to_owned),
             subset: request.subset,
-            criteria: result.maps.iter().map(criterion).collect(),
+            criteria,
             receipt: (*result.receipt).clone(),
         }
     }
@@ -201,11 +203,11 @@ impl GammaFigures {
         }
         let grid = gamma.grid();
         let [nx, _, nz] = grid.size();
-        let of_plane = |k: usize| {
+        let values = (0..nz).into_par_iter().flat_map_iter(|k| {
             let points = gamma.plane(k).iter().enumerate().filter(|(_, g)| !g.is_nan() || is_unjudged(**g));
             points.filter(move |(n, _)| mask.holds(grid.centre_mm(n % nx, n / nx, k))).map(|(_, g)| *g)
-        };
-        Self::from_values((0..nz).into_par_iter().flat_map_iter(of_plane).collect(), max_gamma)
+        });
+        Self::from_values(values.collect(), max_gamma)
     }
 
     /// Figures of a map's values.
@@ -253,7 +255,7 @@ impl GammaFigures {
     }
 }
 
-/// Whether a map's value is that of a point over the threshold without gamma.
+/// Whether a map's value marks a point over the threshold without gamma.
 fn is_unjudged(gamma: f32) -> bool {
     [OUTSIDE, UNDEFINED].iter().any(|value| value.to_bits() == gamma.to_bits())
 }
@@ -283,12 +285,12 @@ pub fn stricter(than: Criterion) -> Criterion {
         dta_mm,
         local: than.local,
     });
-    let is_stricter = |c: &Criterion| {
+    let stricter = named.into_iter().find(|c| {
         c.dose_percent <= than.dose_percent
             && c.dta_mm <= than.dta_mm
             && (c.dose_percent, c.dta_mm) != (than.dose_percent, than.dta_mm)
-    };
-    named.into_iter().find(is_stricter).unwrap_or(Criterion {
+    });
+    stricter.unwrap_or(Criterion {
         dose_percent: 0.5 * than.dose_percent,
         dta_mm: 0.5 * than.dta_mm,
         local: than.local,
@@ -400,7 +402,7 @@ mod tests {
         assert!(ended.to_string().contains("mean more than 1.140, greatest more than 3.000"), "{ended}");
     }
 
-    /// A mask on a grid of its own, of half the voxels: x up to 5 mm.
+    /// A mask on another grid than the dose's, of half the voxels: x up to 5 mm.
     #[test]
     fn figures_inside_a_structure() {
         let grid = |origin, spacing, size| Arc::new(Grid::axis_aligned(origin, spacing, size).unwrap());

@@ -13,7 +13,7 @@ pub enum Verdict {
     /// Beyond the limit by no more than the tolerance.
     Near,
     Fail,
-    /// The value is not that of the whole structure in the final dose, and what is missing could turn the verdict: what.
+    /// What the value lacks of the whole structure or the final dose, and could turn the verdict.
     Undecided(String),
 }
 

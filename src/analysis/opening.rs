@@ -3,7 +3,7 @@
 use case::{Beam, ControlPoint, FluenceMap, MlcAxis};
 use geometry::{BeamFrame, PatientPosition};
 use glam::DVec3;
-use physics::{Exposure, exposures};
+use physics::exposures;
 
 /// Steps of an arc between its control points, degrees: an edge of a couch is not stepped over.
 const STEP_DEG: f64 = 10.0;
@@ -30,9 +30,13 @@ impl Window {
 
     fn distance_mm(&self, [x, y]: [f64; 2]) -> f64 {
         let [along, across] = if self.axis == MlcAxis::X { [x, y] } else { [y, x] };
-        let beyond = |value: f64, [low, high]: [f64; 2]| (low - value).max(value - high).max(0.0);
-        beyond(along, self.along_mm).hypot(beyond(across, self.across_mm))
+        beyond_mm(along, self.along_mm).hypot(beyond_mm(across, self.across_mm))
     }
+}
+
+/// How far a coordinate lies outside a range, mm; 0 inside.
+fn beyond_mm(coordinate: f64, [low, high]: [f64; 2]) -> f64 {
+    (low - coordinate).max(coordinate - high).max(0.0)
 }
 
 /// The field at a stop of a beam.
@@ -63,10 +67,10 @@ impl Opening {
         let (projected, depth_mm) = self.frame.project(place_mm)?;
         let magnification = depth_mm / self.frame.sad_mm;
         let most_mm_at_isocentre = most_mm / magnification;
-        let is_near = |(projected, [low, high]): (f64, [f64; 2])| {
-            projected >= low - most_mm_at_isocentre && projected <= high + most_mm_at_isocentre
-        };
-        if !projected.into_iter().zip(self.bounds_mm).all(is_near) {
+        let is_near = projected.into_iter().zip(self.bounds_mm).all(|(coordinate, [low, high])| {
+            coordinate >= low - most_mm_at_isocentre && coordinate <= high + most_mm_at_isocentre
+        });
+        if !is_near {
             return None;
         }
         let nearest =
@@ -84,14 +88,14 @@ pub(super) fn openings(position: PatientPosition, beam: &Beam, sad_mm: f64) -> V
 pub(super) fn stops(beam: &Beam) -> Vec<ControlPoint> {
     let mut stops = beam.control_points.clone();
     let steps = exposures(beam, STEP_DEG);
-    let middle = |step: &Exposure<'_>| {
+    let middles = steps.iter().filter_map(|step| {
         let s = step.segments.first()?;
         let (gantry_deg, collimator_deg, couch_deg) = (step.gantry_deg, step.collimator_deg, step.couch_deg);
         let point = s.from.on_the_way_to(s.to, 0.5 * (s.span[0] + s.span[1]));
         Some(ControlPoint { gantry_deg, collimator_deg, couch_deg, ..point })
-    };
+    });
     if steps.len() > 1 {
-        stops.extend(steps.iter().filter_map(middle));
+        stops.extend(middles);
     }
     stops
 }
@@ -118,15 +122,15 @@ pub(super) fn windows(beam: &Beam, point: &ControlPoint) -> Vec<Window> {
 
 /// One window a row, from its first beamlet with fluence to its last.
 fn windows_of_map(map: &FluenceMap) -> Vec<Window> {
-    let row = |row: usize| {
+    let windows = (0..map.rows()).filter_map(|row| {
         let values = map.values.get(row * map.columns..(row + 1) * map.columns)?;
         let first = values.iter().position(|value| *value > 0.0)?;
         let last = values.iter().rposition(|value| *value > 0.0)?;
         let [[low, _], across_mm] = map.sides_mm(row * map.columns + first);
         let [[_, high], _] = map.sides_mm(row * map.columns + last);
         Some(Window { along_mm: [low, high], across_mm, axis: map.axis })
-    };
-    (0..map.rows()).filter_map(row).collect()
+    });
+    windows.collect()
 }
 
 fn overlap(a: [f64; 2], b: [f64; 2]) -> Option<[f64; 2]> {

@@ -44,8 +44,7 @@ pub(super) struct Outside {
 
 impl Outside {
     fn holds(&self, [i, j, k]: [usize; 3]) -> bool {
-        let holds = |mask: &Mask| mask.coverage_at(i, j, k) >= 0.5;
-        holds(&self.body) || self.beside.iter().any(holds)
+        std::iter::once(&*self.body).chain(&self.beside).any(|mask| mask.coverage_at(i, j, k) >= 0.5)
     }
 
     /// Whether a voxel, by its place in the data, belongs to the body.
@@ -58,12 +57,11 @@ impl Outside {
     /// in contact with the body, mm.
     fn most_mm(&self, bundles: &[Bundle]) -> f64 {
         let grid = self.hu.grid();
-        let of_point = |(frame, rays): &Bundle| {
+        let paths_mm = bundles.par_iter().map(|(frame, rays)| {
             let planes = walk::Planes::seen_from(grid, frame.source_mm);
-            let of_ray = |ray: &[f64; 2]| self.along(&planes, far_end(frame, grid, *ray));
-            rays.iter().map(of_ray).fold(0.0, f64::max)
-        };
-        bundles.par_iter().map(of_point).reduce(|| 0.0, f64::max)
+            rays.iter().map(|ray| self.along(&planes, far_end(frame, grid, *ray))).fold(0.0, f64::max)
+        });
+        paths_mm.reduce(|| 0.0, f64::max)
     }
 
     fn along(&self, planes: &walk::Planes, to_mm: DVec3) -> f64 {

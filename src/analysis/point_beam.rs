@@ -17,8 +17,9 @@ pub fn beam_of_point(beam: &Beam, point: usize) -> Option<Beam> {
         from + 1,
         from + 2
     );
-    let weighted = |point: &ControlPoint, meterset_weight| ControlPoint { meterset_weight, ..point.clone() };
-    Some(Beam { name, mu, control_points: vec![weighted(a, 0.0), weighted(b, 1.0)], ..beam.clone() })
+    let control_points = [(a, 0.0), (b, 1.0)]
+        .map(|(point, meterset_weight)| ControlPoint { meterset_weight, ..point.clone() });
+    Some(Beam { name, mu, control_points: control_points.to_vec(), ..beam.clone() })
 }
 
 #[cfg(test)]
@@ -38,7 +39,7 @@ mod tests {
         beam
     }
 
-    /// Exposures of all parts, by direction and monitor units, are those of the whole beam.
+    /// All parts together have the exposures of the whole beam, by direction and monitor units.
     #[test]
     fn the_parts_of_an_arc_make_the_arc() {
         let beam = arc();

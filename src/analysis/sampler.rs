@@ -142,7 +142,8 @@ impl Sampler<'_> {
         [y_mm, z_mm]: [f64; 2],
         half_mm: [f64; 3],
         wanted: Range<usize>,
-        (values, changes_sq): (&mut Vec<f32>, &mut Vec<f32>),
+        values: &mut Vec<f32>,
+        changes_sq: &mut Vec<f32>,
     ) -> bool {
         let Some((rows, (_, _, ty), (z0, z1, tz))) = self.rows_round(y_mm, z_mm, wanted) else {
             return false;
@@ -173,41 +174,35 @@ impl Sampler<'_> {
         [y_mm, z_mm]: [f64; 2],
         half_mm: [f64; 3],
         wanted: Range<usize>,
-        (values, changes_sq): (&mut Vec<f32>, &mut Vec<f32>),
+        values: &mut Vec<f32>,
+        changes_sq: &mut Vec<f32>,
     ) -> bool {
         let Some((_, y, z)) = self.rows_round(y_mm, z_mm, wanted.clone()) else { return false };
-        let nearest = |(a, b, t): Cell| if t < 0.5 { a } else { b };
-        let (y, z) = (nearest(y), nearest(z));
-        let row = |y: usize, z: usize| {
-            let first = self.grid.index(0, y, z);
-            &self.data[first + wanted.start..first + wanted.end]
-        };
-        let neighbours = |index: usize, size: usize| (index.saturating_sub(1), (index + 1).min(size - 1));
-        let ((y0, y1), (z0, z1)) = (neighbours(y, self.size[1]), neighbours(z, self.size[2]));
-        let half =
-            |axis: usize, voxels: usize| (half_mm[axis] * self.per_mm[axis]) as f32 / voxels.max(1) as f32;
-        let [half_x, half_y] = [half(0, 2), half(1, y1 - y0)];
+        let [y, z] = [y, z].map(|(first, second, t)| if t < 0.5 { first } else { second });
+        let [(y0, y1), (z0, z1)] = [neighbours(y, self.size[1]), neighbours(z, self.size[2])];
+        let half_x = (half_mm[0] * self.per_mm[0]) as f32 / 2.0;
+        let half_y = (half_mm[1] * self.per_mm[1]) as f32 / (y1 - y0).max(1) as f32;
         let half_z = (half_mm[2] * self.per_mm_between(z0, z1)) as f32;
-        let centre = row(y, z);
+        let centre = self.row(y, z, &wanted);
         values.clear();
         values.extend_from_slice(centre);
         if !WIDE {
             return true;
         }
         changes_sq.clear();
-        let adjacent = row(y0, z).iter().zip(row(y1, z)).zip(row(y, z0).iter().zip(row(y, z1)));
+        let adjacent = (self.row(y0, z, &wanted).iter().zip(self.row(y1, z, &wanted)))
+            .zip(self.row(y, z0, &wanted).iter().zip(self.row(y, z1, &wanted)));
         changes_sq.extend(adjacent.map(|((a, b), (c, d))| {
             let [along_y, along_z] = [(b - a) * half_y, (d - c) * half_z];
             number_or_0(along_y * along_y + along_z * along_z)
         }));
-        let along_x = |change_sq: &mut f32, change: f32| *change_sq += number_or_0(change * change);
         if let ([first, inner @ .., last], [a, b, ..], [.., c, d]) = (&mut changes_sq[..], centre, centre) {
-            along_x(first, (b - a) * 2.0 * half_x);
-            along_x(last, (d - c) * 2.0 * half_x);
+            add_square(first, (b - a) * 2.0 * half_x);
+            add_square(last, (d - c) * 2.0 * half_x);
             inner
                 .iter_mut()
                 .zip(centre.windows(3))
-                .for_each(|(sq, centre)| along_x(sq, (centre[2] - centre[0]) * half_x));
+                .for_each(|(sq, centre)| add_square(sq, (centre[2] - centre[0]) * half_x));
         }
         true
     }
@@ -216,12 +211,24 @@ impl Sampler<'_> {
     fn rows_round(&self, y_mm: f64, z_mm: f64, wanted: Range<usize>) -> Option<([&[f32]; 4], Cell, Cell)> {
         let y = cell(y_mm * self.per_mm[1], self.size[1], 0.5)?;
         let z = cell(self.plane_at(z_mm), self.size[2], 0.5)?;
-        let row = |y: usize, z: usize| {
-            let first = self.grid.index(0, y, z);
-            &self.data[first + wanted.start..first + wanted.end]
-        };
-        Some(([row(y.0, z.0), row(y.1, z.0), row(y.0, z.1), row(y.1, z.1)], y, z))
+        let rows = [(y.0, z.0), (y.1, z.0), (y.0, z.1), (y.1, z.1)].map(|(y, z)| self.row(y, z, &wanted));
+        Some((rows, y, z))
     }
+
+    fn row(&self, y: usize, z: usize, columns: &Range<usize>) -> &[f32] {
+        let first = self.grid.index(0, y, z);
+        &self.data[first + columns.start..first + columns.end]
+    }
+}
+
+/// The voxels before and after one, within the grid.
+fn neighbours(index: usize, size: usize) -> (usize, usize) {
+    (index.saturating_sub(1), (index + 1).min(size - 1))
+}
+
+#[inline]
+fn add_square(change_sq: &mut f32, change: f32) {
+    *change_sq += number_or_0(change * change);
 }
 
 /// The values between four rows, two along y on each of two planes, by the weights of the second row and plane.

@@ -174,8 +174,8 @@ impl Query for RunOfPlan {
             Next::GoOn
         };
         let computation = own.settings.computation();
-        let how = (own.how, parts.as_deref());
-        let made = mccs_of_plan(&plan, &ready, computation, how, inputs.control(), &mut show);
+        let (how, parts) = (own.how, parts.as_deref());
+        let made = mccs_of_plan(&plan, &ready, computation, how, parts, inputs.control(), &mut show);
         inputs.control().check()?;
         let RunDose { dose, certainty } = made.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
         let Certain { sigma_gy, uncertainty_percent, histories, .. } = &certainty;
@@ -211,7 +211,7 @@ impl Query for PartOfRun {
     fn answer(&self, inputs: &Access<'_>) -> Result<Arc<PartTally>, Failure> {
         let (ready, plan) = self.run.prepared(inputs)?;
         let RunInputs { settings, how, .. } = &*self.run.inputs;
-        let made = part_of_plan(&plan, &ready, settings.computation(), (*how, self.part), inputs.control());
+        let made = part_of_plan(&plan, &ready, settings.computation(), *how, self.part, inputs.control());
         inputs.control().check()?;
         made.map(Arc::new).map_err(|e| Failure::Here(format!("{}: {e}", self.name())))
     }

@@ -23,8 +23,7 @@ impl OperationContext<'_> {
     ) -> Result<MadeContours, ContouringError> {
         let [low, high] = range(hu)?;
         let planes = self.by_hu(stack, |_, value| (low - value).max(value - high))?;
-        let none = || ContouringError::NoHu { structure: structure.name.clone(), low, high };
-        self.finished(planes, none)
+        self.finished(planes, || ContouringError::NoHu { structure: structure.name.clone(), low, high })
     }
 
     /// The voxels within CT numbers that hang together by their faces with the one at a position, within a structure.
@@ -122,11 +121,11 @@ impl OperationContext<'_> {
                     (base..base + window.size[0]).map(|n| field(n, data[n])).collect::<Vec<_>>()
                 })
                 .collect();
-            let place =
-                |p: &[f64; 2]| [(p[0] + window.low[0] as f64) * dx, (p[1] + window.low[1] as f64) * dy];
+            let [i0, j0] = window.low.map(|low| low as f64);
             let rings: Vec<Ring> = field_rings(&values, window.size)
                 .iter()
-                .map(|r| polygons::thinned(&r.iter().map(place).collect::<Ring>(), 0.05))
+                .map(|ring| ring.iter().map(|[i, j]| [(i + i0) * dx, (j + j0) * dy]).collect())
+                .map(|ring: Ring| polygons::thinned(&ring, 0.05))
                 .collect();
             let rings = polygons::combine(&rings, section, Boolean::Intersection);
             if !rings.is_empty() {

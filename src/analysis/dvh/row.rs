@@ -122,15 +122,14 @@ impl DoseRow {
             );
         }
         if WIDE {
-            let own = |&(column, share): &(u32, f32)| {
-                (column - start) as usize + usize::from(centres && share >= 0.5)
-            };
-            self.half_gy2.extend(cells.iter().map(|cell| changes_sq[own(cell)]));
+            self.half_gy2.extend(cells.iter().map(|&(column, share)| {
+                changes_sq[(column - start) as usize + usize::from(centres && share >= 0.5)]
+            }));
         }
     }
 }
 
-/// The value between a column and the next; that of zero weight does not count, even if it is NaN.
+/// The value between a column and the next; a value of zero weight does not count, even if it is NaN.
 #[inline]
 pub fn between(values: &[f32], column: usize, share: f32) -> f32 {
     let low = values[column];

@@ -54,17 +54,17 @@ pub struct MaskedDose<'a> {
     per_axis: usize,
     /// The share of the structure in each of several samples of a voxel that is covered in part.
     parts: Option<Arc<PartShares>>,
-    /// Whether the voxels of the mask are those of the dose.
+    /// Whether the voxels of mask and dose coincide.
     on_dose_grid: bool,
-    /// Whether the dose is read only at the centres of its own voxels.
+    /// Whether the dose is read only at the centres of its voxels.
     centres: bool,
     /// Whether a sample stands for the range of doses across it. A list of whole voxels of the dose has one dose in each.
     wide: bool,
     /// Whether the samples are held; else the dose is read twice.
     held: bool,
-    /// One row of so many is read.
+    /// Step in rows of the mask: one row of this number is read.
     rows_apart: usize,
-    /// The volume of the structure over that of the rows that are read.
+    /// Ratio of the structure's volume to the volume in the rows that are read.
     scale: f64,
     /// The dose's columns at each sample along a row of the mask's box, where both grids have the same axes.
     pub(super) columns: Option<Columns>,
@@ -81,12 +81,9 @@ pub struct SampledDose {
 
 /// Whether the voxels of two grids coincide (to a thousandth of a mm, as files round them).
 fn same_voxels(a: &Grid, b: &Grid) -> bool {
-    let near = |a: f64, b: f64| (a - b).abs() < 1e-3;
-    let places = || a.corners_mm().into_iter().zip(b.corners_mm());
-    let planes = || a.planes_mm().iter().zip(b.planes_mm());
     a.size() == b.size()
-        && places().all(|(a, b)| near(a.distance(b), 0.0))
-        && planes().all(|(&a, &b)| near(a, b))
+        && a.corners_mm().into_iter().zip(b.corners_mm()).all(|(a, b)| a.distance(b) < 1e-3)
+        && a.planes_mm().iter().zip(b.planes_mm()).all(|(a, b)| (a - b).abs() < 1e-3)
 }
 
 impl<'a> MaskedDose<'a> {
@@ -143,16 +140,16 @@ impl<'a> MaskedDose<'a> {
         (y + plane * stagger).is_multiple_of(self.rows_apart)
     }
 
-    /// The volume of the structure over that of the rows that are read; reads all where those have none.
+    /// Ratio of the structure's volume to the volume in the rows that are read; all rows are read if these have none.
     fn whole_over_read(&mut self) -> f64 {
         let [_, height, count] = self.mask.size();
         let first = self.mask.offset()[2];
-        let of_plane = |plane: usize| -> f64 {
+        let planes_cm3 = (0..count).map(|plane| {
             let rows = (0..height).filter(|y| self.reads(*y, plane));
             let covered: u64 = rows.flat_map(|y| self.mask.row(y, plane).1).map(|c| u64::from(*c)).sum();
             covered as f64 / 255.0 * self.mask.grid().voxel_cm3(first + plane)
-        };
-        let read_cm3: f64 = (0..count).map(of_plane).sum();
+        });
+        let read_cm3: f64 = planes_cm3.sum();
         if read_cm3 > 0.0 {
             return self.mask.volume_cm3() / read_cm3;
         }
@@ -209,7 +206,7 @@ impl<'a> MaskedDose<'a> {
 
     /// Visits all samples of one plane of the mask's box. Without `WIDE` half-widths of doses are 0, which is all that sums need.
     ///
-    /// The dose is linear across a sample's box, so its variance there is that of three even spreads, one an axis. A single
+    /// The dose is linear across a sample's box, so its variance there is the sum of three even spreads, one an axis. A single
     /// even spread of the same variance stands for them: half-widths of the axes add in squares.
     fn visit<const WIDE: bool>(&self, plane: usize, to: &mut impl Visitor) {
         let [_, j0, k0] = self.mask.offset();
@@ -291,13 +288,14 @@ impl<'a> MaskedDose<'a> {
         let used =
             (*first as usize).saturating_sub(1)..(*last as usize + 3).min(self.sampler.grid().size()[0]);
         let first_column = used.start as u32;
-        let (at_mm, lines) = ([start.y, start.z], (&mut row.values, &mut row.changes_sq));
+        let at_mm = [start.y, start.z];
+        let DoseRow { values, changes_sq, .. } = row;
         let is_inside_dose = if self.centres {
-            self.sampler.voxels_at::<WIDE>(at_mm, half_mm, used, lines)
+            self.sampler.voxels_at::<WIDE>(at_mm, half_mm, used, values, changes_sq)
         } else if WIDE {
-            self.sampler.row_with_changes_at(at_mm, half_mm, used, lines)
+            self.sampler.row_with_changes_at(at_mm, half_mm, used, values, changes_sq)
         } else {
-            self.sampler.row_at(at_mm[0], at_mm[1], used, lines.0)
+            self.sampler.row_at(at_mm[0], at_mm[1], used, values)
         };
         if is_inside_dose {
             row.first = within.start;
@@ -378,7 +376,7 @@ impl<'a> MaskedDose<'a> {
         self.mask.outside_cm3()
     }
 
-    /// Whether the mask's voxels are those of the dose.
+    /// Whether the voxels of mask and dose coincide.
     pub fn on_dose_grid(&self) -> bool {
         self.on_dose_grid
     }

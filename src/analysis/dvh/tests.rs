@@ -308,7 +308,7 @@ fn a_redrawn_dvh_is_the_dvh_to_the_bit() {
     assert!(redrawn == dvh(&masks[0], &other));
 }
 
-/// The DVHs of a preview against those of all samples, in a dose with a penumbra: a ball of few voxels, one of many, and a body
+/// The DVHs of a preview against the DVHs of all samples, in a dose with a penumbra: a ball of few voxels, one of many, and a body
 /// of which one row in many is read.
 #[test]
 fn a_preview_reads_fewer_samples_of_the_same_structure() {

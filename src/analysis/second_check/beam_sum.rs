@@ -10,8 +10,8 @@ use serde::Serialize;
 /// of a DoseGridScaling of four digits. Chosen.
 const ROUNDING_PART: f64 = 0.001;
 
-/// On grids whose voxels do not lie on those of the plan's, the sum is held to lie between those of the voxels around, within this part of
-/// the plan's greatest dose beyond them. Chosen.
+/// Where the grids' voxels do not coincide, the sum may exceed the range of the voxels around by this part of the plan's greatest dose.
+/// Chosen.
 const INTERPOLATED_PART: f64 = 0.01;
 
 /// A voxel nearer than this to one of another grid lies on it, in voxels: positions in files are rounded.
@@ -34,12 +34,12 @@ pub struct BeamSum {
     pub beams: usize,
     /// Names of the treatment beams without a planned dose of their own: the sum is a part of the plan's dose then.
     pub missing: Vec<String>,
-    /// The factor on the beams' doses: the number of fractions where they are those of one.
+    /// The factor on the beams' doses: the number of fractions if each file holds one fraction.
     pub factor: u32,
     /// Voxels of the plan's grid that all beams' grids hold.
     pub compared: usize,
     pub voxels: usize,
-    /// Compared voxels that lie on those of all beams' grids.
+    /// Compared voxels that coincide with a voxel of every beam's grid.
     pub on_voxels: usize,
     /// Compared voxels whose doses differ by more than they may.
     pub beyond: usize,
@@ -72,7 +72,7 @@ impl BeamDoses<'_> {
         if once.beyond == 0 || self.fractions <= 1 || !self.missing.is_empty() {
             return Some(once);
         }
-        // Some systems write the dose of one fraction for each beam, and that of the course for the plan.
+        // Some systems write the dose of one fraction for each beam, and the dose of the course for the plan.
         let course = self.times(self.fractions).filter(|course| course.beyond == 0);
         Some(course.unwrap_or(once))
     }
@@ -83,8 +83,10 @@ impl BeamDoses<'_> {
         let greatest_gy = f64::from(self.planned.greatest()).max(0.0);
         let has_same_grid: Vec<bool> =
             self.beams.iter().map(|beam| beam.grid() == self.planned.grid()).collect();
-        let compared_plane = |k: usize| self.plane(k, &has_same_grid, f64::from(factor), greatest_gy);
-        let counts = (0..planes).into_par_iter().map(compared_plane).reduce(Counts::default, Counts::with);
+        let counts = (0..planes)
+            .into_par_iter()
+            .map(|k| self.plane(k, &has_same_grid, f64::from(factor), greatest_gy))
+            .reduce(Counts::default, Counts::with);
         (!self.beams.is_empty() && counts.compared > 0).then(|| BeamSum {
             beams: self.beams.len(),
             missing: self.missing.clone(),
@@ -143,7 +145,7 @@ impl BeamDoses<'_> {
 struct Span {
     low_gy: f64,
     high_gy: f64,
-    /// Whether the position is that of a voxel.
+    /// Whether the position is the centre of a voxel.
     is_on_voxel: bool,
 }
 
@@ -311,7 +313,7 @@ mod tests {
         assert_eq!(sum(&rounded, &[&a, &b], 1).beyond, 0);
     }
 
-    /// The plan's grid shifted by a voxel, with its values as they were: voxels lie on those of the beams, and the doses differ.
+    /// The plan's grid shifted by a voxel, with its values as they were: voxels coincide with the beams' voxels, and the doses differ.
     #[test]
     fn a_dose_one_voxel_off_is_found_and_the_same_dose_on_another_grid_is_not() {
         let [planned, ..] = doses(2.5, 0.0);

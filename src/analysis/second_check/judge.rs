@@ -19,7 +19,7 @@ const LEAST_OF_MEAN: f64 = 0.5;
 /// tenth of it at bone and surfaces.
 const MOST_OF_GREATEST: f64 = 1.5;
 
-/// A planned dose whose course is this near to the recomputed one of a single fraction is that of a fraction.
+/// A planned dose is of a single fraction if a fraction of the recomputed course is this near to it, relative.
 const LIKE_A_FRACTION: f64 = 0.15;
 
 /// A difference of exactly the limit is not beyond it by the rounding of its division, percent.
@@ -46,12 +46,15 @@ impl Verdict {
     /// The verdict that counts of several plans: one that is outside is known to be wrong.
     #[must_use]
     pub fn worst(self, other: Self) -> Self {
-        let rank = |verdict| match verdict {
+        if other.rank() > self.rank() { other } else { self }
+    }
+
+    fn rank(self) -> u8 {
+        match self {
             Self::Within => 0,
             Self::NotJudged => 1,
             Self::Outside => 2,
-        };
-        if rank(other) > rank(self) { other } else { self }
+        }
     }
 }
 
@@ -91,6 +94,10 @@ impl GammaAgreement {
 }
 
 impl Agreement {
+    fn is_complete(&self) -> bool {
+        self.gamma.is_some() && self.gamma_back.is_some() && self.point.is_some()
+    }
+
     /// The worse of both directions; `None` without points in one of them.
     pub fn gamma_level(&self, limits: &Tolerances) -> Option<Level> {
         let [forward, back] = [self.gamma?, self.gamma_back?].map(|gamma| gamma.level(limits));
@@ -141,22 +148,21 @@ pub struct Figures<'a> {
 }
 
 /// Judges a plan and its beams. What contradicts itself is wrong, whatever else could be judged. Whatever could not be judged keeps the
-/// plan from being judged as a whole; a beam without a planned dose of its own counts in the plan's alone.
+/// plan from being judged as a whole; a beam without its own planned dose counts in the plan's alone.
 pub fn judge(figures: Figures<'_>) -> Judgement {
-    let Figures { whole, beams, beam_sum, fractions, limits, changed_here } = figures;
+    let Figures { whole: plan, beams, beam_sum, fractions, limits, changed_here } = figures;
     let mut wrong: Vec<String> =
-        std::iter::once(whole).chain(beams).flat_map(|item| item.wrong.clone()).collect();
+        std::iter::once(plan).chain(beams).flat_map(|item| item.wrong.clone()).collect();
     wrong.extend(beam_sum.and_then(BeamSum::contradiction));
     let (mut open, mut outside) = (Vec::new(), Vec::new());
     // What is wrong with a beam explains why the plan is not compared.
-    open.extend(beams.iter().chain([whole]).flat_map(|item| item.not_judged.iter().cloned()));
-    for item in std::iter::once(whole).chain(beams) {
+    open.extend(beams.iter().chain([plan]).flat_map(|item| item.not_judged.iter().cloned()));
+    for item in std::iter::once(plan).chain(beams) {
         look(item, fractions, limits, &mut open, &mut outside);
     }
     // The plan as a whole is always compared by gamma, both ways, and at a point.
-    let compared = whole.agreement.as_ref();
-    let is_whole = |a: &Agreement| a.gamma.is_some() && a.gamma_back.is_some() && a.point.is_some();
-    if open.is_empty() && wrong.is_empty() && !compared.is_some_and(is_whole) {
+    let compared = plan.agreement.as_ref();
+    if open.is_empty() && wrong.is_empty() && !compared.is_some_and(Agreement::is_complete) {
         open.push("The plan's dose was not compared.".to_owned());
     }
     let verdict = match (wrong.is_empty(), open.is_empty(), outside.is_empty()) {

@@ -21,7 +21,7 @@ pub struct MachineUse {
     pub choice: &'static str,
     /// Numbers of its beams.
     pub beams: Vec<u32>,
-    /// Why the model is not that of the beams.
+    /// Why the model does not fit the beams.
     pub why_not: Option<String>,
 }
 
@@ -83,7 +83,7 @@ fn quality_of(beam: &Beam) -> String {
     if beam.unflattened { format!("{energy} FFF") } else { energy }
 }
 
-/// Why a machine model is not that of a beam: another energy or filter.
+/// Why a machine model does not fit a beam: another energy or filter.
 fn unlike(beam: &Beam, model: &Machine) -> Option<String> {
     let bare = Beam { not_modelled: Vec::new(), accessories: Vec::new(), ..beam.clone() };
     if beam.energy_mv.is_none() {

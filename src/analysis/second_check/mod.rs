@@ -71,7 +71,7 @@ pub struct Item {
     pub mu: f64,
     /// The field of a beam; the plan has none.
     pub field: Option<FieldOnPatient>,
-    /// `None` where it has no planned dose of its own.
+    /// `None` without a planned dose.
     pub agreement: Option<Agreement>,
     /// The plan as a whole.
     pub targets: Vec<TargetDoses>,
@@ -125,7 +125,7 @@ pub struct TargetDoses {
 pub struct Agreement {
     /// Gamma of the recomputed dose at the points of the planned one.
     pub gamma: Option<GammaAgreement>,
-    /// Gamma of the planned dose at the points of the recomputed one: what the planned dose lacks has no points of its own.
+    /// Gamma of the planned dose at the points of the recomputed one: what the planned dose lacks is tested in this direction alone.
     pub gamma_back: Option<GammaAgreement>,
     /// 100 % of both: the near-maximum of the planned dose, Gy.
     pub normalisation_gy: f64,
@@ -148,8 +148,11 @@ impl LowerGamma {
     /// The lower of both directions, each with its points.
     pub fn of_both(rates: [Option<f64>; 2], points: [usize; 2]) -> Option<Self> {
         let [forward, back] = std::array::from_fn(|n| {
-            let of = ["planned", "recomputed"][n];
-            rates[n].map(|pass_rate_percent| Self { pass_rate_percent, points: points[n], of })
+            rates[n].map(|pass_rate_percent| Self {
+                pass_rate_percent,
+                points: points[n],
+                of: ["planned", "recomputed"][n],
+            })
         });
         match (forward, back) {
             (Some(forward), Some(back)) if back.pass_rate_percent < forward.pass_rate_percent => Some(back),
@@ -171,17 +174,9 @@ impl Agreement {
 
     /// `99.20 % of 5012 planned points, 98.70 % of 5100 recomputed points`, with those that are not judged.
     pub fn gamma_words(&self) -> Option<String> {
-        let words = |gamma: GammaAgreement, whose: &str, without: &str| {
-            let rate = gamma.pass_rate_percent().map_or("no points".to_owned(), rate_text);
-            let outside = match gamma.outside {
-                0 => String::new(),
-                n => format!(" ({n} more {without})"),
-            };
-            format!("{rate} of {} {whose} points{outside}", gamma.points)
-        };
-        let forward = words(self.gamma?, "planned", "where nothing is recomputed: they fail");
+        let forward = self.gamma?.words("planned", "where nothing is recomputed: they fail");
         let back =
-            self.gamma_back.map(|gamma| words(gamma, "recomputed", "outside the planned grid: not judged"));
+            self.gamma_back.map(|gamma| gamma.words("recomputed", "outside the planned grid: not judged"));
         Some([Some(forward), back].into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 }
@@ -243,6 +238,16 @@ impl GammaAgreement {
             agreement.far_cm3 += failing as f64 * grid.voxel_cm3(k);
         }
         agreement
+    }
+
+    /// The pass rate of the points of the `whose` dose; `outside` says what its points outside the other dose are.
+    fn words(&self, whose: &str, outside: &str) -> String {
+        let rate = self.pass_rate_percent().map_or("no points".to_owned(), rate_text);
+        let outside = match self.outside {
+            0 => String::new(),
+            n => format!(" ({n} more {outside})"),
+        };
+        format!("{rate} of {} {whose} points{outside}", self.points)
     }
 
     /// Share of the points that the other dose does not reach, percent.

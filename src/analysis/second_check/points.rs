@@ -44,7 +44,7 @@ pub fn plan_point(
     chosen(stated.chain(common).chain(isocentre), planned)
 }
 
-/// The point of a beam: that of its stated dose, its isocentre, else the place of its greatest planned dose.
+/// The point of a beam: the point of its stated dose, its isocentre, else the place of its greatest planned dose.
 pub fn beam_point(beam: &Beam, beam_doses: &[BeamDose], planned: &Volume<f32>) -> Option<DosePoint> {
     let stated = beam_doses.iter().find(|dose| dose.beam == beam.number);
     let stated = stated.map(|dose| DosePoint::new("the point of its beam dose", dose.point_mm));
@@ -58,32 +58,35 @@ pub fn common_point(mut points: impl Iterator<Item = DVec3>) -> Option<DVec3> {
     points.all(|point| point.distance(first) < SAME_PLACE_MM).then_some(first)
 }
 
-fn chosen(candidates: impl Iterator<Item = DosePoint>, planned: &Volume<f32>) -> Option<DosePoint> {
+fn chosen(mut candidates: impl Iterator<Item = DosePoint>, planned: &Volume<f32>) -> Option<DosePoint> {
     let (greatest_gy, greatest_mm) = greatest(planned)?;
-    let is_in_the_beam = |point: &DosePoint| {
-        value_at(planned, point.point_mm).is_some_and(|gy| gy >= LEAST_SHARE * greatest_gy)
-    };
-    let mut candidates = candidates;
-    candidates.find(is_in_the_beam).or_else(|| Some(DosePoint::new("the greatest planned dose", greatest_mm)))
+    let in_beam = candidates
+        .find(|point| value_at(planned, point.point_mm).is_some_and(|gy| gy >= LEAST_SHARE * greatest_gy));
+    in_beam.or_else(|| Some(DosePoint::new("the greatest planned dose", greatest_mm)))
+}
+
+/// Whether all face neighbours of a voxel have half of its dose or more.
+fn has_supporting_neighbours(volume: &Volume<f32>, n: usize) -> bool {
+    let [nx, ny, nz] = volume.grid().size();
+    let data = volume.data();
+    let half_gy = 0.5 * data[n];
+    [(n % nx, nx, 1), (n / nx % ny, ny, nx), (n / (nx * ny), nz, nx * ny)].iter().all(
+        |&(index, size, step)| {
+            (index == 0 || data[n - step] >= half_gy) && (index + 1 == size || data[n + step] >= half_gy)
+        },
+    )
 }
 
 /// The greatest dose above zero, Gy, and its place: of the voxels whose neighbours have half of it or more, since a voxel by itself is
 /// noise or a fault; of all where none has.
 fn greatest(volume: &Volume<f32>) -> Option<(f64, DVec3)> {
-    let [nx, ny, nz] = volume.grid().size();
+    let [nx, ny, _] = volume.grid().size();
     let data = volume.data();
-    let is_borne_out = |n: usize| {
-        let half = 0.5 * data[n];
-        let along = |index: usize, size: usize, step: usize| {
-            (index == 0 || data[n - step] >= half) && (index + 1 == size || data[n + step] >= half)
-        };
-        along(n % nx, nx, 1) && along(n / nx % ny, ny, nx) && along(n / (nx * ny), nz, nx * ny)
-    };
-    let highest = |is_taken: &dyn Fn(usize) -> bool| {
-        let taken = data.iter().enumerate().filter(|(n, gy)| gy.is_finite() && **gy > 0.0 && is_taken(*n));
-        taken.max_by(|a, b| a.1.total_cmp(b.1))
-    };
-    let (n, gy) = highest(&is_borne_out).or_else(|| highest(&|_| true))?;
+    let candidates = data.iter().enumerate().filter(|(_, gy)| gy.is_finite() && **gy > 0.0);
+    let supported = candidates.clone().filter(|(n, _)| has_supporting_neighbours(volume, *n));
+    let (n, gy) = supported
+        .max_by(|a, b| a.1.total_cmp(b.1))
+        .or_else(|| candidates.max_by(|a, b| a.1.total_cmp(b.1)))?;
     Some((f64::from(*gy), volume.grid().centre_mm(n % nx, n / nx % ny, n / (nx * ny))))
 }
 
@@ -132,7 +135,7 @@ mod tests {
         assert_eq!(beam_point(beam, &[], &volume()).unwrap().place, "the greatest planned dose");
     }
 
-    /// A voxel of 64 Gy neither is the point nor makes one of 10 Gy that of a penumbra.
+    /// A voxel of 64 Gy is not the point, and does not put voxels of 10 Gy into the penumbra.
     #[test]
     fn a_hot_voxel_is_no_point() {
         let mut hot = volume();

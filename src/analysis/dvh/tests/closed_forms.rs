@@ -81,7 +81,7 @@ fn worst(d: &Dvh, dose_gy: impl Fn(f64) -> f64) -> [f64; 3] {
     [worst_gy, (d.mean_gy() - mean / f64::from(steps)).abs(), ends]
 }
 
-/// Voxels of the CT that a structure is drawn on, mm: across 1, 2 and 3 mm planes, and those of a dose.
+/// Voxels of the CT that a structure is drawn on, mm: across 1, 2 and 3 mm planes, and voxels of a dose.
 const VOXELS_MM: [[f64; 3]; 4] = [[1.0, 1.0, 1.0], [0.98, 0.98, 2.0], [0.98, 0.98, 3.0], [2.5, 2.5, 2.5]];
 
 /// A gradient of 1 Gy a mm: differences in Gy are distances in mm. Along the planes the structure is known to
@@ -109,7 +109,7 @@ fn a_sphere_in_a_linear_gradient() {
     }
 }
 
-/// A sphere about `centre` drawn on all planes of a grid of its own, whose axes may be oblique.
+/// A sphere about `centre` drawn on all planes of a separate grid, whose axes may be oblique.
 fn sphere_on(axes: [DVec3; 2], voxel_mm: [f64; 3], radius_mm: f64, centre: DVec3) -> Mask {
     let half = radius_mm + 6.0;
     let [nx, ny, nz] = voxel_mm.map(|mm| (2.0 * half / mm) as usize);
@@ -144,7 +144,7 @@ fn on_voxels_of(grid: &Arc<Grid>, gy: impl Fn(DVec3) -> f64) -> Volume<f32> {
     Volume::new(Arc::clone(grid), (0..grid.len()).map(voxel_gy).collect())
 }
 
-/// The greatest differences in mm of D and V from those of a sphere in a linear gradient of 1 Gy a mm: at the ends (D98, D95,
+/// The greatest differences in mm of D and V from the closed form of a sphere in a linear gradient of 1 Gy a mm: at the ends (D98, D95,
 /// D5, D2) and between. Holds that the curve falls and keeps to its ends.
 fn off_a_sphere(d: &Dvh, radius_mm: f64, middle_gy: f64) -> [f64; 2] {
     let off = |percent: f64| {
@@ -312,7 +312,7 @@ fn a_gaussian_round_a_sphere() {
     }
 }
 
-/// The isodose of a Gaussian dose is a sphere: its volume is that of the closed form for a few voxels and for
+/// The isodose of a Gaussian dose is a sphere: its volume has the closed form for a few voxels and for
 /// many. Linear interpolation cuts a narrow peak, by a share of (spacing / width)^2.
 #[test]
 fn an_isodose_has_the_volume_of_its_sphere() {
