@@ -75,8 +75,8 @@ fn parked(jaws: [f64; 2]) -> [f64; 2] {
     [to.clamp(-REACH_MM, REACH_MM); 2]
 }
 
-/// Positions that no machine can take, a sentence each with the control point, at most `most` of them.
-pub fn aperture_faults(beam: &Beam, most: usize) -> Vec<String> {
+/// Positions that no machine can take, a sentence each with the control point, at most `max_faults` of them.
+pub fn aperture_faults(beam: &Beam, max_faults: usize) -> Vec<String> {
     let mut faults = Vec::new();
     for (n, point) in beam.control_points.iter().enumerate() {
         let place =
@@ -104,8 +104,8 @@ pub fn aperture_faults(beam: &Beam, most: usize) -> Vec<String> {
                 faults.push(format!("{place}the leaves of pair {} cross by {by:.1} mm.", pair + 1));
             }
         }
-        if faults.len() > most {
-            faults.truncate(most);
+        if faults.len() > max_faults {
+            faults.truncate(max_faults);
             faults.push("More of the like follow.".to_owned());
             break;
         }

@@ -119,8 +119,8 @@ mod tests {
         set.structures.push(Structure { contours: plate(20.0), density: support, ..couch });
         let (table, control) = (HuTable::shipped_default(), JobControl::new());
         let body = Body::new(&ct, &set, choice, &control).unwrap();
-        let given = DensityOverrides::new(&ct, &set, &table, &control).unwrap();
-        Arc::clone(Ready::new(&ct, &table, body, given).unwrap().patient())
+        let overrides = DensityOverrides::new(&ct, &set, &table, &control).unwrap();
+        Arc::clone(Ready::new(&ct, &table, body, overrides).unwrap().patient())
     }
 
     #[test]

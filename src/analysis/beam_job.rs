@@ -63,19 +63,26 @@ impl Ready {
     ///
     /// # Errors
     /// [`BodyMismatch`].
-    pub fn new(ct: &Ct, table: &HuTable, body: Body, given: DensityOverrides) -> Result<Self, BodyMismatch> {
-        let has_couch = body.mask.is_none() || given.has_couch;
-        let patient = Patient { has_couch, ..Patient::with(ct, table, body.mask.as_ref(), &given.parts())? };
-        let beyond = BeyondTable::count(ct, table, body.mask.as_ref(), &given.parts());
+    pub fn new(
+        ct: &Ct,
+        table: &HuTable,
+        body: Body,
+        overrides: DensityOverrides,
+    ) -> Result<Self, BodyMismatch> {
+        let has_couch = body.mask.is_none() || overrides.has_couch;
+        let patient =
+            Patient { has_couch, ..Patient::with(ct, table, body.mask.as_ref(), &overrides.parts())? };
+        let beyond = BeyondTable::count(ct, table, body.mask.as_ref(), &overrides.parts());
         let place = if body.mask.is_some() { "of the body" } else { "of the CT" };
-        let DensityOverrides { caveats, beside, without_density, reservations: of_given, .. } = given;
-        let edge = CtEdge::new(ct, &patient.mass_density_g_cm3, &beside);
+        let DensityOverrides { caveats, beside: devices, without_density, reservations: of_given, .. } =
+            overrides;
+        let edge = CtEdge::new(ct, &patient.mass_density_g_cm3, &devices);
         let mut reservations = Reservations { caveats, remarks: Vec::new() };
         reservations.caveats.extend(hu_caveats(&beyond, table));
         for known in [Reservations::of_remarks(&ct.remarks), body.reservations, of_given] {
             reservations.add(&known);
         }
-        let outside = |mask| Outside { hu: Arc::clone(&ct.hu), body: Arc::new(mask), beside };
+        let outside = |mask| Outside { hu: Arc::clone(&ct.hu), body: Arc::new(mask), beside: devices };
         Ok(Self {
             outside: body.mask.map(outside),
             remarks: body.remarks,
@@ -316,13 +323,14 @@ pub fn is_computed(beam: &Beam) -> bool {
 pub fn beams_left_out(plan: &Plan) -> Option<String> {
     let treatment = plan.beams.iter().filter(|b| !b.setup);
     let absent = plan.absent_beams.len();
-    let (all, computed) = (treatment.clone().count() + absent, treatment.filter(|b| is_computed(b)).count());
+    let (total, computed) =
+        (treatment.clone().count() + absent, treatment.filter(|b| is_computed(b)).count());
     let off = plan.beams.iter().filter(|b| !b.setup && b.off).count();
     let why = [(off, "switched off"), (absent, "not in the file of the plan")];
     let why: Vec<String> =
         why.iter().filter(|(beams, _)| *beams > 0).map(|(beams, why)| format!("{beams} {why}")).collect();
     let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
-    (computed < all).then(|| format!("{computed} of {all} beams{why}"))
+    (computed < total).then(|| format!("{computed} of {total} beams{why}"))
 }
 
 /// Monitor units a fraction of the computed beams.

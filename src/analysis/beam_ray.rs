@@ -10,7 +10,7 @@ use serde::Serialize;
 /// Distances along the ray from the source through the isocentre, mm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CentralRay {
-    /// Source-surface distance. The surface is that of the body of the dose calculation; in an image without one, the
+    /// Source-surface distance. The surface is the surface of the body in the dose calculation; in an image without one, the
     /// first voxel as dense as skin.
     pub ssd_mm: f64,
     /// From the surface to the isocentre; negative where the isocentre lies in front of it.
@@ -98,8 +98,8 @@ mod tests {
         let ready =
             Ready::new(&ct, &HuTable::shipped_default(), Body::default(), DensityOverrides::default())
                 .unwrap();
-        let beside = DVec3::new(60.0, 0.0, 0.0);
-        assert_eq!(central_ray(&ready, &ct, beside + DVec3::NEG_Y * 1000.0, beside), None);
+        let off_axis = DVec3::new(60.0, 0.0, 0.0);
+        assert_eq!(central_ray(&ready, &ct, off_axis + DVec3::NEG_Y * 1000.0, off_axis), None);
         let above = DVec3::new(0.5, -50.0, 0.0);
         let ray = central_ray(&ready, &ct, above + DVec3::NEG_Y * 1000.0, above).unwrap();
         assert!((ray.depth_mm + 20.0).abs() <= 1.0 && ray.water_mm == 0.0, "{ray:?}");

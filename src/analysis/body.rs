@@ -110,12 +110,12 @@ impl Body {
                 .map_err(|source| BodyError::Mask { structure: structure.name.clone(), source })?;
             Ok(Self { mask: Some(mask), remarks, reservations: structure.reservations() })
         };
-        let all = |why: &str| Self {
+        let whole_image = |why: &str| Self {
             remarks: vec![format!("{why}: everything in the image counts")],
             ..Self::default()
         };
         let drawn = match choice {
-            BodyChoice::Everything => return Ok(all("no body")),
+            BodyChoice::Everything => return Ok(whole_image("no body")),
             BodyChoice::Structure(number) => {
                 Some(set.structures.iter().find(|s| s.number == number).ok_or(BodyError::Gone(number))?)
             }
@@ -127,7 +127,7 @@ impl Body {
         }
         match body_from_ct(ct, set, control)? {
             Some((made, remark)) => masked(&made, vec![remark.message]),
-            None => Ok(all("no body contour and none to find")),
+            None => Ok(whole_image("no body contour and none to find")),
         }
     }
 }
@@ -147,33 +147,33 @@ pub fn body_from_ct(
     set: &StructureSet,
     control: &JobControl,
 ) -> Result<Option<(Structure, Remark)>, Cancelled> {
-    let found = body_contours(&ct.hu, SKIN_HU, &|_| !control.is_cancelled()).ok_or(Cancelled)?;
-    let remark = remark_on(&found);
+    let outline = body_contours(&ct.hu, SKIN_HU, &|_| !control.is_cancelled()).ok_or(Cancelled)?;
+    let remark = remark_on(&outline);
     let contours: Contours =
-        found.contours.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
+        outline.contours.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
     let kind = StructureKind::External;
     let (number, name) = (set.free_number(), set.free_name("BODY"));
-    let made = Structure { contours, ..Structure::new(name, number, kind) };
-    Ok((!made.contours.is_empty()).then_some((made, remark)))
+    let structure = Structure { contours, ..Structure::new(name, number, kind) };
+    Ok((!structure.contours.is_empty()).then_some((structure, remark)))
 }
 
 /// The remark that a body was found in the CT, and which parts of the image are outside of it.
-fn remark_on(found: &BodyOutline) -> Remark {
-    let made = format!(
+fn remark_on(outline: &BodyOutline) -> Remark {
+    let text = format!(
         "the body was made from the CT (denser than {SKIN_HU} HU, couch and small things cut off); nothing outside it counts"
     );
-    if found.left_out.is_empty() {
-        return Remark::note(format!("{made}, and nothing as dense lies there"), Vec::new());
+    if outline.left_out.is_empty() {
+        return Remark::note(format!("{text}, and nothing as dense lies there"), Vec::new());
     }
     let place = |part: &LeftOut| {
         let [low, high] = part.z_mm;
         format!("{:.0} cm3 {} of it (z {low:.0} to {high:.0} mm)", part.volume_cm3, part.side)
     };
-    let mut places: Vec<String> = found.left_out.iter().take(MOST_LISTED).map(place).collect();
-    let rest = found.left_out.get(MOST_LISTED..).unwrap_or_default();
-    if !rest.is_empty() {
-        let cm3: f64 = rest.iter().map(|part| part.volume_cm3).sum();
-        places.push(format!("{} smaller parts of {cm3:.0} cm3 together", rest.len()));
+    let mut places: Vec<String> = outline.left_out.iter().take(MOST_LISTED).map(place).collect();
+    let unlisted = outline.left_out.get(MOST_LISTED..).unwrap_or_default();
+    if !unlisted.is_empty() {
+        let cm3: f64 = unlisted.iter().map(|part| part.volume_cm3).sum();
+        places.push(format!("{} smaller parts of {cm3:.0} cm3 together", unlisted.len()));
     }
-    Remark::warning(format!("{made}: left out are {}", places.join(", ")), Vec::new())
+    Remark::warning(format!("{text}: left out are {}", places.join(", ")), Vec::new())
 }

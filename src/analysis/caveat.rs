@@ -38,8 +38,8 @@ const WAYS_OUT: [(&str, &str); 14] = [
 
 /// Advice that leads to a dose without a caveat.
 pub fn way_out(caveat: &str) -> &'static str {
-    let known = WAYS_OUT.iter().find(|(words, _)| caveat.contains(words));
-    known.map_or(
+    let way_out = WAYS_OUT.iter().find(|(words, _)| caveat.contains(words));
+    way_out.map_or(
         "no engine here computes it: take it out, or take the dose of a program that does",
         |(_, way)| *way,
     )

@@ -27,9 +27,9 @@ const KNOWN_WAY_DEG: f64 = 20.0;
 /// Distance of a patient position (LPS, mm) from the head at a beam's frame, mm; 0 inside.
 pub fn head_clearance_mm(frame: &BeamFrame, patient_mm: DVec3) -> f64 {
     let p = frame.device_from_patient(patient_mm);
-    let beside = (p.x.hypot(p.y) - HEAD_RADIUS_MM).max(0.0);
-    let before = (HEAD_FACE_MM - p.z).max(0.0);
-    beside.hypot(before)
+    let radial_mm = (p.x.hypot(p.y) - HEAD_RADIUS_MM).max(0.0);
+    let axial_mm = (HEAD_FACE_MM - p.z).max(0.0);
+    radial_mm.hypot(axial_mm)
 }
 
 /// A couch top of assumed size under a body.
@@ -47,7 +47,7 @@ impl CouchTop {
     pub fn below(body: &Mesh, position: PatientPosition) -> Option<Self> {
         let [low, high] = body.bounds_mm()?;
         let m = position.patient_from_table();
-        // The axes of all positions are those of the patient, up to their signs.
+        // The table axes of every position are the patient's axes, up to their signs.
         let ends = [low, high].map(|p| m.transpose() * p);
         let (low, high) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
         let middle = 0.5 * (low.x + high.x);
@@ -66,15 +66,16 @@ impl CouchTop {
 
     /// Its corners (bits: across, towards the gantry, up), patient LPS, mm.
     pub fn corners_mm(&self) -> [DVec3; 8] {
-        let bit = |c: usize, axis: usize| f64::from(u8::from(c >> axis & 1 == 1));
-        std::array::from_fn(|c| self.at(DVec3::new(bit(c, 0), bit(c, 1), bit(c, 2))))
+        std::array::from_fn(|corner| {
+            let [x, y, z] = [0, 1, 2].map(|axis| f64::from(u8::from(corner >> axis & 1 == 1)));
+            self.at(DVec3::new(x, y, z))
+        })
     }
 
     /// Points of its upper and lower face, patient LPS, mm.
     pub fn points_mm(&self) -> Vec<DVec3> {
         let size = self.high - self.low;
-        let count = |mm: f64| (mm / COUCH_STEP_MM).ceil().max(1.0) as usize;
-        let (across, along) = (count(size.x), count(size.y));
+        let [across, along] = [size.x, size.y].map(|mm| (mm / COUCH_STEP_MM).ceil().max(1.0) as usize);
         let mut points = Vec::with_capacity(2 * (across + 1) * (along + 1));
         for up in [0.0, 1.0] {
             for j in 0..=along {
@@ -110,9 +111,10 @@ impl HeadPath {
                 let largest = turn[0].abs().max(turn[1].abs());
                 if largest <= KNOWN_WAY_DEG {
                     let steps = (largest / ARC_STEP_DEG).ceil() as usize;
-                    let part = |n: usize| n as f64 / steps as f64;
-                    let between = (1..steps).map(|n| [0, 1].map(|a| from[a] + turn[a] * part(n)));
-                    angles_deg.extend(between);
+                    angles_deg.extend((1..steps).map(|n| {
+                        let share = n as f64 / steps as f64;
+                        [0, 1].map(|a| from[a] + turn[a] * share)
+                    }));
                 }
             }
             angles_deg.push(to);
@@ -122,13 +124,13 @@ impl HeadPath {
 
     /// The least distance of these points (patient LPS, mm) from the head on its way; `None` without points.
     pub fn closest(&self, points_mm: &[DVec3]) -> Option<Closest> {
-        let at = |&[gantry_deg, couch_deg]: &[f64; 2]| {
+        let clearances = self.angles_deg.par_iter().filter_map(|&[gantry_deg, couch_deg]| {
             // Neither the collimator nor the distance of the source moves a round head.
             let frame = BeamFrame::new(self.position, gantry_deg, 0.0, couch_deg, self.isocentre_mm, 1000.0);
             let mm = points_mm.iter().map(|p| head_clearance_mm(&frame, *p)).min_by(f64::total_cmp)?;
             Some(Closest { mm, gantry_deg: gantry_deg.rem_euclid(360.0) })
-        };
-        self.angles_deg.par_iter().filter_map(at).min_by(|a, b| a.mm.total_cmp(&b.mm))
+        });
+        clearances.min_by(|a, b| a.mm.total_cmp(&b.mm))
     }
 }
 

@@ -39,16 +39,16 @@ pub fn clusters(
 ) -> Result<Vec<Cluster>, Cancelled> {
     let fails = |n: usize| gamma.data()[n] > 1.0;
     let mut seen = vec![false; gamma.data().len()];
-    let mut found = Vec::new();
+    let mut clusters = Vec::new();
     for start in 0..seen.len() {
         if seen[start] || !fails(start) {
             continue;
         }
         control.check()?;
-        found.push(cluster(gamma, masks, grown(gamma, start, &mut seen)));
+        clusters.push(cluster(gamma, masks, grown(gamma, start, &mut seen)));
     }
-    found.sort_by(|a, b| b.excess_cm3.total_cmp(&a.excess_cm3));
-    Ok(found)
+    clusters.sort_by(|a, b| b.excess_cm3.total_cmp(&a.excess_cm3));
+    Ok(clusters)
 }
 
 /// The voxels connected with a first one.
@@ -60,8 +60,8 @@ fn grown(gamma: &Volume<f32>, start: usize, seen: &mut [bool]) -> Vec<usize> {
     let mut next = 0;
     while let Some(&voxel) = voxels.get(next) {
         next += 1;
-        let at = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
-        let range = |a: usize| at[a].saturating_sub(1)..=(at[a] + 1).min(size[a] - 1);
+        let index = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
+        let range = |a: usize| index[a].saturating_sub(1)..=(index[a] + 1).min(size[a] - 1);
         for k in range(2) {
             for j in range(1) {
                 for i in range(0) {
@@ -144,14 +144,20 @@ mod tests {
                 ([5, 7, 0], 1.0),
             ],
         );
-        let found = clusters(&gamma, &[], &JobControl::new()).unwrap();
-        assert_eq!(found.len(), 2);
+        let found_clusters = clusters(&gamma, &[], &JobControl::new()).unwrap();
+        assert_eq!(found_clusters.len(), 2);
         // 0.02 cm3 a voxel: the lone one has 2.5 beyond 1, the chain 0.5 + 1 + 0.25 + 0.25 = 2.
-        assert_eq!([found[0].voxels, found[1].voxels], [1, 4]);
-        assert!((found[0].excess_cm3 - 0.05).abs() < 1e-9 && (found[1].excess_cm3 - 0.04).abs() < 1e-9);
-        assert!((found[1].volume_cm3 - 0.08).abs() < 1e-9);
-        assert_eq!((found[1].max_gamma, found[1].worst()), (2.0, DVec3::new(4.0, 5.0, 8.0)));
-        assert_eq!(found[1].middle_mm, [4.5, 5.0, 9.0]);
+        assert_eq!([found_clusters[0].voxels, found_clusters[1].voxels], [1, 4]);
+        assert!(
+            (found_clusters[0].excess_cm3 - 0.05).abs() < 1e-9
+                && (found_clusters[1].excess_cm3 - 0.04).abs() < 1e-9
+        );
+        assert!((found_clusters[1].volume_cm3 - 0.08).abs() < 1e-9);
+        assert_eq!(
+            (found_clusters[1].max_gamma, found_clusters[1].worst()),
+            (2.0, DVec3::new(4.0, 5.0, 8.0))
+        );
+        assert_eq!(found_clusters[1].middle_mm, [4.5, 5.0, 9.0]);
     }
 
     #[test]
@@ -166,14 +172,15 @@ mod tests {
             let contours: Vec<&[DVec3]> = contours.iter().map(<[DVec3; 4]>::as_slice).collect();
             Mask::from_contours(&grid, &contours, &|_| true).unwrap()
         };
-        let (part, all) = (mask(5.0), mask(20.0));
-        let of = |masks: &[&Mask]| clusters(&gamma, masks, &JobControl::new()).unwrap()[0].structure;
-        assert_eq!(of(&[&part, &all]), Some((1, 1.0)));
-        assert!(of(&[&part]).is_some_and(|(s, share)| s == 0 && (share - 2.0 / 3.0).abs() < 1e-9));
+        let (part, full) = (mask(5.0), mask(20.0));
+        let structure_of =
+            |masks: &[&Mask]| clusters(&gamma, masks, &JobControl::new()).unwrap()[0].structure;
+        assert_eq!(structure_of(&[&part, &full]), Some((1, 1.0)));
+        assert!(structure_of(&[&part]).is_some_and(|(s, share)| s == 0 && (share - 2.0 / 3.0).abs() < 1e-9));
         // Both hold the whole cluster: the smaller structure is named.
         let gamma = map([8, 8, 4], &[([1, 1, 1], 1.5)]);
         assert_eq!(
-            clusters(&gamma, &[&all, &part], &JobControl::new()).unwrap()[0].structure,
+            clusters(&gamma, &[&full, &part], &JobControl::new()).unwrap()[0].structure,
             Some((1, 1.0))
         );
         assert_eq!(clusters(&gamma, &[], &JobControl::new()).unwrap()[0].structure, None);

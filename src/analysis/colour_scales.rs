@@ -24,9 +24,9 @@ const FLUENCE_COLOURS: [Rgb; 3] = [Rgb([40, 60, 150]), Rgb([200, 60, 120]), Rgb(
 
 /// Colour of a fluence, part of the greatest of its map.
 pub fn fluence_colour(part: f64) -> Rgb {
-    let [none, half, most] = FLUENCE_COLOURS;
-    let at = 2.0 * part.clamp(0.0, 1.0);
-    if at > 1.0 { mixed(half, most, at - 1.0) } else { mixed(none, half, at) }
+    let [none, half, full] = FLUENCE_COLOURS;
+    let position = 2.0 * part.clamp(0.0, 1.0);
+    if position > 1.0 { mixed(half, full, position - 1.0) } else { mixed(none, half, position) }
 }
 
 /// Colour of a difference at a share -1 to 1 of the scale, as in `kernels/compare.wgsl`.
@@ -39,13 +39,13 @@ pub fn difference_colour(share: f64) -> Rgb {
 
 /// Colour of a gamma on a scale that ends at `end`, as in `kernels/compare.wgsl`.
 pub fn gamma_colour(gamma: f64, end: f64) -> Rgb {
-    let [zero, one, most] = GAMMA_COLOURS;
+    let [zero, one, full] = GAMMA_COLOURS;
     if gamma <= 1.0 {
         return mixed(zero, one, gamma.max(0.0));
     }
     // A gamma just above 1 is already orange enough to differ from white.
     let t = ((gamma - 1.0) / (end - 1.0).max(1e-6)).clamp(0.0, 1.0);
-    mixed(one, most, 0.35 + 0.65 * t)
+    mixed(one, full, 0.35 + 0.65 * t)
 }
 
 /// Colour of a signed gamma on a scale that ends at `end` on either side, as in `kernels/compare.wgsl`: pale up to 1,
@@ -82,8 +82,8 @@ mod tests {
     #[test]
     fn more_fluence_is_lighter() {
         let light = |Rgb([r, g, b]): Rgb| 0.3 * f64::from(r) + 0.6 * f64::from(g) + 0.1 * f64::from(b);
-        let all: Vec<f64> = (0..=20).map(|n| light(fluence_colour(f64::from(n) / 20.0))).collect();
-        assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{all:?}");
+        let lightness: Vec<f64> = (0..=20).map(|n| light(fluence_colour(f64::from(n) / 20.0))).collect();
+        assert!(lightness.windows(2).all(|pair| pair[0] < pair[1]), "{lightness:?}");
         assert_eq!(fluence_colour(-1.0), fluence_colour(0.0));
     }
 

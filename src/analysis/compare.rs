@@ -116,8 +116,8 @@ pub fn combined(label: &str, a: &Dose, b: &Dose, weights: [f64; 2]) -> Result<Do
                 let value = if same {
                     Some(dose.gy.data()[row * nx + i])
                 } else {
-                    let at = grid.centre_mm(i, row % ny, row / ny);
-                    sampler.at_local(dose.gy.grid().local_from_patient(at))
+                    let point_mm = grid.centre_mm(i, row % ny, row / ny);
+                    sampler.at_local(dose.gy.grid().local_from_patient(point_mm))
                 };
                 *out += (weight * f64::from(value.unwrap_or(f32::NAN))) as f32;
             }
@@ -203,7 +203,7 @@ mod tests {
         };
         // The turned box's lowest corner lies at x, its sides run up at 45 degrees: boxes along the axes overlap.
         assert!(overlap(a.gy.grid(), &turned(18.0)));
-        let beside = Grid::new(
+        let shifted = Grid::new(
             DVec3::new(31.0, 10.0, 0.0),
             DVec3::new(s, s, 0.0),
             DVec3::new(-s, s, 0.0),
@@ -213,7 +213,7 @@ mod tests {
         )
         .unwrap();
         // Its leftmost corner lies at 31 - 19 s = 17.6 at y = 23.4, above A's corner at (19, 19).
-        assert!(!overlap(a.gy.grid(), &beside));
+        assert!(!overlap(a.gy.grid(), &shifted));
     }
 
     #[test]
@@ -222,12 +222,12 @@ mod tests {
         let a = dose("a", DVec3::ZERO, 2.0, 10, linear);
         let mut b = dose("b", DVec3::splat(-4.0), 4.0, 8, linear);
         b.status = DoseStatus::Preview;
-        let made = combined("b - a", &a, &b, [-1.0, 3.0]).unwrap();
-        assert_eq!((made.status, made.label.as_str()), (DoseStatus::Preview, "b - a"));
-        assert_eq!(**made.gy.grid(), **a.gy.grid());
+        let combination = combined("b - a", &a, &b, [-1.0, 3.0]).unwrap();
+        assert_eq!((combination.status, combination.label.as_str()), (DoseStatus::Preview, "b - a"));
+        assert_eq!(**combination.gy.grid(), **a.gy.grid());
         for (i, j, k) in [(0, 0, 0), (3, 7, 2), (9, 9, 9)] {
             let want = 2.0 * linear(a.gy.grid().centre_mm(i, j, k));
-            assert!((f64::from(made.gy.at(i, j, k)) - want).abs() < 1e-4);
+            assert!((f64::from(combination.gy.at(i, j, k)) - want).abs() < 1e-4);
         }
         // A copy is the dose itself, whatever the other dose is.
         let mut other = b.clone();
@@ -242,8 +242,8 @@ mod tests {
     fn where_one_is_not_known_the_sum_is_not() {
         let a = dose("a", DVec3::ZERO, 2.0, 10, |_| 1.0);
         let b = dose("b", DVec3::splat(10.0), 3.0, 4, |_| 1.0);
-        let made = combined("sum", &a, &b, [1.0, 1.0]).unwrap();
-        assert!(made.gy.at(0, 0, 0).is_nan());
-        assert_eq!(made.gy.at(7, 7, 7), 2.0);
+        let combination = combined("sum", &a, &b, [1.0, 1.0]).unwrap();
+        assert!(combination.gy.at(0, 0, 0).is_nan());
+        assert_eq!(combination.gy.at(7, 7, 7), 2.0);
     }
 }

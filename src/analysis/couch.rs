@@ -70,31 +70,33 @@ pub fn couch_from_ct(
     control: &JobControl,
 ) -> Result<(Contours, f64), CtCouchError> {
     let body = Body::new(ct, set, body, &control.child())?.mask.ok_or(CtCouchError::Everything)?;
-    let progress = |done: f32| {
+    let matter = matter_beside(&ct.hu, &body, SOLID_HU, &|done| {
         control.report(done);
         !control.is_cancelled()
-    };
-    let found = matter_beside(&ct.hu, &body, SOLID_HU, &progress).ok_or(Cancelled)?;
-    let contour = |points_mm| Contour { points_mm, image_uid: None };
-    let contours: Contours = found.contours.into_iter().map(contour).collect();
-    if contours.is_empty() { Err(CtCouchError::Nothing) } else { Ok((contours, found.volume_cm3)) }
+    });
+    let matter = matter.ok_or(Cancelled)?;
+    let contours: Contours =
+        matter.contours.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
+    if contours.is_empty() { Err(CtCouchError::Nothing) } else { Ok((contours, matter.volume_cm3)) }
 }
 
-/// Parts of a couch: a support with a density of its own, and such supports inside it or round it, by index. None where
+/// Indices of the parts of a couch: a support with an overridden density, and such supports inside it or round it. None where
 /// a structure is no part of a couch, or counts as scanned: a couch of the CT does not move.
 pub fn couch_parts(set: &StructureSet, structure: &Structure) -> Vec<usize> {
-    let own = |s: &Structure| {
-        let density = s.counted_density().is_some_and(|d| d.density != Density::AsScanned);
-        let is_part = s.kind == StructureKind::Support && density;
-        if is_part { box_mm(s, DMat3::IDENTITY) } else { None }
-    };
-    let Some([low, high]) = own(structure) else { return Vec::new() };
-    let nests = |s: &Structure| {
-        own(s).is_some_and(|[l, h]| {
+    let Some([low, high]) = couch_box_mm(structure) else { return Vec::new() };
+    let parts = set.structures.iter().enumerate().filter(|(_, part)| {
+        couch_box_mm(part).is_some_and(|[l, h]| {
             (l.cmpge(low).all() && h.cmple(high).all()) || (l.cmple(low).all() && h.cmpge(high).all())
         })
-    };
-    (0..set.structures.len()).filter(|n| nests(&set.structures[*n])).collect()
+    });
+    parts.map(|(n, _)| n).collect()
+}
+
+/// Lowest and highest corner of a support with an overridden density, patient LPS, mm.
+fn couch_box_mm(structure: &Structure) -> Option<[DVec3; 2]> {
+    let has_density = structure.counted_density().is_some_and(|d| d.density != Density::AsScanned);
+    let is_part = structure.kind == StructureKind::Support && has_density;
+    if is_part { box_mm(structure, DMat3::IDENTITY) } else { None }
 }
 
 /// Position of a couch's parts from a point, in the axes of the table (IEC 61217), mm: laterally and longitudinally
@@ -164,7 +166,7 @@ impl Couch {
             [edges.first().copied().unwrap_or(0.0), edges.last().copied().unwrap_or(0.0)]
         };
         // Depths grow downwards, whichever way the grid's axis runs.
-        let depth = |at: f64| sign * at;
+        let depth = |coordinate: f64| sign * coordinate;
         let top = depth(heights[0]).max(depth(heights[1])) + below_mm;
         let image_end = depth(ends(down)[0]).max(depth(ends(down)[1]));
         if top >= image_end {

@@ -61,9 +61,9 @@ pub(super) struct EdgeOfBeam {
 }
 
 impl CtEdge {
-    /// The edge of a CT whose voxels have these densities; `beside` are bolus and couch, which end where they end.
-    pub(super) fn new(ct: &Ct, density: &Volume<f32>, beside: &[Mask]) -> Self {
-        let image = Image { density, beside };
+    /// The edge of a CT whose voxels have these densities; `devices` are bolus and couch, which end where they end.
+    pub(super) fn new(ct: &Ct, density: &Volume<f32>, devices: &[Mask]) -> Self {
+        let image = Image { density, beside: devices };
         let mut places = image.outer_planes();
         places.extend(image.sides());
         places.extend(image.rim(&ct.hu));
@@ -76,26 +76,28 @@ impl CtEdge {
             return EdgeOfBeam::default();
         }
         // By axis and end: the least distance beside the field, below 0 in it.
-        let nearest = |opening: &Opening| {
+        let nearest_mm = openings.par_iter().map(|opening| {
             let mut nearest_mm = [[f64::INFINITY; 2]; 3];
             for place in &self.places {
                 let [axis, end] = place.side();
-                let least = &mut nearest_mm[axis][end];
-                if *least < 0.0 {
+                let distance_mm = &mut nearest_mm[axis][end];
+                if *distance_mm < 0.0 {
                     continue;
                 }
                 if opening.beside_mm(place.place_mm + PAST_MM * place.outward, 0.0).is_some() {
-                    *least = -1.0;
+                    *distance_mm = -1.0;
                 } else if let Some(mm) = opening.beside_mm(place.place_mm, SCATTER_MM) {
-                    *least = least.min(mm);
+                    *distance_mm = distance_mm.min(mm);
                 }
             }
             nearest_mm
-        };
-        let least = |a: [[f64; 2]; 3], b: [[f64; 2]; 3]| {
-            std::array::from_fn(|axis| std::array::from_fn(|end| f64::min(a[axis][end], b[axis][end])))
-        };
-        let nearest_mm = openings.par_iter().map(nearest).reduce(|| [[f64::INFINITY; 2]; 3], least);
+        });
+        let nearest_mm = nearest_mm.reduce(
+            || [[f64::INFINITY; 2]; 3],
+            |a, b| {
+                std::array::from_fn(|axis| std::array::from_fn(|end| f64::min(a[axis][end], b[axis][end])))
+            },
+        );
         let mut met = EdgeOfBeam::default();
         for (names, nearest_mm) in SIDES.iter().zip(nearest_mm) {
             for (name, mm) in names.iter().zip(nearest_mm) {
@@ -129,8 +131,9 @@ impl Image<'_> {
     /// Voxels of half the square of matter, and from one place that is looked at to the next, along x and y.
     fn steps(&self) -> [[usize; 2]; 2] {
         let spacing_mm = self.grid().spacing_xy_mm();
-        let voxels = |mm: f64| spacing_mm.map(|spacing| (mm / spacing).round() as usize);
-        [voxels(SOLID_MM), voxels(STEP_MM).map(|n| n.max(1))]
+        let [solid, step] =
+            [SOLID_MM, STEP_MM].map(|mm| spacing_mm.map(|spacing| (mm / spacing).round() as usize));
+        [solid, step.map(|n| n.max(1))]
     }
 
     /// Whether a voxel is the middle of a square of matter on its plane, as far as the image shows it.
@@ -157,7 +160,9 @@ impl Image<'_> {
         for (k, is_high) in [(0, false), (nz - 1, true)] {
             let voxels =
                 (0..ny).step_by(step_y).flat_map(|j| (0..nx).step_by(step_x).map(move |i| [i, j, k]));
-            places.extend(voxels.filter(|at| self.is_solid(*at)).map(|at| self.place(at, 2, is_high)));
+            places.extend(
+                voxels.filter(|voxel| self.is_solid(*voxel)).map(|voxel| self.place(voxel, 2, is_high)),
+            );
         }
         places
     }
@@ -173,14 +178,15 @@ impl Image<'_> {
                 let edge = if is_high { size[axis] - 1 } else { 0 };
                 let inner =
                     if is_high { edge.saturating_sub(inwards[axis]) } else { inwards[axis].min(edge) };
-                let at = |across: usize, n: usize, k: usize| {
+                let voxel_at = |across: usize, n: usize, k: usize| {
                     if axis == 0 { [across, n, k] } else { [n, across, k] }
                 };
                 for k in 0..nz {
-                    let all = (0..size[along]).step_by(steps[along]);
-                    let touching =
-                        all.filter(|n| self.is_solid(at(inner, *n, k)) && self.is_matter(at(edge, *n, k)));
-                    places.extend(touching.map(|n| self.place(at(edge, n, k), axis, is_high)));
+                    let sampled = (0..size[along]).step_by(steps[along]);
+                    let touching = sampled.filter(|n| {
+                        self.is_solid(voxel_at(inner, *n, k)) && self.is_matter(voxel_at(edge, *n, k))
+                    });
+                    places.extend(touching.map(|n| self.place(voxel_at(edge, n, k), axis, is_high)));
                 }
             }
         }
@@ -212,11 +218,11 @@ impl Image<'_> {
         };
         let mut places = Vec::new();
         for k in 0..nz {
-            let reaches_rim = |direction: &(f64, f64)| {
-                voxel_at(*direction, inner_mm, k).is_some_and(|at| self.is_solid(at))
-                    && voxel_at(*direction, outer_mm, k).is_some_and(|at| self.is_matter(at))
-            };
-            let reaching: Vec<bool> = directions.iter().map(reaches_rim).collect();
+            let reaching = directions.iter().map(|direction| {
+                voxel_at(*direction, inner_mm, k).is_some_and(|voxel| self.is_solid(voxel))
+                    && voxel_at(*direction, outer_mm, k).is_some_and(|voxel| self.is_matter(voxel))
+            });
+            let reaching: Vec<bool> = reaching.collect();
             let centre_mm = grid.patient_from_voxel(middle + DVec3::new(0.0, 0.0, k as f64));
             for n in in_long_runs(&reaching, (LEAST_ARC_MM / STEP_MM) as usize) {
                 let (sin, cos) = directions[n];
@@ -228,16 +234,16 @@ impl Image<'_> {
     }
 }
 
-/// Places on a circle that hold and stand in a row of at least so many that hold.
-fn in_long_runs(holds: &[bool], least: usize) -> Vec<usize> {
+/// Places on a circle that hold, in runs of at least `min_run`.
+fn in_long_runs(holds: &[bool], min_run: usize) -> Vec<usize> {
     let count = holds.len();
-    let run_from = |start: usize| (0..count).take_while(|step| holds[(start + step) % count]).count();
-    let begins = |n: &usize| holds[*n] && !holds[(n + count - 1) % count];
     if holds.iter().all(|holds| *holds) {
         return (0..count).collect();
     }
-    let runs =
-        (0..count).filter(begins).map(|start| (start, run_from(start))).filter(|(_, run)| *run >= least);
+    let starts = (0..count).filter(|n| holds[*n] && !holds[(n + count - 1) % count]);
+    let runs = starts
+        .map(|start| (start, (0..count).take_while(|step| holds[(start + step) % count]).count()))
+        .filter(|(_, run)| *run >= min_run);
     runs.flat_map(|(start, run)| (0..run).map(move |step| (start + step) % count)).collect()
 }
 
@@ -245,14 +251,12 @@ fn in_long_runs(holds: &[bool], least: usize) -> Vec<usize> {
 fn is_filled_outside(hu: &Volume<f32>, radius_mm: f64) -> bool {
     let ([nx, ny, nz], spacing_mm) = (hu.grid().size(), hu.grid().spacing_xy_mm());
     let filling = hu.at(0, 0, 0);
-    let is_outside = |i: usize, j: usize| {
-        let from_middle =
-            |n: usize, size: usize, spacing: f64| (n as f64 - 0.5 * (size - 1) as f64) * spacing;
-        let [x, y] = [from_middle(i, nx, spacing_mm[0]), from_middle(j, ny, spacing_mm[1])];
-        x.hypot(y) > radius_mm + 1.5 * spacing_mm[0]
-    };
-    let outside: Vec<(usize, usize)> =
-        (0..ny).flat_map(|j| (0..nx).map(move |i| (i, j))).filter(|(i, j)| is_outside(*i, *j)).collect();
+    let mut outside: Vec<(usize, usize)> = (0..ny).flat_map(|j| (0..nx).map(move |i| (i, j))).collect();
+    outside.retain(|&(i, j)| {
+        let x_mm = (i as f64 - 0.5 * (nx - 1) as f64) * spacing_mm[0];
+        let y_mm = (j as f64 - 0.5 * (ny - 1) as f64) * spacing_mm[1];
+        x_mm.hypot(y_mm) > radius_mm + 1.5 * spacing_mm[0]
+    });
     (0..nz).into_par_iter().all(|k| outside.iter().all(|(i, j)| hu.at(*i, *j, k) == filling))
 }
 

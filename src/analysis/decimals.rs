@@ -1,6 +1,6 @@
 //! Numbers in decimal places, as people read them.
 
-/// A number with so many decimals; what rounds to 0 has no sign: `-0.0` reads as a place on the other side.
+/// A number with a fixed count of decimals; what rounds to 0 has no sign: `-0.0` reads as a place on the other side.
 pub fn decimals(value: f64, places: usize) -> String {
     let text = format!("{value:.places$}");
     match text.strip_prefix('-') {

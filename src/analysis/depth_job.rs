@@ -33,14 +33,16 @@ fn numbers(p: DVec3) -> String {
 
 /// Depths, mm of water, at the centres of the CT's voxels from the source of `frame`, whose isocentre `isocentre_mm` (patient LPS)
 /// must lie in the CT. Everything in the image counts. HU beyond the table are warned of in the receipt. Uneven planes are walked
-/// as they are; depths then stand on even planes as close as the closest of the CT. `of` names the CT in errors.
+/// as they are; depths then stand on even planes as close as the closest of the CT. `label` names the CT in errors.
 ///
 /// # Errors
 /// [`DepthError`].
 pub fn depths(
-    (ct, of): (&Ct, &str),
+    ct: &Ct,
+    label: &str,
     table: &HuTable,
-    (frame, isocentre_mm): (&BeamFrame, DVec3),
+    frame: &BeamFrame,
+    isocentre_mm: DVec3,
     device: &Compute,
     control: &JobControl,
 ) -> Result<DepthMap, DepthError> {
@@ -48,7 +50,7 @@ pub fn depths(
         let corners = ct.hu.grid().corners_mm();
         return Err(DepthError::Outside {
             at_mm: isocentre_mm,
-            of: of.to_owned(),
+            of: label.to_owned(),
             low_mm: corners.into_iter().fold(DVec3::INFINITY, DVec3::min),
             high_mm: corners.into_iter().fold(DVec3::NEG_INFINITY, DVec3::max),
         });

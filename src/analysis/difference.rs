@@ -117,16 +117,16 @@ mod tests {
 
     #[test]
     fn differences_are_b_less_a_in_each_unit() {
-        let of = |unit| DifferenceDisplay::new(unit, 50.0);
-        assert_eq!(of(DifferenceUnit::Gy).value(20.0, 19.0, Some(50.0)), Some(-1.0));
-        assert_eq!(of(DifferenceUnit::Percent).value(20.0, 19.0, Some(50.0)), Some(-2.0));
-        assert_eq!(of(DifferenceUnit::LocalPercent).value(20.0, 19.0, Some(50.0)), Some(-5.0));
+        let display = |unit| DifferenceDisplay::new(unit, 50.0);
+        assert_eq!(display(DifferenceUnit::Gy).value(20.0, 19.0, Some(50.0)), Some(-1.0));
+        assert_eq!(display(DifferenceUnit::Percent).value(20.0, 19.0, Some(50.0)), Some(-2.0));
+        assert_eq!(display(DifferenceUnit::LocalPercent).value(20.0, 19.0, Some(50.0)), Some(-5.0));
         assert_eq!(
-            of(DifferenceUnit::LocalPercent).value(4.9, 19.0, Some(50.0)),
+            display(DifferenceUnit::LocalPercent).value(4.9, 19.0, Some(50.0)),
             None,
             "A is too low for local percent"
         );
-        assert_eq!(of(DifferenceUnit::Percent).value(20.0, 19.0, None), None, "no 100 %, no percent");
+        assert_eq!(display(DifferenceUnit::Percent).value(20.0, 19.0, None), None, "no 100 %, no percent");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::body::SKIN_HU;
 use engine::drr::{Drr, DrrRequest, Region};
 use geometry::Volume;
 
-/// Attenuation up to that of this much water may be the air about a patient, mm.
+/// Water-equivalent path, mm, up to which a ray may have met only the air about a patient.
 const AIR_MM: f64 = 20.0;
 
 /// Whether an image shows more than air: some ray is attenuated by more than the air about a patient, or voxels denser than skin
@@ -16,20 +16,21 @@ pub fn shows_patient(
     region: Region,
     answer: &Drr,
 ) -> bool {
-    let most = f64::from(answer.integrals.iter().copied().fold(0.0, f32::max));
+    let max_integral = f64::from(answer.integrals.iter().copied().fold(0.0, f32::max));
     match ct {
-        Some((hu, water_per_mm)) if most > 0.0 => {
-            most > AIR_MM * water_per_mm || is_seen(hu, request, region)
+        Some((hu, water_per_mm)) if max_integral > 0.0 => {
+            max_integral > AIR_MM * water_per_mm || is_seen(hu, request, region)
         }
-        _ => most > 0.0,
+        _ => max_integral > 0.0,
     }
 }
 
 /// Whether any voxel denser than skin is projected onto a part of the image.
 fn is_seen(hu: &Volume<f32>, request: &DrrRequest, region: Region) -> bool {
     let grid = hu.grid();
-    let between =
-        |at: f64, first: usize, count: usize| at >= first as f64 - 0.5 && at <= (first + count) as f64 - 0.5;
+    let between = |pixel: f64, first: usize, count: usize| {
+        pixel >= first as f64 - 0.5 && pixel <= (first + count) as f64 - 0.5
+    };
     let dense = hu.data().iter().enumerate().filter(|(_, hu)| **hu > SKIN_HU);
     dense.map(|(n, _)| grid.centre_of_mm(n)).any(|ct_mm| {
         request

@@ -117,22 +117,22 @@ impl Dvh {
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (min_gy, max_gy) = (f64::from(points.first()?.0), f64::from(points.last()?.0));
         let mut bins = Bins::new(min_gy, max_gy);
-        let (mut whole, mut sum) = (0.0, 0.0);
+        let (mut volume_cm3, mut sum) = (0.0, 0.0);
         for (n, (gy, cm3)) in points.iter().enumerate() {
             let low = points[n.saturating_sub(1)].0;
             let high = points[(n + 1).min(points.len() - 1)].0;
             let half = 0.5 * (high - low);
             bins.add(*gy, half * half, f64::from(*cm3));
-            whole += f64::from(*cm3);
+            volume_cm3 += f64::from(*cm3);
             sum += f64::from(*cm3) * f64::from(*gy);
         }
         Some(Self {
-            volume_cm3: whole,
+            volume_cm3,
             outside_cm3: 0.0,
             not_a_number_cm3: 0.0,
             outside_mask_cm3: 0.0,
             on_dose_grid: false,
-            mean_gy: (sum / whole).clamp(min_gy, max_gy),
+            mean_gy: (sum / volume_cm3).clamp(min_gy, max_gy),
             inside: Histogram::new(min_gy, max_gy, &bins),
             isodoses: None,
             of_contours: Vec::new(),
@@ -231,9 +231,9 @@ impl Dvh {
             (self.outside_cm3, WithoutDose::OutsideDoseGrid),
             (self.outside_mask_cm3, beyond),
         ];
-        let most = parts.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or(parts[0]);
-        let alike = parts.iter().filter(|part| part.1 == most.1).map(|part| part.0).sum::<f64>();
-        (100.0 * alike / self.whole_cm3(), most.1)
+        let largest = parts.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or(parts[0]);
+        let alike = parts.iter().filter(|part| part.1 == largest.1).map(|part| part.0).sum::<f64>();
+        (100.0 * alike / self.whole_cm3(), largest.1)
     }
 
     pub fn min_gy(&self) -> f64 {
@@ -282,15 +282,19 @@ impl Dvh {
             return None;
         }
         // Powers relative to the dose of the greatest weight do not overflow.
-        let most = if a < 0.0 { low } else { high };
-        if most <= 0.0 || (low <= 0.0 && a == 0.0) {
+        let reference_gy = if a < 0.0 { low } else { high };
+        if reference_gy <= 0.0 || (low <= 0.0 && a == 0.0) {
             return Some(0.0);
         }
-        let power = |gy: f64| if a == 0.0 { (gy / most).ln() } else { (gy / most).powf(a) };
-        let sum: f64 = self.inside.bins().map(|(gy, cm3)| power(gy) * cm3).sum();
+        let powers = self.inside.bins().map(|(gy, cm3)| {
+            let relative = gy / reference_gy;
+            let power = if a == 0.0 { relative.ln() } else { relative.powf(a) };
+            power * cm3
+        });
+        let sum: f64 = powers.sum();
         let mean = sum / self.inside.whole_cm3();
         let scale = if a == 0.0 { mean.exp() } else { mean.powf(a.recip()) };
-        Some((most * scale).clamp(low, high))
+        Some((reference_gy * scale).clamp(low, high))
     }
 
     /// The cumulative curve for drawing: (Gy, percent of the volume at or above it), from 0 Gy on, ascending

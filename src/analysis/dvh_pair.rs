@@ -12,7 +12,7 @@ pub struct DvhPair<'a> {
 }
 
 impl DvhPair<'_> {
-    /// Metrics that measure a structure's dose change. The maximum is that of one voxel and left out.
+    /// Metrics that measure a structure's dose change. The maximum is left out: it is the dose of one voxel.
     pub const CHANGES: [Metric; 3] = [Metric::MEAN, Metric::D95, Metric::D2];
 
     /// The metrics of a table of both doses; one in percent of volume at a relative dose needs a 100 %.

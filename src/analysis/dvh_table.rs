@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A structure with its DVH, or why it has none.
 pub type StructureDvh<'a> = (&'a Structure, Result<Dvh, DvhError>);
 
-/// The DVHs of structures in a dose; `grid` is that of the voxels whose covered share is counted.
+/// The DVHs of structures in a dose; `grid` has the voxels whose covered share is counted.
 ///
 /// # Errors
 /// [`Cancelled`].
@@ -21,7 +21,7 @@ pub fn dvhs_of<'a>(
     dose: &Dose,
     control: &JobControl,
 ) -> Result<Vec<StructureDvh<'a>>, Cancelled> {
-    let mut all = Vec::new();
+    let mut dvhs = Vec::new();
     let isodoses = Arc::new(Isodoses::count(&dose.gy, control)?);
     for structure in structures {
         control.check()?;
@@ -29,9 +29,9 @@ pub fn dvhs_of<'a>(
         let dvh = mask.and_then(|mask| Dvh::new(&mask, &dose.gy, control));
         let dvh = dvh.map(|dvh| dvh.with_isodoses(Arc::clone(&isodoses)).of_structure(structure));
         control.check()?;
-        all.push((structure, dvh));
+        dvhs.push((structure, dvh));
     }
-    Ok(all)
+    Ok(dvhs)
 }
 
 /// Greatest step of a table's doses, Gy.

@@ -50,20 +50,19 @@ mod tests {
     #[test]
     fn a_verdict_stands_where_the_matter_does_not_turn_it() {
         use Verdict::{Fail, Pass};
-        let of = |without, with| {
-            let rows = [without, with].map(|answer| row("S: Dmax <= 50 Gy", answer));
-            let [without, with] = rows;
+        let decided = |without, with| {
+            let [without, with] = [without, with].map(|answer| row("S: Dmax <= 50 Gy", answer));
             decided_either_way(vec![without], &[with]).remove(0)
         };
-        let same = of(Ok((48.0, Pass)), Ok((47.5, Pass)));
+        let same = decided(Ok((48.0, Pass)), Ok((47.5, Pass)));
         assert!(same.is_met());
         assert_eq!(same.remarks, ["47.50 Gy with the matter outside the body counted"]);
-        let turned = of(Ok((50.5, Fail)), Ok((49.5, Pass)));
+        let turned = decided(Ok((50.5, Fail)), Ok((49.5, Pass)));
         assert_eq!(
             turned.verdict_text(),
             "undecided, 49.50 Gy with the matter outside the body counted: pass"
         );
-        let none = of(Ok((48.0, Pass)), Err(Unanswered::Waiting));
+        let none = decided(Ok((48.0, Pass)), Err(Unanswered::Waiting));
         assert_eq!(none.verdict_text(), "undecided, the dose is partial");
     }
 }

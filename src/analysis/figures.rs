@@ -77,8 +77,8 @@ impl PlanFigures {
 pub fn target_of<'a>(plan: &Plan, set: &'a StructureSet) -> Option<&'a Structure> {
     let drawn = |s: &&Structure| !s.contours.is_empty();
     let named = plan.normalisation.as_ref().and_then(|n| set.normalised_to(n)?.ok()).filter(drawn);
-    let of = |kind| set.structures.iter().filter(drawn).find(|s| s.kind == kind);
-    named.or_else(|| StructureKind::TARGETS.into_iter().find_map(of))
+    let structure_of = |kind| set.structures.iter().filter(drawn).find(|s| s.kind == kind);
+    named.or_else(|| StructureKind::TARGETS.into_iter().find_map(structure_of))
 }
 
 impl fmt::Display for PlanFigures {

@@ -109,12 +109,13 @@ impl GammaReport {
         [reference, evaluated]: [&str; 2],
         request: &GammaRequest,
         result: &GammaResult,
-        (measured, not_final): (bool, Option<String>),
+        measured: bool,
+        not_final: Option<String>,
         region: Option<&str>,
         structures: &[(&str, &Mask)],
     ) -> Self {
         let near_maximum_gy = f64::from(near_maximum(request.reference.data()));
-        let criterion = |map: &GammaMap| {
+        let criteria = result.maps.iter().map(|map| {
             let judged = Judged {
                 criterion: map.criterion,
                 threshold_percent: request.threshold_percent,
@@ -129,7 +130,8 @@ impl GammaReport {
                 tg218: judged.verdict().words,
                 ..CriterionReport::new(map, request.max_gamma, structures)
             }
-        };
+        });
+        let criteria = criteria.collect();
         Self {
             reference: reference.to_owned(),
             evaluated: evaluated.to_owned(),
@@ -154,7 +156,7 @@ impl GammaReport {
             measured,
             region: region.map(str::to_owned),
             subset: request.subset,
-            criteria: result.maps.iter().map(criterion).collect(),
+            criteria,
             receipt: (*result.receipt).clone(),
         }
     }
@@ -168,7 +170,7 @@ impl CriterionReport {
         let values: Vec<f32> = map.gamma.data().iter().copied().filter(|g| !g.is_nan()).collect();
         let histogram = GammaHistogram::new(&values);
         let figures = GammaFigures { not_judged: counts.unjudged(), ..GammaFigures::new(values, max_gamma) };
-        let all = (counts.analysed + counts.outside).max(1) as f64;
+        let total = (counts.analysed + counts.outside).max(1) as f64;
         Self {
             criterion: map.criterion.to_string(),
             dose_percent,
@@ -176,7 +178,7 @@ impl CriterionReport {
             local,
             figures,
             outside: counts.outside,
-            pass_rate_percent_if_outside_failed: 100.0 * counts.passing as f64 / all,
+            pass_rate_percent_if_outside_failed: 100.0 * counts.passing as f64 / total,
             undefined: counts.undefined,
             tg218: String::new(),
             histogram,
@@ -201,11 +203,11 @@ impl GammaFigures {
         }
         let grid = gamma.grid();
         let [nx, _, nz] = grid.size();
-        let of_plane = |k: usize| {
+        let values = (0..nz).into_par_iter().flat_map_iter(|k| {
             let points = gamma.plane(k).iter().enumerate().filter(|(_, g)| !g.is_nan() || is_unjudged(**g));
             points.filter(move |(n, _)| mask.holds(grid.centre_mm(n % nx, n / nx, k))).map(|(_, g)| *g)
-        };
-        Self::from_values((0..nz).into_par_iter().flat_map_iter(of_plane).collect(), max_gamma)
+        });
+        Self::from_values(values.collect(), max_gamma)
     }
 
     /// Figures of a map's values.
@@ -219,7 +221,7 @@ impl GammaFigures {
     pub fn new(mut values: Vec<f32>, max_gamma: Option<f32>) -> Self {
         let points = values.len();
         // Square roots of graphics cards are not exact to the last digit.
-        let end = max_gamma.map_or(f32::INFINITY, |most| most * (1.0 - 1e-6));
+        let end = max_gamma.map_or(f32::INFINITY, |max| max * (1.0 - 1e-6));
         let beyond_max_gamma = values.iter().filter(|g| **g >= end).count();
         let passing = values.iter().filter(|g| **g <= 1.0).count();
         let sum: f64 = values.iter().map(|g| f64::from(*g)).sum();
@@ -253,7 +255,7 @@ impl GammaFigures {
     }
 }
 
-/// Whether a map's value is that of a point over the threshold without gamma.
+/// Whether a map's value marks a point over the threshold without gamma.
 fn is_unjudged(gamma: f32) -> bool {
     [OUTSIDE, UNDEFINED].iter().any(|value| value.to_bits() == gamma.to_bits())
 }
@@ -283,12 +285,12 @@ pub fn stricter(than: Criterion) -> Criterion {
         dta_mm,
         local: than.local,
     });
-    let is_stricter = |c: &Criterion| {
+    let stricter = named.into_iter().find(|c| {
         c.dose_percent <= than.dose_percent
             && c.dta_mm <= than.dta_mm
             && (c.dose_percent, c.dta_mm) != (than.dose_percent, than.dta_mm)
-    };
-    named.into_iter().find(is_stricter).unwrap_or(Criterion {
+    });
+    stricter.unwrap_or(Criterion {
         dose_percent: 0.5 * than.dose_percent,
         dta_mm: 0.5 * than.dta_mm,
         local: than.local,
@@ -400,18 +402,18 @@ mod tests {
         assert!(ended.to_string().contains("mean more than 1.140, greatest more than 3.000"), "{ended}");
     }
 
-    /// A mask on a grid of its own, of half the voxels: x up to 5 mm.
+    /// A mask on another grid than the dose's, of half the voxels: x up to 5 mm.
     #[test]
     fn figures_inside_a_structure() {
         let grid = |origin, spacing, size| Arc::new(Grid::axis_aligned(origin, spacing, size).unwrap());
-        let own = grid(DVec3::ZERO, DVec3::new(2.0, 2.5, 4.0), [8, 8, 4]);
-        let mut data = vec![0.5; own.len()];
+        let mask_grid = grid(DVec3::ZERO, DVec3::new(2.0, 2.5, 4.0), [8, 8, 4]);
+        let mut data = vec![0.5; mask_grid.len()];
         data[0] = f32::NAN;
         for i in [1, 2, 3] {
-            data[own.index(i, 1, 1)] = 1.5;
+            data[mask_grid.index(i, 1, 1)] = 1.5;
         }
-        let gamma = Volume::new(own.clone(), data);
-        for on in [own, grid(DVec3::new(-1.0, -1.0, -2.0), DVec3::new(1.0, 1.0, 2.0), [20, 22, 12])] {
+        let gamma = Volume::new(mask_grid.clone(), data);
+        for on in [mask_grid, grid(DVec3::new(-1.0, -1.0, -2.0), DVec3::new(1.0, 1.0, 2.0), [20, 22, 12])] {
             let outline = |z: f64| {
                 [[-2.0, -2.0], [5.0, -2.0], [5.0, 30.0], [-2.0, 30.0]].map(|[x, y]| DVec3::new(x, y, z))
             };
@@ -445,14 +447,17 @@ mod tests {
         assert_eq!(next(1.0, 1.0), (0.5, 0.5));
         for dose_percent in [1.0, 1.5, 2.0, 3.0, 5.0, 10.0] {
             for dta_mm in [1.0, 2.0, 2.5, 3.0, 10.0] {
-                let asked = Criterion::global(dose_percent, dta_mm);
-                let beside = stricter(asked);
+                let requested = Criterion::global(dose_percent, dta_mm);
+                let finer = stricter(requested);
                 assert!(
-                    beside.dose_percent <= dose_percent && beside.dta_mm <= dta_mm,
-                    "{asked:?} {beside:?}"
+                    finer.dose_percent <= dose_percent && finer.dta_mm <= dta_mm,
+                    "{requested:?} {finer:?}"
                 );
-                assert!(beside.dose_percent < dose_percent || beside.dta_mm < dta_mm, "{asked:?} {beside:?}");
-                assert!(beside.dose_percent > 0.0 && beside.dta_mm > 0.0, "{asked:?} {beside:?}");
+                assert!(
+                    finer.dose_percent < dose_percent || finer.dta_mm < dta_mm,
+                    "{requested:?} {finer:?}"
+                );
+                assert!(finer.dose_percent > 0.0 && finer.dta_mm > 0.0, "{requested:?} {finer:?}");
             }
         }
     }

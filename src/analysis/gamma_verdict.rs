@@ -1,4 +1,4 @@
-//! The verdict on a pass rate of gamma, derived here alone: window, verb and reports show it. The limits are those of AAPM
+//! The verdict on a pass rate of gamma, derived here alone: window, verb and reports show it. The limits are from AAPM
 //! TG-218 (Miften et al., Med. Phys. 45, e53, 2018, section 8): of a measured dose against a computed one, all points from
 //! 10 % on, at 3 %/2 mm, global. Of other comparisons there is no verdict.
 
@@ -37,14 +37,13 @@ pub struct Judged {
 
 /// Why doses are not the last word, in words: `B is preview`.
 pub fn not_final<'a>(doses: impl IntoIterator<Item = (&'a str, &'a Dose)>) -> Option<String> {
-    let is_final = |dose: &Dose| {
-        matches!(dose.status, DoseStatus::Final | DoseStatus::Imported) && dose.caveats.is_empty()
-    };
-    let all: Vec<String> = { doses.into_iter() }
-        .filter(|(_, dose)| !is_final(dose))
+    let reasons: Vec<String> = { doses.into_iter() }
+        .filter(|(_, dose)| {
+            !matches!(dose.status, DoseStatus::Final | DoseStatus::Imported) || !dose.caveats.is_empty()
+        })
         .map(|(name, dose)| format!("{name} is {}", dose.status_text()))
         .collect();
-    (!all.is_empty()).then(|| all.join(", "))
+    (!reasons.is_empty()).then(|| reasons.join(", "))
 }
 
 /// A verdict, or why there is none.
@@ -104,19 +103,20 @@ pub fn loosened(normalisation_gy: f64, near_maximum_gy: f64) -> Option<String> {
     })
 }
 
-/// A pass rate in words, with so many digits that it is 100 % only where all pass and on its side of the limits.
+/// A pass rate in words, with enough digits that only a full pass reads 100 % and that it stays on its side of the limits.
 pub fn rate_text(percent: f64) -> String {
     let digits = digits_apart(percent, &[ACTION_PERCENT, TOLERANCE_PERCENT, 100.0], 2);
     format!("{percent:.digits$} %")
 }
 
-/// The number of decimals, `least` or more, with which a value is shown on its own side of the limits.
-pub fn digits_apart(value: f64, limits: &[f64], least: usize) -> usize {
-    let is_apart = |digits: &usize| {
+/// The number of decimals, `min_digits` or more, with which a value is shown on its own side of the limits.
+pub fn digits_apart(value: f64, limits: &[f64], min_digits: usize) -> usize {
+    let mut digits = min_digits..=min_digits + 6;
+    let digits = digits.find(|digits| {
         let shown = format!("{value:.digits$}").parse::<f64>();
         shown.is_ok_and(|shown| limits.iter().all(|l| shown.partial_cmp(l) == value.partial_cmp(l)))
-    };
-    (least..=least + 6).find(is_apart).unwrap_or(least)
+    });
+    digits.unwrap_or(min_digits)
 }
 
 #[cfg(test)]
@@ -156,17 +156,17 @@ mod tests {
 
     #[test]
     fn what_tg_218_is_not_for_has_no_verdict() {
-        let all = || measured(1000, 1000, 0);
+        let all_pass = || measured(1000, 1000, 0);
         let wide = Criterion { dose_percent: 10.0, dta_mm: 10.0, local: false };
         let local = Criterion { local: true, ..CRITERION };
         for (of, says) in [
-            (Judged { criterion: wide, ..all() }, "3 %/2 mm global from 10 %"),
-            (Judged { criterion: local, ..all() }, "3 %/2 mm global from 10 %"),
-            (Judged { threshold_percent: 50.0, ..all() }, "from 10 %"),
-            (Judged { in_part: true, ..all() }, "all points"),
-            (Judged { measured: false, ..all() }, "a measured dose against a computed one"),
-            (Judged { not_final: Some("B is a preview".to_owned()), ..all() }, "B is a preview"),
-            (Judged { normalisation_gy: 6.4, ..all() }, "looser than it says"),
+            (Judged { criterion: wide, ..all_pass() }, "3 %/2 mm global from 10 %"),
+            (Judged { criterion: local, ..all_pass() }, "3 %/2 mm global from 10 %"),
+            (Judged { threshold_percent: 50.0, ..all_pass() }, "from 10 %"),
+            (Judged { in_part: true, ..all_pass() }, "all points"),
+            (Judged { measured: false, ..all_pass() }, "a measured dose against a computed one"),
+            (Judged { not_final: Some("B is a preview".to_owned()), ..all_pass() }, "B is a preview"),
+            (Judged { normalisation_gy: 6.4, ..all_pass() }, "looser than it says"),
             (measured(0, 0, 0), "no point"),
         ] {
             let verdict = of.verdict();

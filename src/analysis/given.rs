@@ -55,24 +55,23 @@ impl WithoutDensity {
     /// Whether some of it lies in the field before the isocentre. Behind the patient it changes little, and a remark says that it does
     /// not count.
     pub(super) fn is_before_patient(&self, openings: &[Opening]) -> bool {
-        let is_in = |opening: &Opening| {
-            let is_before = |place: &&DVec3| opening.frame.device_from_patient(**place).z > 0.0;
-            let mut before = self.outline_mm.iter().filter(is_before);
-            before.any(|place| opening.beside_mm(*place, 0.0).is_some())
-        };
-        openings.par_iter().any(is_in)
+        openings.par_iter().any(|opening| {
+            let mut in_front =
+                self.outline_mm.iter().filter(|place| opening.frame.device_from_patient(**place).z > 0.0);
+            in_front.any(|place| opening.beside_mm(*place, 0.0).is_some())
+        })
     }
 }
 
 /// Places along a closed contour, none farther from the next than [`OUTLINE_STEP_MM`].
 fn places_along(points_mm: &[DVec3]) -> Vec<DVec3> {
     let next = points_mm.iter().cycle().skip(1);
-    let side = |(from, to): (&DVec3, &DVec3)| {
+    let places = points_mm.iter().zip(next).flat_map(|(from, to)| {
         let count = (from.distance(*to) / OUTLINE_STEP_MM).ceil().clamp(1.0, MOST_PLACES_A_SIDE);
         let (from, step) = (*from, (*to - *from) / count);
         (0..count as usize).map(move |n| from + step * n as f64)
-    };
-    points_mm.iter().zip(next).flat_map(side).collect()
+    });
+    places.collect()
 }
 
 /// Why a density cannot count.
@@ -98,7 +97,7 @@ impl DensityOverrides {
         control: &JobControl,
     ) -> Result<Self, GivenError> {
         let without_density = set.structures.iter().filter(|s| is_without_density(s));
-        let mut made =
+        let mut overrides =
             Self { without_density: without_density.map(WithoutDensity::new).collect(), ..Self::default() };
         // What reaches farthest, by kind: a couch may be of several structures.
         let mut beyond: BTreeMap<&str, f64> = BTreeMap::new();
@@ -110,12 +109,12 @@ impl DensityOverrides {
             if let Some(why) = density.fault() {
                 return Err(GivenError::Value { structure: structure.name.clone(), why });
             }
-            made.reservations.add(&structure.reservations());
-            let beside = structure.kind.is_beside_patient();
+            overrides.reservations.add(&structure.reservations());
+            let is_beside = structure.kind.is_beside_patient();
             let mask = match mask_of(ct.hu.grid(), structure, control) {
                 Ok(mask) => mask,
                 // Inside the body nothing of it is missing.
-                Err(MaskError::Outside) if !beside => continue,
+                Err(MaskError::Outside) if !is_beside => continue,
                 Err(MaskError::Outside) => {
                     reaches(structure, f64::INFINITY);
                     continue;
@@ -125,32 +124,33 @@ impl DensityOverrides {
                     return Err(GivenError::Mask { structure: structure.name.clone(), source });
                 }
             };
-            if beside && let Some(mm) = beyond_mm(ct.hu.grid(), structure) {
+            if is_beside && let Some(mm) = beyond_mm(ct.hu.grid(), structure) {
                 reaches(structure, mm);
             }
             let tissue = table.of_density(&density);
-            if beside {
-                made.has_couch |= structure.kind == StructureKind::Support && is_denser_than_air(tissue);
-                made.beside.push(mask);
-                made.beside_tissues.push(tissue);
+            if is_beside {
+                overrides.has_couch |= structure.kind == StructureKind::Support && is_denser_than_air(tissue);
+                overrides.beside.push(mask);
+                overrides.beside_tissues.push(tissue);
             } else {
-                made.inside.push((mask, tissue));
+                overrides.inside.push((mask, tissue));
             }
         }
         // No caveat names a structure: a dose outlives their names.
-        let caveat = |(kind, mm): (&str, f64)| match (kind.to_lowercase(), mm) {
+        let caveats = beyond.into_iter().map(|(kind, mm)| match (kind.to_lowercase(), mm) {
             (kind, f64::INFINITY) => format!("a {kind} outside the CT not counted"),
             (kind, _) => format!("{mm:.0} mm of a {kind} beyond the CT not counted"),
-        };
-        made.caveats = beyond.into_iter().map(caveat).collect();
-        Ok(made)
+        });
+        overrides.caveats = caveats.collect();
+        Ok(overrides)
     }
 
     pub(super) fn parts(&self) -> Vec<Given<'_>> {
         let inside = self.inside.iter().map(|(mask, tissue)| (mask, *tissue, false));
-        let beside = self.beside.iter().zip(&self.beside_tissues).map(|(mask, tissue)| (mask, *tissue, true));
-        let given = |(mask, tissue, is_beside_patient)| Given { mask, tissue, is_beside_patient };
-        inside.chain(beside).map(given).collect()
+        let devices =
+            self.beside.iter().zip(&self.beside_tissues).map(|(mask, tissue)| (mask, *tissue, true));
+        let overrides = inside.chain(devices);
+        overrides.map(|(mask, tissue, is_beside_patient)| Given { mask, tissue, is_beside_patient }).collect()
     }
 }
 
@@ -177,12 +177,12 @@ fn beyond_mm(grid: &Grid, structure: &Structure) -> Option<f64> {
     let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| grid.edges_mm(axis));
     let ends = edges.map(|e| [e.first().copied().unwrap_or(0.0), e.last().copied().unwrap_or(0.0)]);
     let points = structure.contours.iter().flat_map(|c| &c.points_mm);
-    let beyond = |p: DVec3| {
-        let p = grid.local_from_patient(p).to_array();
+    let beyond_mm = points.map(|p| {
+        let p = grid.local_from_patient(*p).to_array();
         p.iter().zip(&ends).map(|(v, [low, high])| (low - v).max(v - high)).fold(0.0, f64::max)
-    };
-    let most = points.map(|p| beyond(*p)).fold(0.0, f64::max);
-    (most > BEYOND_MM).then_some(most)
+    });
+    let farthest_mm = beyond_mm.fold(0.0, f64::max);
+    (farthest_mm > BEYOND_MM).then_some(farthest_mm)
 }
 
 /// Boluses that count in dose, by name.
@@ -191,7 +191,7 @@ fn included_boluses(set: &StructureSet) -> Vec<&str> {
 }
 
 /// Why a dose does not leave as DICOM for its boluses, if one counts in it: a written plan names no bolus, so that elsewhere
-/// the dose would be that of a plan without one.
+/// the dose would belong to a plan without one.
 pub fn why_bolus_stays(set: &StructureSet) -> Option<String> {
     let boluses = included_boluses(set);
     let names = boluses.join("', '");

@@ -13,7 +13,7 @@ pub enum Verdict {
     /// Beyond the limit by no more than the tolerance.
     Near,
     Fail,
-    /// The value is not that of the whole structure in the final dose, and what is missing could turn the verdict: what.
+    /// What the value lacks of the whole structure or the final dose, and could turn the verdict.
     Undecided(String),
 }
 
@@ -422,9 +422,9 @@ mod tests {
     /// Whether the CT or the dose grid ends at the middle of the bar, as much of it has no dose.
     #[test]
     fn what_lies_outside_the_ct_leaves_the_verdicts_of_what_lies_outside_the_dose_grid() {
-        let (cut, whole) = (ramp_beyond_the_ct(), half_of_a_ramp());
+        let (cut, complete) = (ramp_beyond_the_ct(), half_of_a_ramp());
         assert!((cut.volume_cm3() - 44.0).abs() < 1e-9 && (cut.whole_cm3() - 80.0).abs() < 1e-9);
-        assert!((cut.without_dose_cm3() - whole.without_dose_cm3()).abs() < 0.1);
+        assert!((cut.without_dose_cm3() - complete.without_dose_cm3()).abs() < 0.1);
         for (words, word) in [
             ("S: Dmax <= 9 Gy", "fail"),
             ("S: Dmax <= 11 Gy", "undecided"),
@@ -437,8 +437,8 @@ mod tests {
             ("S: CI >= 0.9", "undecided"),
         ] {
             let goal: Goal = words.parse().unwrap();
-            let of = |dvh| check(&goal, dvh, Some(8.0), None).unwrap().verdict;
-            assert_eq!((of(&cut).word(), of(&whole).word()), (word, word), "{words}");
+            let verdict_of = |dvh| check(&goal, dvh, Some(8.0), None).unwrap().verdict;
+            assert_eq!((verdict_of(&cut).word(), verdict_of(&complete).word()), (word, word), "{words}");
         }
         let goal: Goal = "S: Dmean <= 6 Gy".parse().unwrap();
         assert_eq!(check(&goal, &cut, None, None).unwrap().told(&goal), "45 % of S lies outside the CT");

@@ -20,7 +20,7 @@ use thiserror::Error;
 
 /// From this number of histories on `auto` uses all cards: each has its own setup time.
 const WORTH_ALL_CARDS: u64 = 100_000_000;
-/// Most histories of a run, whichever way it is asked for.
+/// Most histories of a run, whichever way it ends.
 pub const MOST_HISTORIES: u64 = 100_000_000_000;
 
 /// Dose engine of a plan with its settings.
@@ -149,17 +149,16 @@ pub fn mccs_request(
     computation: Computation,
     how: MonteCarlo,
 ) -> Result<MccsRequest, RunError> {
-    let fault = |beam: &Beam, source: BeamJobError| RunError::Beam { beam: beam.name.clone(), source };
     let mut beams = Vec::new();
     for beam in plan.beams.iter().filter(|b| is_computed(b)) {
-        let machine =
-            Machine::resolve(plan.machine_of(beam)).map_err(|e| fault(beam, BeamJobError::Machine(e)))?;
+        let machine = Machine::resolve(plan.machine_of(beam))
+            .map_err(|e| RunError::of_beam(beam, BeamJobError::Machine(e)))?;
         beams.push((beam.clone(), machine));
     }
     let Some((first, _)) = beams.first() else { return Err(RunError::NoBeams(Box::new(plan.clone()))) };
     let image = ready.patient().mass_density_g_cm3.grid();
     let grid = dose_grid(image, ready.corners_mm(), computation.grid_mm)
-        .map_err(|e| fault(first, BeamJobError::Grid(e)))?;
+        .map_err(|e| RunError::of_beam(first, BeamJobError::Grid(e)))?;
     let MonteCarlo { until, seed, directions, variant, show_every } = how;
     Ok(MccsRequest {
         patient: Arc::clone(ready.patient()),
@@ -175,6 +174,12 @@ pub fn mccs_request(
     })
 }
 
+impl RunError {
+    fn of_beam(beam: &Beam, source: BeamJobError) -> Self {
+        Self::Beam { beam: beam.name.clone(), source }
+    }
+}
+
 /// The sums of a part of a plan's histories.
 ///
 /// # Errors
@@ -183,7 +188,8 @@ pub fn part_of_plan(
     plan: &Plan,
     ready: &Ready,
     computation: Computation,
-    (how, part): (MonteCarlo, RunPart),
+    how: MonteCarlo,
+    part: RunPart,
     control: &JobControl,
 ) -> Result<PartTally, RunError> {
     let request = mccs_request(plan, ready, computation, how)?;
@@ -203,7 +209,8 @@ pub fn mccs_of_plan(
     plan: &Plan,
     ready: &Ready,
     computation: Computation,
-    (how, parts): (MonteCarlo, Option<&PartTally>),
+    how: MonteCarlo,
+    parts: Option<&PartTally>,
     control: &JobControl,
     show: &mut dyn FnMut(&HistoriesDose) -> Next,
 ) -> Result<RunDose, RunError> {
@@ -223,7 +230,7 @@ pub fn mccs_of_plan(
     let caveats: Vec<Vec<String>> =
         request.beams.iter().map(|(beam, machine)| super::beam_caveats(beam, machine)).collect();
     let of_patient = ready.reservations().caveats.clone();
-    let of_field = not_counted.iter().map(|found| &found.caveats);
+    let of_field = not_counted.iter().map(|losses| &losses.caveats);
     let caveats = caveats_of(caveats.iter().chain([&of_patient]).chain(of_field));
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(warnings);
@@ -241,7 +248,7 @@ pub fn mccs_of_plan(
         remarks: ready.reservations().remarks.clone(),
         part: None,
     };
-    dose.remark(not_counted.iter().flat_map(|found| found.beside.iter().copied()));
+    dose.remark(not_counted.iter().flat_map(|losses| losses.beside.iter().copied()));
     let certainty = Certainty {
         sigma_gy: answer.sigma_gy,
         uncertainty_percent: answer.uncertainty_percent,

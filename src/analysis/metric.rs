@@ -38,32 +38,32 @@ impl Dvh {
     /// [`NoValue`].
     pub fn metric_bounds(&self, metric: Metric, hundred_gy: Option<f64>) -> Result<[f64; 2], NoValue> {
         let value = self.metric(metric, hundred_gy)?;
-        let (whole, unknown) = (self.whole_cm3(), self.without_dose_cm3());
+        let (total, unknown) = (self.whole_cm3(), self.without_dose_cm3());
         if unknown <= 0.0 {
             return Ok([value; 2]);
         }
         let hundred_gy = hundred_gy.filter(|gy| *gy > 0.0);
-        let known = whole - unknown;
+        let known_cm3 = total - unknown;
         // All of the unknown volume at 0 Gy, and all of it above any dose.
         let hottest = |cm3: f64| {
-            let low = if cm3 < known { self.dose_at_cm3(cm3) } else { self.min_gy().min(0.0) };
+            let low = if cm3 < known_cm3 { self.dose_at_cm3(cm3) } else { self.min_gy().min(0.0) };
             [low, if cm3 > unknown { self.dose_at_cm3(cm3 - unknown) } else { f64::INFINITY }]
         };
         let reached =
-            |gy: f64| if gy > 0.0 { [self.cm3_at(gy), self.cm3_at(gy) + unknown] } else { [whole; 2] };
+            |gy: f64| if gy > 0.0 { [self.cm3_at(gy), self.cm3_at(gy) + unknown] } else { [total; 2] };
         let number = metric.number().unwrap_or_default();
         let bounds = match metric.figure() {
             Figure::Least => [self.min_gy().min(0.0), self.min_gy()],
-            Figure::Mean => [self.mean_gy() * known / whole, f64::INFINITY],
+            Figure::Mean => [self.mean_gy() * known_cm3 / total, f64::INFINITY],
             Figure::Greatest => [self.max_gy(), f64::INFINITY],
-            Figure::DoseAtPercent => hottest(number / 100.0 * whole),
+            Figure::DoseAtPercent => hottest(number / 100.0 * total),
             Figure::DoseAtCm3 => hottest(number),
             Figure::VolumeAtGy => reached(number),
             Figure::VolumeAtPercent => reached(0.01 * number * hundred_gy.ok_or(NoValue::NoHundred)?),
             Figure::Conformity => return Ok([0.0, 1.0]),
             Figure::Homogeneity => return Ok([0.0, f64::INFINITY]),
             Figure::EquivalentUniformDose => {
-                let gy = self.geud_gy(number).unwrap_or_default() * (known / whole).powf(number.recip());
+                let gy = self.geud_gy(number).unwrap_or_default() * (known_cm3 / total).powf(number.recip());
                 match number {
                     a if a > 0.0 => [gy, f64::INFINITY],
                     a if a < 0.0 => [0.0, gy],
@@ -76,7 +76,7 @@ impl Dvh {
                 let percent = 100.0 / hundred_gy.ok_or(NoValue::NoHundred)?;
                 bounds.map(|gy| percent * gy)
             }
-            (true, MetricUnit::Percent) => bounds.map(|cm3| 100.0 * cm3 / whole),
+            (true, MetricUnit::Percent) => bounds.map(|cm3| 100.0 * cm3 / total),
             _ => bounds,
         })
     }

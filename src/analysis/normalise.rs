@@ -8,18 +8,18 @@ use glam::DVec3;
 use thiserror::Error;
 
 /// A point or a volume gets no dose to scale by where it gets less than this share of the greatest: the rest of the plan would get
-/// a hundred times the dose asked for. Chosen.
+/// a hundred times the requested dose. Chosen.
 const LEAST_SHARE: f64 = 0.01;
 
 /// A normalisation with what it needs of its case.
 #[derive(Clone, Copy, Debug)]
 pub struct Normalising<'a> {
     pub to: &'a Normalisation,
-    /// The dose asked for, Gy for the whole course.
+    /// The requested dose, Gy for the whole course.
     pub gy: f64,
     /// Mask of the structure that is normalised to, if one is.
     pub mask: Option<&'a Mask>,
-    /// How densely the dose is read there: as for the DVHs of the sum, which then meet what was asked for.
+    /// How densely the dose is read there: as for the DVHs of the sum, which then meet the requested dose.
     pub sampling: Sampling,
 }
 
@@ -59,18 +59,17 @@ impl Normalising<'_> {
 
     /// The factor on all monitor units with which the plan gets the dose of the normalisation; `sum` is its present dose.
     pub(super) fn factor(&self, sum: &Volume<f32>, control: &JobControl) -> Result<f64, PlanSumError> {
-        let fault = |why: String| PlanSumError::Normalisation { to: self.to.at.to_string(), why };
         let most_gy = f64::from(sum.greatest());
         let now_gy = match &self.to.at {
             NormalisedAt::Volume { volume_percent, .. } => {
-                let mask = self.mask.ok_or_else(|| fault(CannotNormalise::NoMask.to_string()))?;
+                let mask = self.mask.ok_or_else(|| self.fault(CannotNormalise::NoMask))?;
                 let dvh = Dvh::sampled(mask, sum, self.sampling, control).map_err(|e| match e {
                     DvhError::Cancelled(stopped) => PlanSumError::Cancelled(stopped),
-                    other => fault(other.to_string()),
+                    other => self.fault(other),
                 })?;
                 dvh.dose_at_percent(*volume_percent)
             }
-            NormalisedAt::Point(mm) => dose_at(sum, *mm, most_gy).map_err(|why| fault(why.to_string()))?,
+            NormalisedAt::Point(mm) => dose_at(sum, *mm, most_gy).map_err(|why| self.fault(why))?,
             NormalisedAt::Maximum => most_gy,
         };
         let factor = self.gy / now_gy;
@@ -84,7 +83,11 @@ impl Normalising<'_> {
             NormalisedAt::Point(mm) => CannotNormalise::NoDose { mm, gy: now_gy, most_gy },
             NormalisedAt::Maximum => CannotNormalise::Maximum(now_gy),
         };
-        Err(fault(why.to_string()))
+        Err(self.fault(why))
+    }
+
+    fn fault(&self, why: impl ToString) -> PlanSumError {
+        PlanSumError::Normalisation { to: self.to.at.to_string(), why: why.to_string() }
     }
 }
 
@@ -116,8 +119,8 @@ mod tests {
         Volume::new(Arc::new(grid), data)
     }
 
-    fn factor(at: NormalisedAt, gy: f64) -> Result<f64, String> {
-        let to = Normalisation { at, dose: NormalisedDose::Gy(gy) };
+    fn factor(place: NormalisedAt, gy: f64) -> Result<f64, String> {
+        let to = Normalisation { at: place, dose: NormalisedDose::Gy(gy) };
         let normalising = Normalising { to: &to, gy, mask: None, sampling: Sampling::Full };
         normalising.factor(&wedge(), &JobControl::new()).map_err(|e| e.to_string())
     }
@@ -154,8 +157,8 @@ mod tests {
             (0..4).map(|k| square.map(|(x, y)| DVec3::new(x, y, 2.0 * f64::from(k))).to_vec()).collect();
         let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
         let mask = Mask::from_contours(&grid, &contours, &|_| true).expect("a mask");
-        let percent = |at: NormalisedAt, mask: Option<&Mask>| {
-            let to = Normalisation { at, dose: NormalisedDose::Gy(60.0) };
+        let percent = |place: NormalisedAt, mask: Option<&Mask>| {
+            let to = Normalisation { at: place, dose: NormalisedDose::Gy(60.0) };
             Normalising { to: &to, gy: 60.0, mask, sampling: Sampling::Full }.uncertainty_percent(&spread)
         };
         let near = |got: Option<f64>, want: f64| {

@@ -24,14 +24,14 @@ const NEAR_EDGE: &str = "the CT ends near a field where the patient goes on: sca
 impl NotCounted {
     /// Some milliseconds a beam: too much for previews, negligible beside a full dose.
     pub(super) fn of_beam(ready: &Ready, beam: &Beam, sad_mm: f64) -> Self {
-        let mut found = Self::default();
+        let mut losses = Self::default();
         if let Some(remark) = outside_remark(ready, beam, sad_mm) {
-            found.add(OUTSIDE_CAVEAT, remark);
+            losses.add(OUTSIDE_CAVEAT, remark);
         }
         let openings = openings(ready.patient().position, beam, sad_mm);
-        found.add_edge(&ready.edge().met_by(&openings));
-        found.add_without_density(ready, &openings);
-        found
+        losses.add_edge(&ready.edge().met_by(&openings));
+        losses.add_without_density(ready, &openings);
+        losses
     }
 
     fn add(&mut self, caveat: &str, remark: String) {

@@ -3,7 +3,7 @@
 use case::{Beam, ControlPoint, FluenceMap, MlcAxis};
 use geometry::{BeamFrame, PatientPosition};
 use glam::DVec3;
-use physics::{Exposure, exposures};
+use physics::exposures;
 
 /// Steps of an arc between its control points, degrees: an edge of a couch is not stepped over.
 const STEP_DEG: f64 = 10.0;
@@ -30,9 +30,13 @@ impl Window {
 
     fn distance_mm(&self, [x, y]: [f64; 2]) -> f64 {
         let [along, across] = if self.axis == MlcAxis::X { [x, y] } else { [y, x] };
-        let beyond = |at: f64, [low, high]: [f64; 2]| (low - at).max(at - high).max(0.0);
-        beyond(along, self.along_mm).hypot(beyond(across, self.across_mm))
+        beyond_mm(along, self.along_mm).hypot(beyond_mm(across, self.across_mm))
     }
+}
+
+/// How far a coordinate lies outside a range, mm; 0 inside.
+fn beyond_mm(coordinate: f64, [low, high]: [f64; 2]) -> f64 {
+    (low - coordinate).max(coordinate - high).max(0.0)
 }
 
 /// The field at a stop of a beam.
@@ -60,16 +64,17 @@ impl Opening {
     /// How far a place (patient LPS) lies beside the field at its own depth, mm: 0 inside it. `None` where that is more than `most_mm`,
     /// the field is closed, or the place lies behind the source.
     pub(super) fn beside_mm(&self, place_mm: DVec3, most_mm: f64) -> Option<f64> {
-        let (at, depth_mm) = self.frame.project(place_mm)?;
+        let (projected, depth_mm) = self.frame.project(place_mm)?;
         let magnification = depth_mm / self.frame.sad_mm;
         let most_mm_at_isocentre = most_mm / magnification;
-        let is_near = |(at, [low, high]): (f64, [f64; 2])| {
-            at >= low - most_mm_at_isocentre && at <= high + most_mm_at_isocentre
-        };
-        if !at.into_iter().zip(self.bounds_mm).all(is_near) {
+        let is_near = projected.into_iter().zip(self.bounds_mm).all(|(coordinate, [low, high])| {
+            coordinate >= low - most_mm_at_isocentre && coordinate <= high + most_mm_at_isocentre
+        });
+        if !is_near {
             return None;
         }
-        let nearest = self.windows.iter().map(|window| window.distance_mm(at)).fold(f64::INFINITY, f64::min);
+        let nearest =
+            self.windows.iter().map(|window| window.distance_mm(projected)).fold(f64::INFINITY, f64::min);
         Some(nearest * magnification).filter(|mm| *mm <= most_mm)
     }
 }
@@ -83,14 +88,14 @@ pub(super) fn openings(position: PatientPosition, beam: &Beam, sad_mm: f64) -> V
 pub(super) fn stops(beam: &Beam) -> Vec<ControlPoint> {
     let mut stops = beam.control_points.clone();
     let steps = exposures(beam, STEP_DEG);
-    let middle = |step: &Exposure<'_>| {
+    let middles = steps.iter().filter_map(|step| {
         let s = step.segments.first()?;
         let (gantry_deg, collimator_deg, couch_deg) = (step.gantry_deg, step.collimator_deg, step.couch_deg);
         let point = s.from.on_the_way_to(s.to, 0.5 * (s.span[0] + s.span[1]));
         Some(ControlPoint { gantry_deg, collimator_deg, couch_deg, ..point })
-    };
+    });
     if steps.len() > 1 {
-        stops.extend(steps.iter().filter_map(middle));
+        stops.extend(middles);
     }
     stops
 }
@@ -104,8 +109,8 @@ pub(super) fn windows(beam: &Beam, point: &ControlPoint) -> Vec<Window> {
     let axis = beam.mlc.as_ref().map_or(MlcAxis::X, |mlc| mlc.axis);
     let [along_mm, across_mm] = if axis == MlcAxis::X { [jaws.x, jaws.y] } else { [jaws.y, jaws.x] };
     let Some(mlc) = beam.mlc.as_ref().filter(|_| !point.leaves_mm.is_empty()) else {
-        let whole = Window { along_mm, across_mm, axis };
-        return if jaws.is_open() { vec![whole] } else { Vec::new() };
+        let window = Window { along_mm, across_mm, axis };
+        return if jaws.is_open() { vec![window] } else { Vec::new() };
     };
     let pairs = mlc.boundaries_mm.windows(2).zip(&point.leaves_mm);
     let open = pairs.filter_map(|(sides, tips)| {
@@ -117,15 +122,15 @@ pub(super) fn windows(beam: &Beam, point: &ControlPoint) -> Vec<Window> {
 
 /// One window a row, from its first beamlet with fluence to its last.
 fn windows_of_map(map: &FluenceMap) -> Vec<Window> {
-    let row = |row: usize| {
+    let windows = (0..map.rows()).filter_map(|row| {
         let values = map.values.get(row * map.columns..(row + 1) * map.columns)?;
         let first = values.iter().position(|value| *value > 0.0)?;
         let last = values.iter().rposition(|value| *value > 0.0)?;
         let [[low, _], across_mm] = map.sides_mm(row * map.columns + first);
         let [[_, high], _] = map.sides_mm(row * map.columns + last);
         Some(Window { along_mm: [low, high], across_mm, axis: map.axis })
-    };
-    (0..map.rows()).filter_map(row).collect()
+    });
+    windows.collect()
 }
 
 fn overlap(a: [f64; 2], b: [f64; 2]) -> Option<[f64; 2]> {
@@ -147,13 +152,13 @@ mod tests {
     fn distances_from_a_field_are_those_at_the_depth_of_the_place() {
         let jaws = Jaws { x: [-50.0, 50.0], y: [-30.0, 30.0] };
         let beam = Beam::fixed("AP", 1, 0.0, DVec3::ZERO, jaws, 100.0);
-        let at = |x, y, z| opening(&beam).beside_mm(DVec3::new(x, y, z), 50.0);
-        assert_eq!(at(49.0, 0.0, -29.0), Some(0.0));
-        assert!((at(0.0, 0.0, 40.0).unwrap() - 10.0).abs() < 1e-9);
-        assert!((at(0.0, -100.0, 36.0).unwrap() - 9.0).abs() < 1e-9);
-        assert!((at(53.0, 0.0, 34.0).unwrap() - 5.0).abs() < 1e-9);
-        assert_eq!(at(0.0, 0.0, 81.0), None);
-        assert_eq!(at(0.0, -1001.0, 0.0), None, "behind the source");
+        let distance_mm = |x, y, z| opening(&beam).beside_mm(DVec3::new(x, y, z), 50.0);
+        assert_eq!(distance_mm(49.0, 0.0, -29.0), Some(0.0));
+        assert!((distance_mm(0.0, 0.0, 40.0).unwrap() - 10.0).abs() < 1e-9);
+        assert!((distance_mm(0.0, -100.0, 36.0).unwrap() - 9.0).abs() < 1e-9);
+        assert!((distance_mm(53.0, 0.0, 34.0).unwrap() - 5.0).abs() < 1e-9);
+        assert_eq!(distance_mm(0.0, 0.0, 81.0), None);
+        assert_eq!(distance_mm(0.0, -1001.0, 0.0), None, "behind the source");
     }
 
     #[test]

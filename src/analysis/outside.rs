@@ -44,8 +44,7 @@ pub(super) struct Outside {
 
 impl Outside {
     fn holds(&self, [i, j, k]: [usize; 3]) -> bool {
-        let holds = |mask: &Mask| mask.coverage_at(i, j, k) >= 0.5;
-        holds(&self.body) || self.beside.iter().any(holds)
+        std::iter::once(&*self.body).chain(&self.beside).any(|mask| mask.coverage_at(i, j, k) >= 0.5)
     }
 
     /// Whether a voxel, by its place in the data, belongs to the body.
@@ -58,12 +57,11 @@ impl Outside {
     /// in contact with the body, mm.
     fn most_mm(&self, bundles: &[Bundle]) -> f64 {
         let grid = self.hu.grid();
-        let of_point = |(frame, rays): &Bundle| {
+        let paths_mm = bundles.par_iter().map(|(frame, rays)| {
             let planes = walk::Planes::seen_from(grid, frame.source_mm);
-            let of_ray = |ray: &[f64; 2]| self.along(&planes, far_end(frame, grid, *ray));
-            rays.iter().map(of_ray).fold(0.0, f64::max)
-        };
-        bundles.par_iter().map(of_point).reduce(|| 0.0, f64::max)
+            rays.iter().map(|ray| self.along(&planes, far_end(frame, grid, *ray))).fold(0.0, f64::max)
+        });
+        paths_mm.reduce(|| 0.0, f64::max)
     }
 
     fn along(&self, planes: &walk::Planes, to_mm: DVec3) -> f64 {
@@ -74,18 +72,18 @@ impl Outside {
         let (mut stretch_mm, mut leaves) = (0.0, false);
         let mut contact = ContactRun::default();
         walk::nested(planes, to_mm, |voxel, mm| {
-            let at = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
-            let inside = self.holds(at);
+            let index = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
+            let inside = self.holds(index);
             if inside {
                 contact.meet_body();
             } else if hu[voxel] > SOLID_HU {
-                contact.pass_matter(mm, || self.is_solid(at));
+                contact.pass_matter(mm, || self.is_solid(index));
             } else {
                 contact.pass_air(mm);
             }
             if hu[voxel] > SKIN_HU && !inside {
                 stretch_mm += mm;
-                leaves = leaves || !self.is_next_to_body(at);
+                leaves = leaves || !self.is_next_to_body(index);
                 return;
             }
             if leaves {
@@ -110,8 +108,8 @@ impl Outside {
     }
 
     fn is_next_to_body(&self, [i, j, k]: [usize; 3]) -> bool {
-        let beside = [[i.wrapping_sub(1), j], [i + 1, j], [i, j.wrapping_sub(1)], [i, j + 1]];
-        beside.into_iter().any(|[i, j]| self.holds([i, j, k]))
+        let neighbours = [[i.wrapping_sub(1), j], [i + 1, j], [i, j.wrapping_sub(1)], [i, j + 1]];
+        neighbours.into_iter().any(|[i, j]| self.holds([i, j, k]))
     }
 }
 
@@ -209,8 +207,10 @@ fn open_points(beam: &Beam, point: &ControlPoint) -> Vec<[f64; 2]> {
             (0..count).map(|n| windows[(n * (windows.len() - 1)).div_ceil(count.max(2) - 1)]).collect()
         }
     };
-    let at = |[low, high]: [f64; 2], share: f64| low + share * (high - low);
-    let rays = |band: &Window| RAYS.map(|share| band.xy(at(band.along_mm, share), at(band.across_mm, 0.5)));
+    let position = |[low, high]: [f64; 2], share: f64| low + share * (high - low);
+    let rays = |band: &Window| {
+        RAYS.map(|share| band.xy(position(band.along_mm, share), position(band.across_mm, 0.5)))
+    };
     bands.iter().flat_map(rays).collect()
 }
 

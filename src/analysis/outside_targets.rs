@@ -71,11 +71,11 @@ mod tests {
 
     fn of_box(grid: &Arc<Grid>, x_mm: [f64; 2]) -> Arc<Mask> {
         let corner = |x: f64, y: f64, z: f64| DVec3::new(x, y, z);
-        let at = |z: f64| {
+        let square_at = |z: f64| {
             let [low, high] = x_mm;
             vec![corner(low, -3.0, z), corner(high, -3.0, z), corner(high, 23.0, z), corner(low, 23.0, z)]
         };
-        let contours: Vec<Vec<DVec3>> = (0..5).map(|k| at(5.0 * f64::from(k))).collect();
+        let contours: Vec<Vec<DVec3>> = (0..5).map(|k| square_at(5.0 * f64::from(k))).collect();
         let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
         Arc::new(Mask::from_contours(grid, &contours, &|_| true).expect("a mask"))
     }
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(outside(&[], None).gy, 19.0);
         // Voxels 2 to 16 are the body, 13 to 16 the target; the centre of 12 lies 2.5 mm from it.
         assert_eq!(outside(&[], Some(&body)).gy, 16.0);
-        let found = outside(&[&target], Some(&body));
-        assert_eq!((found.gy, found.at_mm.x), (11.0, 55.0));
+        let result = outside(&[&target], Some(&body));
+        assert_eq!((result.gy, result.at_mm.x), (11.0, 55.0));
     }
 }

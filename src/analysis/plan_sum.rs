@@ -117,11 +117,11 @@ pub fn sum_of_beams(
     normalisation: Option<Normalising<'_>>,
     control: &JobControl,
 ) -> Result<(Dose, f64), PlanSumError> {
-    let whole = |dose| as_whole_plan(plan, as_fine_as_its_voxels(dose));
+    let whole_plan = |dose| as_whole_plan(plan, as_fine_as_its_voxels(dose));
     let Some(normalising) = normalisation else {
         let is_one_of_several = plan.beams.iter().filter(|beam| is_computed(beam)).count() > 1;
         let dose = match only {
-            None => whole(plan_dose(label, parts)?),
+            None => whole_plan(plan_dose(label, parts)?),
             // Peaks of one beam of several are evened out by the others: the whole is judged.
             Some(index) if is_one_of_several => plan_dose(label, &parts[index..=index])?,
             Some(_) => as_fine_as_its_voxels(plan_dose(label, parts)?),
@@ -131,7 +131,7 @@ pub fn sum_of_beams(
     let sum = added(parts)?;
     let factor = normalising.factor(&sum, control)?;
     control.check()?;
-    let sum = whole(dose_of(label, parts, sum.scaled(factor as f32)));
+    let sum = whole_plan(dose_of(label, parts, sum.scaled(factor as f32)));
     let Some(index) = only else { return Ok((sum, factor)) };
     let part = BeamShare { scale: factor * parts[index].scale, ..parts[index].clone() };
     let mut dose = plan_dose(label, &[part])?;
@@ -179,13 +179,13 @@ impl<'a> Rows<'a> {
 
 /// The caveats or the remarks of all parts, each once.
 pub fn caveats_of<'a>(parts: impl IntoIterator<Item = &'a Vec<String>>) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
+    let mut remarks: Vec<String> = Vec::new();
     for caveat in parts.into_iter().flatten() {
-        if !all.contains(caveat) {
-            all.push(caveat.clone());
+        if !remarks.contains(caveat) {
+            remarks.push(caveat.clone());
         }
     }
-    all
+    remarks
 }
 
 /// The dose of a plan as a whole, with what is known of the plan: partial where it delivers beams that are not computed.

@@ -17,8 +17,9 @@ pub fn beam_of_point(beam: &Beam, point: usize) -> Option<Beam> {
         from + 1,
         from + 2
     );
-    let at = |point: &ControlPoint, meterset_weight| ControlPoint { meterset_weight, ..point.clone() };
-    Some(Beam { name, mu, control_points: vec![at(a, 0.0), at(b, 1.0)], ..beam.clone() })
+    let control_points = [(a, 0.0), (b, 1.0)]
+        .map(|(point, meterset_weight)| ControlPoint { meterset_weight, ..point.clone() });
+    Some(Beam { name, mu, control_points: control_points.to_vec(), ..beam.clone() })
 }
 
 #[cfg(test)]
@@ -31,14 +32,14 @@ mod tests {
     fn arc() -> Beam {
         let mut beam = Beam::fixed("A", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 50.0), 200.0);
         let start = beam.control_points[0].clone();
-        let at =
+        let angles_at =
             |(gantry_deg, meterset_weight)| ControlPoint { gantry_deg, meterset_weight, ..start.clone() };
         beam.control_points =
-            [(0.0, 0.0), (20.0, 0.1), (40.0, 0.7), (60.0, 0.7), (80.0, 1.0)].map(at).to_vec();
+            [(0.0, 0.0), (20.0, 0.1), (40.0, 0.7), (60.0, 0.7), (80.0, 1.0)].map(angles_at).to_vec();
         beam
     }
 
-    /// Exposures of all parts, by direction and monitor units, are those of the whole beam.
+    /// All parts together have the exposures of the whole beam, by direction and monitor units.
     #[test]
     fn the_parts_of_an_arc_make_the_arc() {
         let beam = arc();
@@ -50,9 +51,9 @@ mod tests {
             .filter(|part| part.mu > 0.0)
             .flat_map(|part| told(&part))
             .collect();
-        let whole = told(&beam);
-        assert_eq!(parts.len(), whole.len());
-        for (a, b) in parts.iter().zip(&whole) {
+        let expected = told(&beam);
+        assert_eq!(parts.len(), expected.len());
+        for (a, b) in parts.iter().zip(&expected) {
             assert!((a.0 - b.0).abs() < 1e-9 && (a.1 - b.1).abs() < 1e-9, "{a:?} {b:?}");
         }
         assert_eq!(beam_of_point(&beam, 2).map(|b| b.mu), Some(0.0));

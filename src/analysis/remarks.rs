@@ -149,15 +149,16 @@ pub fn generic_machines(plan: &Plan) -> Vec<String> {
 /// The engine uses the plan's leaf sides with the machine's leaf ends and transmission.
 fn leaf_remark(beam: &Beam, machine: &Machine) -> Option<String> {
     let (mlc, leaves) = (beam.mlc.as_ref()?, machine.leaves.as_ref()?);
-    let (plan, own) = (&mlc.boundaries_mm, &leaves.boundaries_mm);
-    let same = plan.len() == own.len() && plan.iter().zip(own).all(|(a, b)| (a - b).abs() <= SAME_SIDE_MM);
+    let (plan_mm, machine_mm) = (&mlc.boundaries_mm, &leaves.boundaries_mm);
+    let same = plan_mm.len() == machine_mm.len()
+        && plan_mm.iter().zip(machine_mm).all(|(a, b)| (a - b).abs() <= SAME_SIDE_MM);
     (!same).then(|| {
         format!(
             "the plan's {} leaf pairs do not have the sides of the machine's {} ({} pairs): the plan's sides are used, \
              with the machine's leaf ends and transmission",
-            plan.len().saturating_sub(1),
+            plan_mm.len().saturating_sub(1),
             leaves.name,
-            own.len().saturating_sub(1)
+            machine_mm.len().saturating_sub(1)
         )
     })
 }

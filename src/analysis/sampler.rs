@@ -72,11 +72,11 @@ impl<'a> Sampler<'a> {
     /// weights of the neighbours further on, and the first plane.
     #[inline]
     fn corners(&self, local_mm: DVec3, rim: f64) -> Option<([[f32; 2]; 4], [f64; 3], usize)> {
-        let at = [local_mm.x * self.per_mm[0], local_mm.y * self.per_mm[1], self.plane_at(local_mm.z)];
+        let index = [local_mm.x * self.per_mm[0], local_mm.y * self.per_mm[1], self.plane_at(local_mm.z)];
         let [nx, ny, nz] = self.size;
-        let low = at.map(|at| at as i32);
+        let low = index.map(|index| index as i32);
         // Inside, where most positions are, neighbours lie at known steps.
-        let inside = at.iter().all(|at| *at >= 0.0)
+        let inside = index.iter().all(|index| *index >= 0.0)
             && [nx, ny, nz].iter().zip(low).all(|(n, low)| low < *n as i32 - 1);
         if inside {
             let [x, y, z] = low.map(|low| low as usize);
@@ -86,10 +86,10 @@ impl<'a> Sampler<'a> {
             };
             let first = (z * ny + y) * nx + x;
             let ([a, b], [c, d]) = (pairs(first)?, pairs(first + nx * ny)?);
-            return Some(([a, b, c, d], std::array::from_fn(|n| at[n] - f64::from(low[n])), z));
+            return Some(([a, b, c, d], std::array::from_fn(|n| index[n] - f64::from(low[n])), z));
         }
         let [(x0, x1, tx), (y0, y1, ty), (z0, z1, tz)] =
-            [cell(at[0], nx, rim)?, cell(at[1], ny, rim)?, cell(at[2], nz, rim)?];
+            [cell(index[0], nx, rim)?, cell(index[1], ny, rim)?, cell(index[2], nz, rim)?];
         let pair = |y: usize, z: usize| {
             let first = self.grid.index(0, y, z);
             [self.data[first + x0], self.data[first + x1]]
@@ -142,7 +142,8 @@ impl Sampler<'_> {
         [y_mm, z_mm]: [f64; 2],
         half_mm: [f64; 3],
         wanted: Range<usize>,
-        (values, changes_sq): (&mut Vec<f32>, &mut Vec<f32>),
+        values: &mut Vec<f32>,
+        changes_sq: &mut Vec<f32>,
     ) -> bool {
         let Some((rows, (_, _, ty), (z0, z1, tz))) = self.rows_round(y_mm, z_mm, wanted) else {
             return false;
@@ -173,41 +174,35 @@ impl Sampler<'_> {
         [y_mm, z_mm]: [f64; 2],
         half_mm: [f64; 3],
         wanted: Range<usize>,
-        (values, changes_sq): (&mut Vec<f32>, &mut Vec<f32>),
+        values: &mut Vec<f32>,
+        changes_sq: &mut Vec<f32>,
     ) -> bool {
         let Some((_, y, z)) = self.rows_round(y_mm, z_mm, wanted.clone()) else { return false };
-        let nearest = |(a, b, t): Cell| if t < 0.5 { a } else { b };
-        let (y, z) = (nearest(y), nearest(z));
-        let row = |y: usize, z: usize| {
-            let first = self.grid.index(0, y, z);
-            &self.data[first + wanted.start..first + wanted.end]
-        };
-        let beside = |at: usize, size: usize| (at.saturating_sub(1), (at + 1).min(size - 1));
-        let ((y0, y1), (z0, z1)) = (beside(y, self.size[1]), beside(z, self.size[2]));
-        let half =
-            |axis: usize, voxels: usize| (half_mm[axis] * self.per_mm[axis]) as f32 / voxels.max(1) as f32;
-        let [half_x, half_y] = [half(0, 2), half(1, y1 - y0)];
+        let [y, z] = [y, z].map(|(first, second, t)| if t < 0.5 { first } else { second });
+        let [(y0, y1), (z0, z1)] = [neighbours(y, self.size[1]), neighbours(z, self.size[2])];
+        let half_x = (half_mm[0] * self.per_mm[0]) as f32 / 2.0;
+        let half_y = (half_mm[1] * self.per_mm[1]) as f32 / (y1 - y0).max(1) as f32;
         let half_z = (half_mm[2] * self.per_mm_between(z0, z1)) as f32;
-        let own = row(y, z);
+        let centre = self.row(y, z, &wanted);
         values.clear();
-        values.extend_from_slice(own);
+        values.extend_from_slice(centre);
         if !WIDE {
             return true;
         }
         changes_sq.clear();
-        let beside = row(y0, z).iter().zip(row(y1, z)).zip(row(y, z0).iter().zip(row(y, z1)));
-        changes_sq.extend(beside.map(|((a, b), (c, d))| {
+        let adjacent = (self.row(y0, z, &wanted).iter().zip(self.row(y1, z, &wanted)))
+            .zip(self.row(y, z0, &wanted).iter().zip(self.row(y, z1, &wanted)));
+        changes_sq.extend(adjacent.map(|((a, b), (c, d))| {
             let [along_y, along_z] = [(b - a) * half_y, (d - c) * half_z];
             number_or_0(along_y * along_y + along_z * along_z)
         }));
-        let along_x = |change_sq: &mut f32, change: f32| *change_sq += number_or_0(change * change);
-        if let ([first, inner @ .., last], [a, b, ..], [.., c, d]) = (&mut changes_sq[..], own, own) {
-            along_x(first, (b - a) * 2.0 * half_x);
-            along_x(last, (d - c) * 2.0 * half_x);
+        if let ([first, inner @ .., last], [a, b, ..], [.., c, d]) = (&mut changes_sq[..], centre, centre) {
+            add_square(first, (b - a) * 2.0 * half_x);
+            add_square(last, (d - c) * 2.0 * half_x);
             inner
                 .iter_mut()
-                .zip(own.windows(3))
-                .for_each(|(sq, own)| along_x(sq, (own[2] - own[0]) * half_x));
+                .zip(centre.windows(3))
+                .for_each(|(sq, centre)| add_square(sq, (centre[2] - centre[0]) * half_x));
         }
         true
     }
@@ -216,12 +211,24 @@ impl Sampler<'_> {
     fn rows_round(&self, y_mm: f64, z_mm: f64, wanted: Range<usize>) -> Option<([&[f32]; 4], Cell, Cell)> {
         let y = cell(y_mm * self.per_mm[1], self.size[1], 0.5)?;
         let z = cell(self.plane_at(z_mm), self.size[2], 0.5)?;
-        let row = |y: usize, z: usize| {
-            let first = self.grid.index(0, y, z);
-            &self.data[first + wanted.start..first + wanted.end]
-        };
-        Some(([row(y.0, z.0), row(y.1, z.0), row(y.0, z.1), row(y.1, z.1)], y, z))
+        let rows = [(y.0, z.0), (y.1, z.0), (y.0, z.1), (y.1, z.1)].map(|(y, z)| self.row(y, z, &wanted));
+        Some((rows, y, z))
     }
+
+    fn row(&self, y: usize, z: usize, columns: &Range<usize>) -> &[f32] {
+        let first = self.grid.index(0, y, z);
+        &self.data[first + columns.start..first + columns.end]
+    }
+}
+
+/// The voxels before and after one, within the grid.
+fn neighbours(index: usize, size: usize) -> (usize, usize) {
+    (index.saturating_sub(1), (index + 1).min(size - 1))
+}
+
+#[inline]
+fn add_square(change_sq: &mut f32, change: f32) {
+    *change_sq += number_or_0(change * change);
 }
 
 /// The values between four rows, two along y on each of two planes, by the weights of the second row and plane.

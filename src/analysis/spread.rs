@@ -28,9 +28,9 @@ pub struct Spread {
 impl Spread {
     /// `sigma_gy` is one standard deviation of each voxel, Gy.
     pub fn new(gy: Arc<Volume<f32>>, sigma_gy: Arc<Volume<f32>>) -> Self {
-        let least = LEAST_SPREAD_DOSE * gy.greatest();
+        let threshold_gy = LEAST_SPREAD_DOSE * gy.greatest();
         let relative = |(&gy, &sigma): (&f32, &f32)| {
-            if gy > 0.0 && gy >= least { 100.0 * sigma / gy } else { NO_SPREAD }
+            if gy > 0.0 && gy >= threshold_gy { 100.0 * sigma / gy } else { NO_SPREAD }
         };
         let percent = gy.data().par_iter().zip(sigma_gy.data()).map(relative).collect();
         let percent = Arc::new(Volume::new(Arc::clone(gy.grid()), percent));
@@ -45,9 +45,9 @@ impl Spread {
     /// Relative standard deviation of the voxel at a point, percent; `None` outside the grid and where there is too little dose.
     pub fn percent_at(&self, at_mm: DVec3) -> Option<f64> {
         let grid = self.percent.grid();
-        let at = grid.voxel_from_patient(at_mm).round().to_array();
-        let inside = at.iter().zip(grid.size()).all(|(n, size)| *n >= 0.0 && *n < size as f64);
-        let [i, j, k] = inside.then(|| at.map(|n| n as usize))?;
+        let voxel = grid.voxel_from_patient(at_mm).round().to_array();
+        let inside = voxel.iter().zip(grid.size()).all(|(n, size)| *n >= 0.0 && *n < size as f64);
+        let [i, j, k] = inside.then(|| voxel.map(|n| n as usize))?;
         Some(f64::from(self.percent.at(i, j, k))).filter(|percent| *percent >= 0.0)
     }
 
@@ -65,13 +65,13 @@ impl Spread {
         let grid = self.gy.grid();
         let [nx, ny, nz] = grid.size();
         let plane = |k: usize| {
-            let mut found = Vec::new();
+            let mut doses = Vec::new();
             for j in 0..ny {
                 for i in (0..nx).filter(|&i| mask.holds(grid.centre_mm(i, j, k))) {
-                    found.push((self.gy.at(i, j, k), self.sigma_gy.at(i, j, k)));
+                    doses.push((self.gy.at(i, j, k), self.sigma_gy.at(i, j, k)));
                 }
             }
-            found
+            doses
         };
         let inside: Vec<Vec<(f32, f32)>> = (0..nz).into_par_iter().map(plane).collect();
         let voxels = || inside.iter().flatten().filter(|(gy, _)| gy.is_finite());
@@ -99,9 +99,9 @@ mod tests {
         // 10, 9, ... 1 Gy; then 0.5 Gy, too little; sd is 0.1 Gy all over.
         let gy = by_x(&|i| if i == 9 { 0.5 } else { 10.0 - i as f32 });
         let spread = Spread::new(gy, by_x(&|_| 0.1));
-        let at = |i: usize| spread.percent().at(i, 1, 1);
-        assert!((at(0) - 1.0).abs() < 1e-5 && (at(5) - 2.0).abs() < 1e-5);
-        assert_eq!(at(9), NO_SPREAD);
+        let percent_at = |i: usize| spread.percent().at(i, 1, 1);
+        assert!((percent_at(0) - 1.0).abs() < 1e-5 && (percent_at(5) - 2.0).abs() < 1e-5);
+        assert_eq!(percent_at(9), NO_SPREAD);
         // The voxel at x = 10 mm, none where there is too little dose or no grid; the greatest dose is at x = 0.
         let of_point = |x: f64| spread.percent_at(DVec3::new(x, 2.0, 2.0));
         assert!((of_point(10.4).unwrap() - 2.0).abs() < 1e-5);

@@ -6,10 +6,10 @@ use engine::gamma::Counts;
 
 /// The number of points without gamma: `67 240 of 68 921 points (97.6 %) NOT judged`; `None` where all have one.
 pub fn unjudged_text(judged: usize, unjudged: usize) -> Option<String> {
-    let all = judged + unjudged;
-    let percent = 100.0 * unjudged as f64 / all.max(1) as f64;
-    let [of, points] = [unjudged, all].map(grouped);
-    (unjudged > 0).then(|| format!("{of} of {points} points ({percent:.1} %) NOT judged"))
+    let total = judged + unjudged;
+    let percent = 100.0 * unjudged as f64 / total.max(1) as f64;
+    let [unjudged_words, points] = [unjudged, total].map(grouped);
+    (unjudged > 0).then(|| format!("{unjudged_words} of {points} points ({percent:.1} %) NOT judged"))
 }
 
 /// As [`unjudged_text`], with the reasons: `...: 67 240 outside B`.

@@ -227,7 +227,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let structures: Vec<(&str, &Mask)> = masks.iter().map(|(name, mask)| (name.as_str(), &**mask)).collect();
     let labels = [labels[0].as_str(), &labels[1]];
     let region = args.structure.as_deref();
-    let report = GammaReport::new(labels, &request, &result, (args.measured, not_final), region, &structures);
+    let report = GammaReport::new(labels, &request, &result, args.measured, not_final, region, &structures);
     let json = as_json(&report, args, &remarks)?;
     let mut text = format!("{report}\n");
     remarks.iter().for_each(|remark| _ = writeln!(text, "note: {remark}"));

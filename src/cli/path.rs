@@ -62,9 +62,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let isocentre = isocentre(args, &case)?;
     let frame =
         BeamFrame::new(ct.position, args.source.gantry, 0.0, args.source.couch, isocentre, args.source.sad);
-    let of = (&*ct, case.source.as_str());
     let DepthMap { depth_mm: depth, receipt } =
-        depths(of, &table, (&frame, isocentre), &device, &JobControl::new())?;
+        depths(&ct, &case.source, &table, &frame, isocentre, &device, &JobControl::new())?;
     let ms = receipt.total_ms();
     let at_isocentre = depth.trilinear(isocentre);
     let largest = depth.data().iter().copied().fold(0.0, f32::max);

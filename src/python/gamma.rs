@@ -157,8 +157,8 @@ pub fn gamma(
         )
     };
     let structures = case.map(|case| Arc::clone(&case.0.structures)).unwrap_or_default();
-    let judged =
-        (how.measured, not_final([("the reference", &*reference.dose), ("the evaluated", &*evaluated.dose)]));
+    let measured = how.measured;
+    let not_final = not_final([("the reference", &*reference.dose), ("the evaluated", &*evaluated.dose)]);
     let labels = [reference.dose.label.as_str(), &evaluated.dose.label];
     let region = how.structure.as_deref();
     let (answer, report) = run(py, progress.as_ref(), |control, _| {
@@ -171,7 +171,15 @@ pub fn gamma(
         let masks: Vec<(String, Arc<Mask>)> = structures.structures.iter().filter_map(mask).collect();
         let structures: Vec<(&str, &Mask)> =
             masks.iter().map(|(name, mask)| (name.as_str(), &**mask)).collect();
-        let report = GammaReport::new(labels, &answer.request, &answer.result, judged, region, &structures);
+        let report = GammaReport::new(
+            labels,
+            &answer.request,
+            &answer.result,
+            measured,
+            not_final,
+            region,
+            &structures,
+        );
         Ok((answer, report))
     })?;
     let counts = |map: &GammaMap| PointCounts {

@@ -55,7 +55,7 @@ pub fn path(
     let frame = BeamFrame::new(ct.position, gantry, 0.0, couch, isocentre_mm, sad);
     let map = run(py, progress.as_ref(), |control, _| {
         let device = device.resolve().map_err(|error| Kind::Computation.caused_by(&error))?;
-        depths((&ct, &case.0.source), &table, (&frame, isocentre_mm), &device, control)
+        depths(&ct, &case.0.source, &table, &frame, isocentre_mm, &device, control)
             .map_err(|error| Kind::Computation.caused_by(&error))
     })?;
     Ok(PyDepth { map, source_mm: frame.source_mm })

@@ -163,28 +163,27 @@ impl Query for RunOfPlan {
         let Self { inputs: run_inputs, number, keep, parts, .. } = self;
         let (ready, plan) = self.prepared(inputs)?;
         let caveats: Vec<Vec<String>> = run_inputs.beams.iter().map(caveats_so_far).collect();
+        let mut show = |so_far: &HistoriesDose| {
+            if keep.load(Ordering::Relaxed) == *number {
+                return Next::Keep;
+            }
+            let dose = Dose {
+                gy: Arc::clone(&so_far.gy),
+                status: so_far.status,
+                label: plan.name.clone(),
+                frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
+                receipt: Some(Arc::clone(&so_far.receipt)),
+                caveats: caveats_of(&caveats),
+                remarks: ready.reservations().remarks.clone(),
+                part: None,
+            };
+            let result = self.result(dose, &so_far.sigma_gy, so_far.uncertainty_percent, so_far.histories);
+            inputs.publish(self, result);
+            Next::GoOn
+        };
         let computation = run_inputs.settings.computation();
-        let how = (run_inputs.how, parts.as_deref());
-        let run_dose =
-            mccs_of_plan(&plan, &ready, computation, how, inputs.control(), &mut |so_far: &HistoriesDose| {
-                if keep.load(Ordering::Relaxed) == *number {
-                    return Next::Keep;
-                }
-                let dose = Dose {
-                    gy: Arc::clone(&so_far.gy),
-                    status: so_far.status,
-                    label: plan.name.clone(),
-                    frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
-                    receipt: Some(Arc::clone(&so_far.receipt)),
-                    caveats: caveats_of(&caveats),
-                    remarks: ready.reservations().remarks.clone(),
-                    part: None,
-                };
-                let result =
-                    self.result(dose, &so_far.sigma_gy, so_far.uncertainty_percent, so_far.histories);
-                inputs.publish(self, result);
-                Next::GoOn
-            });
+        let (how, parts) = (run_inputs.how, parts.as_deref());
+        let run_dose = mccs_of_plan(&plan, &ready, computation, how, parts, inputs.control(), &mut show);
         inputs.control().check()?;
         let RunDose { dose, certainty } =
             run_dose.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
@@ -221,7 +220,7 @@ impl Query for PartOfRun {
     fn answer(&self, inputs: &Access<'_>) -> Result<Arc<PartTally>, Failure> {
         let (ready, plan) = self.run.prepared(inputs)?;
         let RunInputs { settings, how, .. } = &*self.run.inputs;
-        let tally = part_of_plan(&plan, &ready, settings.computation(), (*how, self.part), inputs.control());
+        let tally = part_of_plan(&plan, &ready, settings.computation(), *how, self.part, inputs.control());
         inputs.control().check()?;
         tally.map(Arc::new).map_err(|e| Failure::Here(format!("{}: {e}", self.name())))
     }

@@ -133,12 +133,12 @@ fn openings(
                     (0..=n).map(move |k| [s[0] + (s[1] - s[0]) * k as f64 / n as f64; 2])
                 })
                 .collect();
-            let all = spans(&lines);
+            let line_spans = spans(&lines);
             let mut from = 0;
             let innermost = sides.iter().map(|s| {
-                let own = &all[from..=from + count(s)];
+                let strip_spans = &line_spans[from..=from + count(s)];
                 from += count(s) + 1;
-                own.iter().flatten().copied().reduce(|a, b| [a[0].max(b[0]), a[1].min(b[1])])
+                strip_spans.iter().flatten().copied().reduce(|a, b| [a[0].max(b[0]), a[1].min(b[1])])
             });
             innermost.collect()
         }

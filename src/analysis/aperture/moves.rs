@@ -57,12 +57,12 @@ pub fn brushed(point: &mut ControlPoint, mlc: &Mlc, bank: usize, from_mm: [f64; 
 /// The control points next to each other that show the same aperture from the same angles: a step of a step-and-shoot beam, whose
 /// two ends move together.
 pub fn segment_of(points: &[ControlPoint], index: usize) -> Range<usize> {
-    let Some(own) = points.get(index) else { return 0..0 };
+    let Some(point) = points.get(index) else { return 0..0 };
     let same =
-        |p: &&ControlPoint| ControlPoint { meterset_weight: own.meterset_weight, ..(*p).clone() } == *own;
-    let before = points[..index].iter().rev().take_while(same).count();
+        |p: &&ControlPoint| ControlPoint { meterset_weight: point.meterset_weight, ..(*p).clone() } == *point;
+    let preceding = points[..index].iter().rev().take_while(same).count();
     let after = points[index..].iter().take_while(same).count();
-    index - before..index + after
+    index - preceding..index + after
 }
 
 /// The beam with leaves that stand at its jaws.

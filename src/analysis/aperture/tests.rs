@@ -9,12 +9,12 @@ const SAD_MM: f64 = 1000.0;
 /// Points on a sphere.
 fn points_of(centre: DVec3, radius: f64) -> Vec<DVec3> {
     let golden = std::f64::consts::PI * (3.0 - 5.0_f64.sqrt());
-    let at = |n: i32| {
+    let corner = |n: i32| {
         let z = 1.0 - 2.0 * (f64::from(n) + 0.5) / 2000.0;
         let (r, angle) = ((1.0 - z * z).sqrt(), golden * f64::from(n));
         centre + radius * DVec3::new(r * angle.cos(), r * angle.sin(), z)
     };
-    (0..2000).map(at).collect()
+    (0..2000).map(corner).collect()
 }
 
 fn hull(centre: DVec3, radius: f64) -> Hull {
@@ -37,16 +37,18 @@ fn fit(beam: &Beam, hull: &Hull, how: &FitSettings) -> Result<Beam, ApertureErro
 }
 
 /// Whether a point of the isocentre plane is open.
-fn is_open(beam: &Beam, n: usize, at: [f64; 2]) -> bool {
+fn is_open(beam: &Beam, n: usize, point_mm: [f64; 2]) -> bool {
     let point = &beam.control_points[n];
     let within = |pair: [f64; 2], v: f64| v >= pair[0] && v <= pair[1];
-    if !(within(point.jaws.x, at[0]) && within(point.jaws.y, at[1])) {
+    if !(within(point.jaws.x, point_mm[0]) && within(point.jaws.y, point_mm[1])) {
         return false;
     }
     let Some(mlc) = &beam.mlc else { return true };
     let travel = travel_of(mlc);
     let sides = mlc.boundaries_mm.windows(2).zip(&point.leaves_mm);
-    { sides }.any(|(side, tips)| within([side[0], side[1]], at[1 - travel]) && within(*tips, at[travel]))
+    { sides }.any(|(side, tips)| {
+        within([side[0], side[1]], point_mm[1 - travel]) && within(*tips, point_mm[travel])
+    })
 }
 
 /// Every point of the sphere (of the part that slabs of 1 mm hold: half a mm less), projected and moved by the margin in every direction, is open; and nothing farther from it than the
@@ -58,25 +60,31 @@ fn a_fitted_field_holds_every_projected_point_with_its_margin() {
     let points = points_of(centre, radius - 0.55);
     for axis in [MlcAxis::X, MlcAxis::Y] {
         for (gantry, collimator, couch) in [(0.0, 0.0, 0.0), (130.0, 40.0, 0.0), (60.0, 350.0, 30.0)] {
-            let mut before = beam(gantry, collimator, couch);
-            before.mlc.as_mut().unwrap().axis = axis;
+            let mut previous = beam(gantry, collimator, couch);
+            previous.mlc.as_mut().unwrap().axis = axis;
             let how = FitSettings { margin: Margin::uniform(margin), ..FitSettings::default() };
-            let fitted = fit(&before, &hull, &how).unwrap();
+            let fitted = fit(&previous, &hull, &how).unwrap();
             let frame = fitted.frame_at(&fitted.control_points[0], PatientPosition::Hfs, SAD_MM);
             let seen: Vec<[f64; 2]> = points.iter().filter_map(|p| Some(frame.project(*p)?.0)).collect();
             for p in &seen {
                 for n in 0..16 {
                     let (s, c) = (f64::from(n) * std::f64::consts::TAU / 16.0).sin_cos();
-                    let at = [p[0] + margin * c, p[1] + margin * s];
-                    assert!(is_open(&fitted, 0, at), "gantry {gantry}: {at:?} is closed");
+                    let grown_mm = [p[0] + margin * c, p[1] + margin * s];
+                    assert!(is_open(&fitted, 0, grown_mm), "gantry {gantry}: {grown_mm:?} is closed");
                 }
             }
             let far = margin + 5.0 * 2.0_f64.sqrt() + 1.5;
             for i in -60..60 {
                 for j in -60..60 {
-                    let at = [f64::from(i), f64::from(j)];
-                    let nearest = seen.iter().map(|p| (p[0] - at[0]).hypot(p[1] - at[1])).fold(1e9, f64::min);
-                    assert!(nearest <= far || !is_open(&fitted, 0, at), "gantry {gantry}: {at:?} is open");
+                    let point_mm = [f64::from(i), f64::from(j)];
+                    let nearest = seen
+                        .iter()
+                        .map(|p| (p[0] - point_mm[0]).hypot(p[1] - point_mm[1]))
+                        .fold(1e9, f64::min);
+                    assert!(
+                        nearest <= far || !is_open(&fitted, 0, point_mm),
+                        "gantry {gantry}: {point_mm:?} is open"
+                    );
                 }
             }
         }
@@ -162,14 +170,14 @@ fn a_shielded_sphere_is_covered_from_the_near_side() {
     let shielded = shielded(&target, PatientPosition::Hfs, SAD_MM, &hull(organ, 10.0), 3.0).unwrap();
     let frame = shielded.frame_at(&shielded.control_points[0], PatientPosition::Hfs, SAD_MM);
     for p in points_of(organ, 9.95) {
-        let at = frame.project(p).unwrap().0;
+        let projected_mm = frame.project(p).unwrap().0;
         // Points just inside the tip along the leaf.
-        assert!(!is_open(&shielded, 0, [at[0], at[1]]), "{at:?} is open");
+        assert!(!is_open(&shielded, 0, [projected_mm[0], projected_mm[1]]), "{projected_mm:?} is open");
     }
-    let (before, after) = (&target.control_points[0], &shielded.control_points[0]);
-    assert_eq!(before.jaws, after.jaws);
+    let (unshielded, after) = (&target.control_points[0], &shielded.control_points[0]);
+    assert_eq!(unshielded.jaws, after.jaws);
     let mut closed = 0;
-    for (old, new) in before.leaves_mm.iter().zip(&after.leaves_mm) {
+    for (old, new) in unshielded.leaves_mm.iter().zip(&after.leaves_mm) {
         assert_eq!(old[0], new[0], "the organ is nearer to the positive bank");
         closed += usize::from(new[1] < old[1]);
     }
@@ -178,8 +186,8 @@ fn a_shielded_sphere_is_covered_from_the_near_side() {
     let away = hull(DVec3::new(90.0, 0.0, 0.0), 5.0);
     let none = super::shielded(&target, PatientPosition::Hfs, SAD_MM, &away, 3.0);
     assert_eq!(none, Err(ApertureError::NotInField));
-    let all = super::shielded(&target, PatientPosition::Hfs, SAD_MM, &hull(DVec3::ZERO, 60.0), 3.0);
-    assert_eq!(all, Err(ApertureError::ClosesAll(0)));
+    let shielded_all = super::shielded(&target, PatientPosition::Hfs, SAD_MM, &hull(DVec3::ZERO, 60.0), 3.0);
+    assert_eq!(shielded_all, Err(ApertureError::ClosesAll(0)));
 }
 
 #[test]
@@ -214,15 +222,15 @@ fn a_leaf_stops_at_its_opposite_and_a_jaw_at_the_reach() {
 /// A path from (0, -10) to (20, 10) crosses the middles -7.5, -2.5, 2.5, 7.5 at x of 2.5, 7.5, 12.5, 17.5.
 #[test]
 fn a_brush_sets_the_tips_to_its_path() {
-    let before = beam(0.0, 0.0, 0.0);
-    let mut point = before.control_points[0].clone();
-    brushed(&mut point, before.mlc.as_ref().unwrap(), 1, [0.0, -10.0], [20.0, 10.0]);
+    let previous = beam(0.0, 0.0, 0.0);
+    let mut point = previous.control_points[0].clone();
+    brushed(&mut point, previous.mlc.as_ref().unwrap(), 1, [0.0, -10.0], [20.0, 10.0]);
     let tips: Vec<f64> = point.leaves_mm[28..32].iter().map(|tips| tips[1]).collect();
     for (tip, want) in tips.iter().zip([2.5, 7.5, 12.5, 17.5]) {
         assert!((tip - want).abs() < 1e-9, "{tips:?}");
     }
     assert!(point.leaves_mm.iter().all(|tips| tips[0] <= tips[1]));
-    let changed = point.leaves_mm.iter().zip(&before.control_points[0].leaves_mm).filter(|(a, b)| a != b);
+    let changed = point.leaves_mm.iter().zip(&previous.control_points[0].leaves_mm).filter(|(a, b)| a != b);
     // Those that it touches at their sides as well.
     assert!((4..=6).contains(&changed.count()));
 }

@@ -5,7 +5,7 @@ use case::{Structure, StructureKind, StructureSet, name_letters};
 use geometry::Stack;
 use geometry::polygons::Boolean;
 
-/// Words of a side, or of both, beside that of a lung.
+/// Words of the left side, the right side and both, beside the word `lung`.
 const LEFT: [&str; 5] = ["l", "left", "lt", "li", "links"];
 const RIGHT: [&str; 5] = ["r", "right", "rt", "re", "rechts"];
 const BOTH: [&str; 5] = ["", "s", "both", "total", "lr"];
@@ -35,15 +35,16 @@ impl OperationContext<'_> {
             let (_, inside) = self.stack(set, inside)?;
             planes = self.combined(&self.restacked(&planes)?, &inside, Boolean::Intersection)?;
         }
-        let made = self.clipped(planes, source, [to; 6]);
-        if made.contours.is_empty() { Err(ContouringError::NoRing) } else { Ok(made) }
+        let result = self.clipped(planes, source, [to; 6]);
+        if result.contours.is_empty() { Err(ContouringError::NoRing) } else { Ok(result) }
     }
 
     /// The structure with another, if one is named, without all structures of a type.
     pub(super) fn without(
         &self,
         set: &StructureSet,
-        (structure, stack): (&Structure, &Stack),
+        structure: &Structure,
+        stack: &Stack,
         with: Option<u32>,
         minus: StructureKind,
     ) -> Result<MadeContours, ContouringError> {
@@ -55,21 +56,21 @@ impl OperationContext<'_> {
             None => None,
         };
         let (organ, minus) = (both.as_ref().unwrap_or(stack), self.all_of(set, minus)?);
-        let nothing = || ContouringError::Nothing(structure.name.clone());
-        self.finished(self.combined(organ, &minus, Boolean::Difference)?, nothing)
+        let planes = self.combined(organ, &minus, Boolean::Difference)?;
+        self.finished(planes, || ContouringError::Nothing(structure.name.clone()))
     }
 
     /// The union of all structures of a type that have contours.
     pub(super) fn all_of(&self, set: &StructureSet, kind: StructureKind) -> Result<Stack, ContouringError> {
-        let mut all: Option<Stack> = None;
+        let mut union: Option<Stack> = None;
         for number in drawn_of(set, kind) {
-            let (_, own) = self.stack(set, number)?;
-            all = Some(match all {
-                None => own,
-                Some(all) => self.restacked(&self.combined(&all, &own, Boolean::Union)?)?,
+            let (_, stack) = self.stack(set, number)?;
+            union = Some(match union {
+                None => stack,
+                Some(union) => self.restacked(&self.combined(&union, &stack, Boolean::Union)?)?,
             });
         }
-        all.ok_or_else(|| ContouringError::NoneOf(kind.name()))
+        union.ok_or_else(|| ContouringError::NoneOf(kind.name()))
     }
 }
 
@@ -81,13 +82,16 @@ pub fn drawn_of(set: &StructureSet, kind: StructureKind) -> Vec<u32> {
 
 /// The lungs of a case by their names: the structure of both, else the left one with the right one. `None` where neither has contours.
 pub fn lungs(set: &StructureSet) -> Option<(u32, Option<u32>)> {
-    let side = |words: &[&str]| {
-        let named = |s: &&Structure| {
-            let letters = name_letters(&s.name);
-            let rest = letters.strip_prefix("lung").or_else(|| letters.strip_suffix("lung"));
-            !s.contours.is_empty() && rest.is_some_and(|rest| words.contains(&rest))
-        };
-        set.structures.iter().find(named).map(|s| s.number)
-    };
-    side(&BOTH).map(|both| (both, None)).or_else(|| Some((side(&LEFT)?, Some(side(&RIGHT)?))))
+    let both = lung(set, &BOTH).map(|both| (both, None));
+    both.or_else(|| Some((lung(set, &LEFT)?, Some(lung(set, &RIGHT)?))))
+}
+
+/// ROI number of the first drawn lung with one of the words of a side.
+fn lung(set: &StructureSet, side_words: &[&str]) -> Option<u32> {
+    let lung = set.structures.iter().find(|s| {
+        let letters = name_letters(&s.name);
+        let side_word = letters.strip_prefix("lung").or_else(|| letters.strip_suffix("lung"));
+        !s.contours.is_empty() && side_word.is_some_and(|word| side_words.contains(&word))
+    });
+    lung.map(|s| s.number)
 }

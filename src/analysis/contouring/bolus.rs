@@ -1,7 +1,7 @@
 //! A bolus: a layer on the body, all over it, under a beam's field or near a structure.
 
 use super::{ContouringError, MadeContours, OperationContext};
-use case::{Beam, StructureSet};
+use case::{Beam, Structure, StructureSet};
 use geometry::polygons::{self, Boolean, Ring};
 use geometry::{Grid, PatientPosition, Plane, Stack};
 use glam::DVec3;
@@ -25,7 +25,7 @@ pub enum BolusOver {
 /// The jaws' opening of a beam's first control point, on the source's side of the patient.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EntranceField {
-    /// Half-spaces of patient positions p (LPS, mm): normal . p >= least.
+    /// Half-spaces of patient positions p (LPS, mm): normal . p >= offset.
     half_spaces: [(DVec3, f64); 5],
 }
 
@@ -35,31 +35,26 @@ impl EntranceField {
         let start = beam.start().filter(|start| start.jaws.is_open())?;
         let frame = beam.frame_at(start, position, sad_mm);
         let [x, y, up] = frame.axes;
-        // A ray through x = a of the isocentre plane stays on x / (sad - z) = a / sad.
-        let side = |axis: DVec3, edge: f64, sign: f64| {
-            let edge = edge + sign * -BEYOND_FIELD_MM;
-            let normal = (axis + up * (edge / sad_mm)) * sign;
-            (normal, normal.dot(frame.isocentre_mm) + sign * edge)
-        };
         let jaws = start.jaws;
-        let half_spaces = [
-            side(x, jaws.x[0], 1.0),
-            side(x, jaws.x[1], -1.0),
-            side(y, jaws.y[0], 1.0),
-            side(y, jaws.y[1], -1.0),
-            (up, up.dot(middle_mm)),
-        ];
-        Some(Self { half_spaces })
+        // A ray through x = a of the isocentre plane stays on x / (sad - z) = a / sad.
+        let [x1, x2, y1, y2] =
+            [(x, jaws.x[0], 1.0), (x, jaws.x[1], -1.0), (y, jaws.y[0], 1.0), (y, jaws.y[1], -1.0)].map(
+                |(axis, jaw_mm, sign)| {
+                    let edge_mm = jaw_mm + sign * -BEYOND_FIELD_MM;
+                    let normal = (axis + up * (edge_mm / sad_mm)) * sign;
+                    (normal, normal.dot(frame.isocentre_mm) + sign * edge_mm)
+                },
+            );
+        Some(Self { half_spaces: [x1, x2, y1, y2, (up, up.dot(middle_mm))] })
     }
 
     /// Its part of a plane of a grid, in the grid's frame, mm; empty where it has none.
     fn section(&self, grid: &Grid, z_mm: f64, within: [[f64; 2]; 2]) -> Ring {
         let [[x0, x1], [y0, y1]] = within;
         let mut ring: Ring = vec![[x0, y0], [x1, y0], [x1, y1], [x0, y1]];
-        for (normal, least) in self.half_spaces {
-            let above =
-                |p: [f64; 2]| grid.patient_from_local(DVec3::new(p[0], p[1], z_mm)).dot(normal) - least;
-            ring = cut(&ring, above);
+        for (normal, offset_mm) in self.half_spaces {
+            ring =
+                cut(&ring, |[x, y]| grid.patient_from_local(DVec3::new(x, y, z_mm)).dot(normal) - offset_mm);
         }
         ring
     }
@@ -85,8 +80,9 @@ impl OperationContext<'_> {
     /// The layer on a body.
     pub(super) fn bolus(
         &self,
-        (body, name): (&Stack, &str),
         set: &StructureSet,
+        structure: &Structure,
+        body: &Stack,
         thickness_mm: f64,
         over: BolusOver,
     ) -> Result<MadeContours, ContouringError> {
@@ -99,17 +95,17 @@ impl OperationContext<'_> {
             BolusOver::Body | BolusOver::Field(_) => None,
         };
         let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| self.grid.edges_mm(axis));
-        let wide = |axis: usize| {
-            let (first, last) = (edges[axis].first(), edges[axis].last());
+        let [x_mm, y_mm, _] = edges.map(|edges| {
+            let (first, last) = (edges.first(), edges.last());
             [first.map_or(0.0, |e| e - thickness_mm), last.map_or(0.0, |e| e + thickness_mm)]
-        };
+        });
         let mut planes = Vec::with_capacity(grown.len());
         for Plane { z_mm, rings } in grown {
             self.check()?;
             let layer = polygons::combine(&rings, body.section(z_mm), Boolean::Difference);
             let rings = match (over, &near) {
                 (BolusOver::Field(field), _) => {
-                    let field = field.section(self.grid, z_mm, [wide(0), wide(1)]);
+                    let field = field.section(self.grid, z_mm, [x_mm, y_mm]);
                     polygons::combine(&layer, &[field], Boolean::Intersection)
                 }
                 (_, Some(near)) => polygons::combine(&layer, near.section(z_mm), Boolean::Intersection),
@@ -117,10 +113,10 @@ impl OperationContext<'_> {
             };
             planes.push(Plane { z_mm, rings });
         }
-        let made = self.clipped(planes, body, [0.0; 6]);
-        if made.contours.is_empty() {
-            return Err(ContouringError::NoBolus(name.to_owned()));
+        let result = self.clipped(planes, body, [0.0; 6]);
+        if result.contours.is_empty() {
+            return Err(ContouringError::NoBolus(structure.name.clone()));
         }
-        Ok(made)
+        Ok(result)
     }
 }

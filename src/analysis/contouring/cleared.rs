@@ -1,7 +1,7 @@
 //! Contours cleared on a slice, or all on one side of it.
 
 use super::{ContouringError, MadeContours, OperationContext};
-use case::{Contour, Structure};
+use case::Structure;
 use geometry::polygons::{self, Boolean, Ring};
 use geometry::{Plane, Stack};
 use glam::DVec3;
@@ -16,8 +16,8 @@ pub enum Cleared {
 }
 
 impl OperationContext<'_> {
-    /// Clears a part along an axis of the patient: x for sagittal slices, y for coronal and z for axial ones. Slices are those of the
-    /// CT, along the axis of its grid that lies nearest.
+    /// Clears a part along an axis of the patient: x for sagittal slices, y for coronal and z for axial ones. Slices are the
+    /// CT's, along the axis of its grid that lies nearest.
     pub(super) fn cleared(
         &self,
         structure: &Structure,
@@ -26,21 +26,21 @@ impl OperationContext<'_> {
         axis: usize,
         part: Cleared,
     ) -> Result<MadeContours, ContouringError> {
-        let along_axis = |g: &usize| self.grid.axes()[*g][axis];
-        let along = (0..3).max_by(|a, b| along_axis(a).abs().total_cmp(&along_axis(b).abs())).unwrap_or(axis);
+        let cosines = self.grid.axes().map(|grid_axis| grid_axis[axis]);
+        let along = (0..3).max_by(|a, b| cosines[*a].abs().total_cmp(&cosines[*b].abs())).unwrap_or(axis);
         let edges = self.grid.edges_mm(along);
-        let at = self.grid.local_from_patient(at_mm)[along];
-        let k = edges.partition_point(|e| *e <= at).clamp(1, edges.len() - 1) - 1;
-        let ascending = along_axis(&along) >= 0.0;
+        let local_mm = self.grid.local_from_patient(at_mm)[along];
+        let k = edges.partition_point(|e| *e <= local_mm).clamp(1, edges.len() - 1) - 1;
+        let ascending = cosines[along] >= 0.0;
         let [low, high] = match part {
             Cleared::Slice => [edges[k], edges[k + 1]],
             Cleared::Beyond { greater } if greater == ascending => [edges[k + 1], f64::INFINITY],
             Cleared::Beyond { .. } => [f64::NEG_INFINITY, edges[k]],
         };
         let contours = if along == 2 {
-            let height = |c: &Contour| c.points_mm.first().map(|p| self.grid.local_from_patient(*p).z);
-            let goes = |c: &Contour| height(c).is_some_and(|z| low <= z && z < high);
-            structure.contours.replaced(goes, Vec::new())
+            structure
+                .contours
+                .replaced(|c| self.height_mm(c).is_some_and(|z| low <= z && z < high), Vec::new())
         } else {
             self.cut_across(structure, stack, along, [low, high])?
         };
@@ -73,18 +73,24 @@ impl OperationContext<'_> {
             if reach[0] < high && low < reach[1] {
                 let ([from, to], [left, right]) =
                     ([low.max(reach[0] - 1.0), high.min(reach[1] + 1.0)], [across[0] - 1.0, across[1] + 1.0]);
-                let corner = |a: f64, b: f64| if along == 0 { [a, b] } else { [b, a] };
-                let strip: [Ring; 1] =
-                    [vec![corner(from, left), corner(to, left), corner(to, right), corner(from, right)]];
+                let mut corners = vec![[from, left], [to, left], [to, right], [from, right]];
+                if along == 1 {
+                    corners.iter_mut().for_each(|corner| corner.swap(0, 1));
+                }
+                let strip: [Ring; 1] = [corners];
                 let rings = polygons::combine(&plane.rings, &strip, Boolean::Difference);
                 cut.push(Plane { z_mm: plane.z_mm, rings });
             }
         }
-        let goes = |c: &Contour| {
-            let z = c.points_mm.first().map(|p| self.grid.local_from_patient(*p).z);
-            z.is_some_and(|z| cut.iter().any(|plane| (plane.z_mm - z).abs() < super::SAME_PLANE_MM))
-        };
-        Ok(structure.contours.replaced(goes, self.contours(&cut)))
+        let contours = structure.contours.replaced(
+            |c| {
+                let height_mm = self.height_mm(c);
+                height_mm
+                    .is_some_and(|z| cut.iter().any(|plane| (plane.z_mm - z).abs() < super::SAME_PLANE_MM))
+            },
+            self.contours(&cut),
+        );
+        Ok(contours)
     }
 }
 

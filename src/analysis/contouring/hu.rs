@@ -23,8 +23,7 @@ impl OperationContext<'_> {
     ) -> Result<MadeContours, ContouringError> {
         let [low, high] = range(hu)?;
         let planes = self.by_hu(stack, |_, value| (low - value).max(value - high))?;
-        let none = || ContouringError::NoHu { structure: structure.name.clone(), low, high };
-        self.finished(planes, none)
+        self.finished(planes, || ContouringError::NoHu { structure: structure.name.clone(), low, high })
     }
 
     /// The voxels within CT numbers that hang together by their faces with the one at a position, within a structure.
@@ -59,7 +58,7 @@ impl OperationContext<'_> {
                 self.control.report(count as f32 / data.len() as f32);
             }
             let (i, j, k) = (at % nx, at / nx % ny, at / (nx * ny));
-            let beside = [
+            let neighbours = [
                 (i > 0, at.wrapping_sub(1)),
                 (i + 1 < nx, at + 1),
                 (j > 0, at.wrapping_sub(nx)),
@@ -67,7 +66,7 @@ impl OperationContext<'_> {
                 (k > 0, at.wrapping_sub(nx * ny)),
                 (k + 1 < nz, at + nx * ny),
             ];
-            for (is_there, n) in beside {
+            for (is_there, n) in neighbours {
                 if is_there && !reached[n] && allowed[n] && (low..=high).contains(&data[n]) {
                     reached[n] = true;
                     open.push(n);
@@ -122,13 +121,13 @@ impl OperationContext<'_> {
                     (base..base + window.size[0]).map(|n| field(n, data[n])).collect::<Vec<_>>()
                 })
                 .collect();
-            let place =
-                |p: &[f64; 2]| [(p[0] + window.low[0] as f64) * dx, (p[1] + window.low[1] as f64) * dy];
-            let made: Vec<Ring> = field_rings(&values, window.size)
+            let [i0, j0] = window.low.map(|low| low as f64);
+            let rings: Vec<Ring> = field_rings(&values, window.size)
                 .iter()
-                .map(|r| polygons::thinned(&r.iter().map(place).collect::<Ring>(), 0.05))
+                .map(|ring| ring.iter().map(|[i, j]| [(i + i0) * dx, (j + j0) * dy]).collect())
+                .map(|ring: Ring| polygons::thinned(&ring, 0.05))
                 .collect();
-            let rings = polygons::combine(&made, section, Boolean::Intersection);
+            let rings = polygons::combine(&rings, section, Boolean::Intersection);
             if !rings.is_empty() {
                 planes.push(Plane { z_mm, rings });
             }
@@ -142,8 +141,8 @@ impl OperationContext<'_> {
         let size = self.grid.size();
         let mut window = Window { low: [0; 2], size: [0; 2] };
         for axis in 0..2 {
-            let at = rings.iter().flatten().map(|p| p[axis] / spacing[axis]);
-            let (low, high) = at.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+            let voxels = rings.iter().flatten().map(|p| p[axis] / spacing[axis]);
+            let (low, high) = voxels.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
             let first = (low - 2.0).floor().max(0.0);
             let end = (high + 3.0).ceil().min(size[axis] as f64);
             if first >= end {

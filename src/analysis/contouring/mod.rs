@@ -203,14 +203,13 @@ pub fn made_of(
 ) -> Result<MadeContours, ContouringError> {
     let context = OperationContext { ct, grid: ct.hu.grid(), control };
     let (structure, stack) = context.stack(set, number)?;
-    let name = || structure.name.clone();
-    let nothing = || ContouringError::Nothing(name());
+    let nothing = || ContouringError::Nothing(structure.name.clone());
     match operation {
         Operation::Margin { grow, mm } => {
             let planes = context.with_margin(&stack, grow, mm)?;
-            let made = context.clipped(planes, &stack, if grow { mm } else { [0.0; 6] });
-            let empty = if grow { nothing() } else { ContouringError::TooThin(name()) };
-            if made.contours.is_empty() { Err(empty) } else { Ok(made) }
+            let result = context.clipped(planes, &stack, if grow { mm } else { [0.0; 6] });
+            let empty = if grow { nothing() } else { ContouringError::TooThin(structure.name.clone()) };
+            if result.contours.is_empty() { Err(empty) } else { Ok(result) }
         }
         Operation::Boolean { how, other } => {
             let (_, other) = context.stack(set, other)?;
@@ -230,20 +229,21 @@ pub fn made_of(
             context.finished(planes.map_err(|e| context.refused(&structure.name, e))?, nothing)
         }
         Operation::RemoveHoles { below_cm2 } => {
-            let change = |rings: &[Ring]| polygons::without_holes(rings, below_cm2 * 100.0);
-            context.finished(context.each(&stack, change)?, nothing)
+            let planes = context.each(&stack, |rings| polygons::without_holes(rings, below_cm2 * 100.0))?;
+            context.finished(planes, nothing)
         }
         Operation::RemoveParts { below_cm2 } => {
-            let change = |rings: &[Ring]| polygons::without_small_parts(rings, below_cm2 * 100.0);
-            context.finished(context.each(&stack, change)?, nothing)
+            let planes =
+                context.each(&stack, |rings| polygons::without_small_parts(rings, below_cm2 * 100.0))?;
+            context.finished(planes, nothing)
         }
         Operation::Interpolate => {
-            let drawn = |z: f64| stack.planes.iter().any(|p| (p.z_mm - z).abs() < SAME_PLANE_MM);
-            let missing: Vec<f64> = context.grid.planes_mm().iter().copied().filter(|z| !drawn(*z)).collect();
+            let mut missing = context.grid.planes_mm().to_vec();
+            missing.retain(|z| !stack.planes.iter().any(|p| (p.z_mm - z).abs() < SAME_PLANE_MM));
             let planes = interpolated(&stack, &missing, &context.progress());
             let planes = planes.map_err(|e| context.refused(&structure.name, e))?;
             if planes.is_empty() {
-                return Err(ContouringError::NothingMissing(name()));
+                return Err(ContouringError::NothingMissing(structure.name.clone()));
             }
             let slices = if planes.len() == 1 { "slice" } else { "slices" };
             Ok(MadeContours {
@@ -258,12 +258,10 @@ pub fn made_of(
             context.ring(set, &context.all_of(set, kind)?, mm, inside)
         }
         Operation::Ring { mm, round_all: None, inside } => context.ring(set, &stack, mm, inside),
-        Operation::Without { with, minus } => context.without(set, (structure, &stack), with, minus),
+        Operation::Without { with, minus } => context.without(set, structure, &stack, with, minus),
         Operation::Threshold { hu } => context.threshold(structure, &stack, hu),
         Operation::Grow { hu, from_mm } => context.region(structure, &stack, hu, from_mm),
-        Operation::Bolus { thickness_mm, over } => {
-            context.bolus((&stack, &structure.name), set, thickness_mm, over)
-        }
+        Operation::Bolus { thickness_mm, over } => context.bolus(set, structure, &stack, thickness_mm, over),
     }
 }
 
@@ -343,24 +341,28 @@ impl<'a> OperationContext<'a> {
         stack: &Stack,
         change: impl Fn(&[Ring]) -> Vec<Ring>,
     ) -> Result<Vec<Plane>, ContouringError> {
-        let plane = |p: &Plane| self.check().map(|()| Plane { z_mm: p.z_mm, rings: change(&p.rings) });
-        stack.planes.iter().map(plane).collect()
+        let planes = stack.planes.iter();
+        planes.map(|p| self.check().map(|()| Plane { z_mm: p.z_mm, rings: change(&p.rings) })).collect()
+    }
+
+    /// Position of a contour across the planes of the CT, mm; `None` without points.
+    fn height_mm(&self, contour: &Contour) -> Option<f64> {
+        contour.points_mm.first().map(|p| self.grid.local_from_patient(*p).z)
     }
 
     /// The planes as contours, with the images they lie on.
     fn contours(&self, planes: &[Plane]) -> Vec<Contour> {
-        let heights = self.grid.planes_mm();
-        let of_plane = |plane: &Plane| -> Vec<Contour> {
-            let image = heights.iter().position(|z| (z - plane.z_mm).abs() < SAME_PLANE_MM);
-            let image_uid = image.and_then(|k| self.ct.plane_uids.get(k)).cloned();
-            let place = |p: &[f64; 2]| self.grid.patient_from_local(DVec3::new(p[0], p[1], plane.z_mm));
-            let contour = |ring: &Ring| Contour {
-                points_mm: ring.iter().map(place).collect(),
-                image_uid: image_uid.clone(),
-            };
-            plane.rings.iter().map(contour).collect()
-        };
-        planes.iter().flat_map(of_plane).collect()
+        let mut contours = Vec::new();
+        for plane in planes {
+            let image = self.grid.planes_mm().iter().position(|z| (z - plane.z_mm).abs() < SAME_PLANE_MM);
+            let image_uid = image.and_then(|k| self.ct.plane_uids.get(k));
+            for ring in &plane.rings {
+                let points = ring.iter().map(|[x, y]| DVec3::new(*x, *y, plane.z_mm));
+                let points_mm = points.map(|local_mm| self.grid.patient_from_local(local_mm)).collect();
+                contours.push(Contour { points_mm, image_uid: image_uid.cloned() });
+            }
+        }
+        contours
     }
 
     fn finished(
@@ -379,19 +381,17 @@ impl<'a> OperationContext<'a> {
     /// Cut off at the edge of the CT, and the user told.
     fn clipped(&self, planes: Vec<Plane>, source: &Stack, mm: [f64; 6]) -> MadeContours {
         let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| self.grid.edges_mm(axis));
-        let ends = |axis: usize| [edges[axis][0], edges[axis][edges[axis].len() - 1]];
-        let ([x0, x1], [y0, y1], [z0, z1]) = (ends(0), ends(1), ends(2));
+        let [[x0, x1], [y0, y1], [z0, z1]] = edges.map(|edges| [edges[0], edges[edges.len() - 1]]);
         let image: [Ring; 1] = [vec![[x0, y0], [x1, y0], [x1, y1], [x0, y1]]];
-        let within = |p: &[f64; 2]| (x0..=x1).contains(&p[0]) && (y0..=y1).contains(&p[1]);
         let mut cut = false;
-        let clip = |plane: Plane| {
-            if plane.rings.iter().flatten().all(within) {
-                return plane;
+        let mut planes = planes;
+        for plane in &mut planes {
+            let mut points = plane.rings.iter().flatten();
+            if !points.all(|[x, y]| (x0..=x1).contains(x) && (y0..=y1).contains(y)) {
+                cut = true;
+                plane.rings = polygons::combine(&plane.rings, &image, Boolean::Intersection);
             }
-            cut = true;
-            Plane { rings: polygons::combine(&plane.rings, &image, Boolean::Intersection), ..plane }
-        };
-        let planes: Vec<Plane> = planes.into_iter().map(clip).collect();
+        }
         let reach = along_grid(self.grid, mm).map_or([0.0; 2], |mm| mm[2]);
         let (first, last) = (&source.planes[0], &source.planes[source.planes.len() - 1]);
         cut |= first.z_mm - reach[0] < z0 - 0.01 || last.z_mm + reach[1] > z1 + 0.01;
@@ -408,9 +408,9 @@ impl<'a> OperationContext<'a> {
         superior: bool,
     ) -> Result<MadeContours, ContouringError> {
         let heights = self.grid.planes_mm();
-        let at = self.grid.local_from_patient(at_mm).z;
+        let at_z_mm = self.grid.local_from_patient(at_mm).z;
         let edges = self.grid.edges_mm(2);
-        let k = edges.partition_point(|&e| e <= at).clamp(1, heights.len()) - 1;
+        let k = edges.partition_point(|&e| e <= at_z_mm).clamp(1, heights.len()) - 1;
         let rings = stack.section(heights[k]);
         if rings.is_empty() {
             return Err(ContouringError::NoSlice(structure.name.clone()));
@@ -419,16 +419,15 @@ impl<'a> OperationContext<'a> {
         let up = superior == (self.grid.axes()[2].z >= 0.0);
         let to = if up { k.checked_add(1).filter(|k| *k < heights.len()) } else { k.checked_sub(1) };
         let z_mm = heights[to.ok_or(ContouringError::LastSlice)?];
-        let made = self.contours(&[Plane { z_mm, rings: rings.to_vec() }]);
-        let goes = |c: &Contour| {
-            let height = c.points_mm.first().map(|p| self.grid.local_from_patient(*p).z);
-            height.is_some_and(|z| (z - z_mm).abs() <= 0.5 * (edges[k + 1] - edges[k]).min(1.0))
-        };
-        Ok(MadeContours {
-            contours: structure.contours.replaced(goes, made),
-            done: None,
-            remarks: Vec::new(),
-        })
+        let copies = self.contours(&[Plane { z_mm, rings: rings.to_vec() }]);
+        let contours = structure.contours.replaced(
+            |c| {
+                self.height_mm(c)
+                    .is_some_and(|z| (z - z_mm).abs() <= 0.5 * (edges[k + 1] - edges[k]).min(1.0))
+            },
+            copies,
+        );
+        Ok(MadeContours { contours, done: None, remarks: Vec::new() })
     }
 }
 

@@ -34,8 +34,8 @@ fn made(ct: &Ct, set: &StructureSet, operation: Operation) -> Result<MadeContour
     made_of(ct, set, 1, operation, &JobControl::new())
 }
 
-fn cm3(ct: &Ct, made: &MadeContours) -> f64 {
-    let contours: Vec<&[DVec3]> = made.contours.iter().map(|c| c.points_mm.as_slice()).collect();
+fn cm3(ct: &Ct, result: &MadeContours) -> f64 {
+    let contours: Vec<&[DVec3]> = result.contours.iter().map(|c| c.points_mm.as_slice()).collect();
     Mask::from_contours(ct.hu.grid(), &contours, &|_| true).expect("a mask").volume_cm3()
 }
 
@@ -49,16 +49,16 @@ fn booleans_and_crops_of_boxes_have_their_volumes() {
     let ct = ct();
     let size = DVec3::new(20.0, 20.0, 20.0);
     let set = set(vec![cuboid(&ct, DVec3::ZERO, size), cuboid(&ct, DVec3::new(10.0, 0.0, 0.0), size)]);
-    let whole = 8.8;
+    let cuboid_cm3 = 8.8;
     for (how, share) in
         [(Boolean::Union, 1.5), (Boolean::Intersection, 0.5), (Boolean::Difference, 0.5), (Boolean::Xor, 1.0)]
     {
-        let made = made(&ct, &set, Operation::Boolean { how, other: 2 }).expect("made");
-        assert!((cm3(&ct, &made) - share * whole).abs() < 0.01, "{how:?}");
+        let result = made(&ct, &set, Operation::Boolean { how, other: 2 }).expect("made");
+        assert!((cm3(&ct, &result) - share * cuboid_cm3).abs() < 0.01, "{how:?}");
     }
     // Outside of the second by 4 mm: 6 of 20 mm are left.
     let crop = Operation::Crop { inside: false, other: 2, distance_mm: 4.0 };
-    assert!((cm3(&ct, &made(&ct, &set, crop).expect("made")) - 0.3 * whole).abs() < 0.03);
+    assert!((cm3(&ct, &made(&ct, &set, crop).expect("made")) - 0.3 * cuboid_cm3).abs() < 0.03);
     // Inside of it by 4 mm: 6 of 20 mm along x, 12 across, and 2 of 11 planes off at either end.
     let crop = Operation::Crop { inside: true, other: 2, distance_mm: 4.0 };
     let want = 0.6 * 1.2 * 1.4;
@@ -135,14 +135,14 @@ fn ct_numbers_find_the_balls() {
 fn slices_are_copied_and_interpolated() {
     let ct = ct();
     let mut drawn = sphere_contours(ct.hu.grid(), DVec3::ZERO, 20.0);
-    let all = drawn.len();
+    let drawn_count = drawn.len();
     drawn.retain(|c| (c[0].z / 2.0).round() as i32 % 3 == 0);
     let few = drawn.len();
     let set = set(vec![drawn]);
     let full = made(&ct, &set, Operation::Interpolate).expect("made");
-    assert_eq!(full.contours.len(), all - 2 * ((all - 1) / 2 % 3), "{few} were drawn");
-    let at = |z: f64| DVec3::new(0.0, 0.0, z);
-    let copy = |z: f64, superior| Operation::CopySlice { at_mm: at(z), superior };
+    assert_eq!(full.contours.len(), drawn_count - 2 * ((drawn_count - 1) / 2 % 3), "{few} were drawn");
+    let on_plane = |z: f64| DVec3::new(0.0, 0.0, z);
+    let copy = |z: f64, superior| Operation::CopySlice { at_mm: on_plane(z), superior };
     let copied = made(&ct, &set, copy(0.3, true)).expect("made");
     assert_eq!(copied.contours.len(), few + 1);
     let made_at = copied.contours[few].points_mm[0];
@@ -183,18 +183,19 @@ fn slices_and_sides_are_cleared_along_every_axis() {
             let want = 8.8 * (0.5 * width + 0.5 * voxel) / width;
             assert!((cm3(&ct, &half) - want).abs() < 0.02, "axis {axis}, {greater}: {}", cm3(&ct, &half));
             let side = half.contours.iter().flat_map(|c| &c.points_mm).map(|p| p[axis]);
-            let most = if greater { side.fold(f64::MIN, f64::max) } else { -side.fold(f64::MAX, f64::min) };
-            assert!(most <= voxel, "what lies beyond is gone: {most}");
+            let extent_mm =
+                if greater { side.fold(f64::MIN, f64::max) } else { -side.fold(f64::MAX, f64::min) };
+            assert!(extent_mm <= voxel, "what lies beyond is gone: {extent_mm}");
         }
     }
     let end = clear(DVec3::new(0.0, 0.0, 10.0), 2, Cleared::Slice).expect("made");
     assert!((cm3(&ct, &end) - 8.0).abs() < 0.02 && end.remarks.is_empty(), "an end is not filled");
-    let all = clear(DVec3::new(0.0, 0.0, -30.0), 2, Cleared::Beyond { greater: true }).expect("made");
-    assert!(all.contours.is_empty(), "a structure may be cleared altogether");
-    let there = |at, axis| clear(at, axis, Cleared::Slice).unwrap_err();
+    let cleared = clear(DVec3::new(0.0, 0.0, -30.0), 2, Cleared::Beyond { greater: true }).expect("made");
+    assert!(cleared.contours.is_empty(), "a structure may be cleared altogether");
+    let refusal = |at_mm, axis| clear(at_mm, axis, Cleared::Slice).unwrap_err();
     let nothing = ContouringError::NothingThere("S1".into());
-    assert_eq!(there(DVec3::new(0.0, 0.0, 25.0), 2), nothing);
-    assert_eq!(there(DVec3::new(25.0, 0.0, 0.0), 0), nothing);
+    assert_eq!(refusal(DVec3::new(0.0, 0.0, 25.0), 2), nothing);
+    assert_eq!(refusal(DVec3::new(25.0, 0.0, 0.0), 0), nothing);
     assert_eq!(clear(DVec3::new(0.0, 30.0, 0.0), 1, Cleared::Beyond { greater: true }).unwrap_err(), nothing);
 }
 
@@ -210,8 +211,8 @@ fn rings_lie_round_targets_and_inside_of_the_body() {
     set.structures[1].kind = StructureKind::Ptv;
     let ring = |mm, round_all, inside| made(&ct, &set, Operation::Ring { mm, round_all, inside });
     let shell = |from: f64, to: f64| 4.0 / 3.0 * PI * ((8.0 + to).powi(3) - (8.0 + from).powi(3)) / 1000.0;
-    let near = |made: &MadeContours, want: f64| {
-        let got = cm3(&ct, made);
+    let near = |result: &MadeContours, want: f64| {
+        let got = cm3(&ct, result);
         assert!((got / want - 1.0).abs() < 0.05, "{got} {want}");
     };
     near(&ring([2.0, 8.0], None, None).expect("made"), shell(2.0, 8.0));
@@ -231,8 +232,13 @@ fn rings_lie_round_targets_and_inside_of_the_body() {
 fn lungs_are_found_by_name_and_lose_every_target() {
     let ct = ct();
     let size = DVec3::new(20.0, 20.0, 20.0);
-    let at = |x: f64, size: DVec3| cuboid(&ct, DVec3::new(x, 0.0, 0.0), size);
-    let mut set = set(vec![at(-20.0, size), at(20.0, size), at(-20.0, size / 2.0), at(20.0, size / 2.0)]);
+    let cuboid_at = |x: f64, size: DVec3| cuboid(&ct, DVec3::new(x, 0.0, 0.0), size);
+    let mut set = set(vec![
+        cuboid_at(-20.0, size),
+        cuboid_at(20.0, size),
+        cuboid_at(-20.0, size / 2.0),
+        cuboid_at(20.0, size / 2.0),
+    ]);
     for n in [2, 3] {
         set.structures[n].kind = StructureKind::Ctv;
     }

@@ -22,7 +22,7 @@ pub struct Histogram {
 
 /// The volume of each bin while it is filled.
 ///
-/// A sample's dose stands for a range of doses. Bins remember how wide those of their samples are and are spread once at the
+/// A sample's dose stands for a range of doses. Bins remember the width of their samples' ranges and are spread once at the
 /// end: that costs by bins, not by samples.
 #[derive(Clone, Debug)]
 pub struct Bins {
@@ -52,18 +52,19 @@ impl Bins {
         self.cm3_gy2.iter_mut().zip(&more.cm3_gy2).for_each(|(bins, more)| *bins += more);
     }
 
-    /// The volume of each bin, cm3, after that of each is spread evenly over the doses of its samples. What would lie beyond
+    /// The volume of each bin, cm3, after each bin is spread evenly over the doses of its samples. What would lie beyond
     /// the least or the greatest dose has that dose.
     fn spread_cm3(&self) -> Vec<f64> {
         let mut cm3 = vec![0.0; BINS];
-        // By how much the volume of a bin is more than that of the one before.
+        // Volume of a bin less the volume of the bin below, cm3.
         let mut more_cm3 = vec![0.0; BINS];
         let end = BINS as f64;
-        let half = |(bins, cm3_gy2): (&[f64], &f64)| {
-            let of_all = bins.iter().sum::<f64>();
-            if of_all > 0.0 { ((cm3_gy2 / of_all).sqrt() * self.per_gy).min(end) } else { 0.0 }
-        };
-        let halves: Vec<f64> = self.cm3.chunks(ALIKE).zip(&self.cm3_gy2).map(half).collect();
+        // Half-width of the doses of a sample, in bins.
+        let halves = self.cm3.chunks(ALIKE).zip(&self.cm3_gy2).map(|(bins, cm3_gy2)| {
+            let cm3 = bins.iter().sum::<f64>();
+            if cm3 > 0.0 { ((cm3_gy2 / cm3).sqrt() * self.per_gy).min(end) } else { 0.0 }
+        });
+        let halves: Vec<f64> = halves.collect();
         for (n, bin_cm3) in self.cm3.iter().enumerate().filter(|(_, cm3)| **cm3 > 0.0) {
             let half = halves[n / ALIKE];
             if half <= 0.5 {
@@ -104,7 +105,7 @@ impl Visitor for Bins {
     }
 
     fn inside<W: Weight>(&mut self, weights: &[W], gy: &[f32], half_gy2: &[f32], cm3: f64) -> bool {
-        if half_gy2.is_empty() || !gy.iter().fold(true, |all, gy| all & gy.is_finite()) {
+        if half_gy2.is_empty() || !gy.iter().fold(true, |finite, gy| finite & gy.is_finite()) {
             return false;
         }
         for ((weight, gy), half) in weights.iter().zip(gy).zip(half_gy2) {
@@ -137,10 +138,10 @@ impl Histogram {
         if gy > self.max_gy {
             return 0.0;
         }
-        let at = (gy - self.min_gy) / (self.max_gy - self.min_gy) * BINS as f64;
-        let n = (at as usize).min(BINS - 1);
+        let bin = (gy - self.min_gy) / (self.max_gy - self.min_gy) * BINS as f64;
+        let n = (bin as usize).min(BINS - 1);
         let (more, less) = (self.at_least_cm3[n], self.at_least_cm3[n + 1]);
-        more + (less - more) * (at - n as f64)
+        more + (less - more) * (bin - n as f64)
     }
 
     /// The dose that the hottest `cm3` get at least, Gy; the least dose where there is less volume.

@@ -39,9 +39,9 @@ impl Isodoses {
     /// [`Cancelled`].
     pub fn count(dose_gy: &Volume<f32>, control: &JobControl) -> Result<Self, Cancelled> {
         control.check()?;
-        let made = Self { histogram: histogram(dose_gy) };
+        let isodoses = Self { histogram: histogram(dose_gy) };
         control.check()?;
-        Ok(made)
+        Ok(isodoses)
     }
 
     /// Volume that gets at least `gy`, cm3; `None` for doses too low to be counted.
@@ -84,7 +84,7 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
         let mut high: Vec<usize> = Vec::new();
         for (first, few) in (n * block..).step_by(FEW).zip(gy.chunks(FEW)) {
             if few.iter().fold(false, |any, gy| any | (*gy >= least_gy)) {
-                high.extend((first..).zip(few).filter(|(_, gy)| counts(**gy)).map(|(at, _)| at));
+                high.extend((first..).zip(few).filter(|(_, gy)| counts(**gy)).map(|(voxel, _)| voxel));
             }
         }
         high
@@ -94,9 +94,9 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
     let per_axis = (1..MOST_PER_AXIS).find(|s| count * s.pow(3) >= ENOUGH_SAMPLES).unwrap_or(MOST_PER_AXIS);
     let samples = per_axis.pow(3);
     let (sampler, edges_z_mm, [dx, dy]) = (Sampler::new(dose_gy), grid.edges_mm(2), grid.spacing_xy_mm());
-    let place = |at: usize| (at / per_axis) as f64 - 0.5 + middle_of_part(at % per_axis, per_axis);
+    let position = |n: usize| (n / per_axis) as f64 - 0.5 + middle_of_part(n % per_axis, per_axis);
     let columns: Vec<Option<Cell>> =
-        (0..nx * per_axis).map(|at| sampler.columns_at(place(at) * dx)).collect();
+        (0..nx * per_axis).map(|n| sampler.columns_at(position(n) * dx)).collect();
     let (low, high) = (f64::from(least_gy), f64::from(max_gy));
     let fill = |voxels: &Vec<usize>| {
         let (mut bins, mut values) = (Bins::new(low, high), Vec::new());
@@ -111,13 +111,12 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
             let used = first.saturating_sub(1)..(last + 2).min(nx);
             let (bottom, top) = (edges_z_mm[k], edges_z_mm[k + 1]);
             for sub in 0..per_axis * per_axis {
-                let y_mm = place(j * per_axis + sub % per_axis) * dy;
+                let y_mm = position(j * per_axis + sub % per_axis) * dy;
                 let z_mm = bottom + (top - bottom) * middle_of_part(sub / per_axis, per_axis);
                 if !sampler.row_at(y_mm, z_mm, used.clone(), &mut values) {
                     continue;
                 }
-                let first_sample = |n: &usize| n % nx * per_axis;
-                let cells = row.iter().flat_map(|n| &columns[first_sample(n)..][..per_axis]).flatten();
+                let cells = row.iter().flat_map(|n| &columns[n % nx * per_axis..][..per_axis]).flatten();
                 for &(column, _, share) in cells {
                     let gy = between(&values, column - used.start, share as f32);
                     if counts(gy) {

@@ -49,11 +49,11 @@ impl Dvh {
             Some((former, n)) => (former.sums[n], Some(n)),
             None => (source.sums(plane), None),
         })?;
-        let mut all = Sums::default();
-        sums.iter().for_each(|(plane, _)| all.add(plane));
-        let range_gy = Self::range_gy(&all)?;
-        let known = former.filter(|f| f.range_gy == range_gy);
-        let planes = source.planes(control, 0.5, |source, plane| match (known, sums[plane].1) {
+        let mut total = Sums::default();
+        sums.iter().for_each(|(plane, _)| total.add(plane));
+        let range_gy = Self::range_gy(&total)?;
+        let same_range = former.filter(|f| f.range_gy == range_gy);
+        let planes = source.planes(control, 0.5, |source, plane| match (same_range, sums[plane].1) {
             (Some(former), Some(n)) => Arc::clone(&former.bins[n]),
             _ => Arc::new(source.bins(plane, range_gy[0], range_gy[1])),
         })?;
@@ -61,6 +61,6 @@ impl Dvh {
         planes.iter().for_each(|plane| bins.merge(plane));
         let sums = sums.into_iter().map(|(plane, _)| plane).collect();
         let planes = DvhPlanes { mask: Arc::clone(mask), dose: dose_gy.id(), sums, bins: planes, range_gy };
-        Ok((Self::with(&source, &all, range_gy, &bins), Some(planes)))
+        Ok((Self::with(&source, &total, range_gy, &bins), Some(planes)))
     }
 }

@@ -33,9 +33,9 @@ pub trait Visitor {
 
     /// The samples of a row from `first` on.
     fn row<W: Weight>(&mut self, first: usize, weights: &[W], doses: &DoseRow, cm3: f64) {
-        let (before, rest) = weights.split_at((doses.first - first).min(weights.len()));
-        let (inside, after) = rest.split_at(doses.gy.len());
-        let outside: f64 = before.iter().chain(after).map(|weight| weight.weight()).sum();
+        let (below, following) = weights.split_at((doses.first - first).min(weights.len()));
+        let (inside, above) = following.split_at(doses.gy.len());
+        let outside: f64 = below.iter().chain(above).map(|weight| weight.weight()).sum();
         if outside > 0.0 {
             self.sample(None, outside * cm3);
         }
@@ -115,22 +115,21 @@ impl DoseRow {
             pair[0] + (pair[1] - pair[0]) * share
         }));
         // A fold without an end in between is vectorised.
-        if !self.gy.iter().fold(true, |all, gy| all & gy.is_finite()) {
+        if !self.gy.iter().fold(true, |finite, gy| finite & gy.is_finite()) {
             self.gy.clear();
             self.gy.extend(
                 cells.iter().map(|&(column, share)| between(values, (column - start) as usize, share)),
             );
         }
         if WIDE {
-            let own = |&(column, share): &(u32, f32)| {
-                (column - start) as usize + usize::from(centres && share >= 0.5)
-            };
-            self.half_gy2.extend(cells.iter().map(|cell| changes_sq[own(cell)]));
+            self.half_gy2.extend(cells.iter().map(|&(column, share)| {
+                changes_sq[(column - start) as usize + usize::from(centres && share >= 0.5)]
+            }));
         }
     }
 }
 
-/// The value between a column and the next; that of zero weight does not count, even if it is NaN.
+/// The value between a column and the next; a value of zero weight does not count, even if it is NaN.
 #[inline]
 pub fn between(values: &[f32], column: usize, share: f32) -> f32 {
     let low = values[column];

@@ -54,17 +54,17 @@ pub struct MaskedDose<'a> {
     per_axis: usize,
     /// The share of the structure in each of several samples of a voxel that is covered in part.
     parts: Option<Arc<PartShares>>,
-    /// Whether the voxels of the mask are those of the dose.
+    /// Whether the voxels of mask and dose coincide.
     on_dose_grid: bool,
-    /// Whether the dose is read only at the centres of its own voxels.
+    /// Whether the dose is read only at the centres of its voxels.
     centres: bool,
     /// Whether a sample stands for the range of doses across it. A list of whole voxels of the dose has one dose in each.
     wide: bool,
     /// Whether the samples are held; else the dose is read twice.
     held: bool,
-    /// One row of so many is read.
+    /// Step in rows of the mask: one row of this number is read.
     rows_apart: usize,
-    /// The volume of the structure over that of the rows that are read.
+    /// Ratio of the structure's volume to the volume in the rows that are read.
     scale: f64,
     /// The dose's columns at each sample along a row of the mask's box, where both grids have the same axes.
     pub(super) columns: Option<Columns>,
@@ -81,23 +81,20 @@ pub struct SampledDose {
 
 /// Whether the voxels of two grids coincide (to a thousandth of a mm, as files round them).
 fn same_voxels(a: &Grid, b: &Grid) -> bool {
-    let near = |a: f64, b: f64| (a - b).abs() < 1e-3;
-    let places = || a.corners_mm().into_iter().zip(b.corners_mm());
-    let planes = || a.planes_mm().iter().zip(b.planes_mm());
     a.size() == b.size()
-        && places().all(|(a, b)| near(a.distance(b), 0.0))
-        && planes().all(|(&a, &b)| near(a, b))
+        && a.corners_mm().into_iter().zip(b.corners_mm()).all(|(a, b)| a.distance(b) < 1e-3)
+        && a.planes_mm().iter().zip(b.planes_mm()).all(|(a, b)| (a - b).abs() < 1e-3)
 }
 
 impl<'a> MaskedDose<'a> {
     pub fn new(mask: &'a Mask, dose_gy: &'a Volume<f32>, sampling: Sampling) -> Self {
         let (from, to) = (mask.grid(), dose_gy.grid());
         let covered = mask.covered();
-        let (least, rows_apart) = match sampling {
+        let (min_samples, rows_apart) = match sampling {
             Sampling::Full => (ENOUGH_SAMPLES, 1),
             Sampling::Preview => (PREVIEW_SAMPLES[0], covered.div_ceil(PREVIEW_SAMPLES[1]).max(1)),
         };
-        let enough = |&s: &usize| covered * s * s * s >= least;
+        let enough = |&s: &usize| covered * s * s * s >= min_samples;
         let sampled = || (1..MOST_PARTS).find(enough).unwrap_or(MOST_PARTS);
         // On equal voxels the dose is known at their centres: interpolation only blurs it, unless they are
         // few.
@@ -143,16 +140,16 @@ impl<'a> MaskedDose<'a> {
         (y + plane * stagger).is_multiple_of(self.rows_apart)
     }
 
-    /// The volume of the structure over that of the rows that are read; reads all where those have none.
+    /// Ratio of the structure's volume to the volume in the rows that are read; all rows are read if these have none.
     fn whole_over_read(&mut self) -> f64 {
         let [_, height, count] = self.mask.size();
         let first = self.mask.offset()[2];
-        let of_plane = |plane: usize| -> f64 {
+        let planes_cm3 = (0..count).map(|plane| {
             let rows = (0..height).filter(|y| self.reads(*y, plane));
             let covered: u64 = rows.flat_map(|y| self.mask.row(y, plane).1).map(|c| u64::from(*c)).sum();
             covered as f64 / 255.0 * self.mask.grid().voxel_cm3(first + plane)
-        };
-        let read_cm3: f64 = (0..count).map(of_plane).sum();
+        });
+        let read_cm3: f64 = planes_cm3.sum();
         if read_cm3 > 0.0 {
             return self.mask.volume_cm3() / read_cm3;
         }
@@ -164,7 +161,7 @@ impl<'a> MaskedDose<'a> {
     fn columns(&self) -> Option<Columns> {
         let along = self.axes.iter().zip([DVec3::X, DVec3::Y, DVec3::Z]);
         // Over the largest grids the ends of the rows then differ by less than a thousandth of a mm.
-        if along.into_iter().any(|(axis, own)| axis.distance(own) > 1e-6) {
+        if along.into_iter().any(|(axis, patient_axis)| axis.distance(patient_axis) > 1e-6) {
             return None;
         }
         let count = self.mask.size()[0] * self.per_axis;
@@ -209,7 +206,7 @@ impl<'a> MaskedDose<'a> {
 
     /// Visits all samples of one plane of the mask's box. Without `WIDE` half-widths of doses are 0, which is all that sums need.
     ///
-    /// The dose is linear across a sample's box, so its variance there is that of three even spreads, one an axis. A single
+    /// The dose is linear across a sample's box, so its variance there is the sum of three even spreads, one an axis. A single
     /// even spread of the same variance stands for them: half-widths of the axes add in squares.
     fn visit<const WIDE: bool>(&self, plane: usize, to: &mut impl Visitor) {
         let [_, j0, k0] = self.mask.offset();
@@ -291,15 +288,16 @@ impl<'a> MaskedDose<'a> {
         let used =
             (*first as usize).saturating_sub(1)..(*last as usize + 3).min(self.sampler.grid().size()[0]);
         let first_column = used.start as u32;
-        let (at_mm, lines) = ([start.y, start.z], (&mut row.values, &mut row.changes_sq));
-        let there = if self.centres {
-            self.sampler.voxels_at::<WIDE>(at_mm, half_mm, used, lines)
+        let at_mm = [start.y, start.z];
+        let DoseRow { values, changes_sq, .. } = row;
+        let is_inside_dose = if self.centres {
+            self.sampler.voxels_at::<WIDE>(at_mm, half_mm, used, values, changes_sq)
         } else if WIDE {
-            self.sampler.row_with_changes_at(at_mm, half_mm, used, lines)
+            self.sampler.row_with_changes_at(at_mm, half_mm, used, values, changes_sq)
         } else {
-            self.sampler.row_at(at_mm[0], at_mm[1], used, lines.0)
+            self.sampler.row_at(at_mm[0], at_mm[1], used, values)
         };
-        if there {
+        if is_inside_dose {
             row.first = within.start;
             row.read::<WIDE>(cells, first_column, self.centres);
         }
@@ -319,9 +317,9 @@ impl<'a> MaskedDose<'a> {
         if self.centres {
             return range_gy;
         }
-        let (own, dose) = (self.mask.grid(), self.sampler.grid());
+        let (mask_grid, dose) = (self.mask.grid(), self.sampler.grid());
         let ([i0, j0, k0], [width, height, _]) = (self.mask.offset(), self.mask.size());
-        let [dx, dy] = own.spacing_xy_mm();
+        let [dx, dy] = mask_grid.spacing_xy_mm();
         let low = DVec3::new((i0 as f64 - 0.5) * dx, (j0 as f64 - 0.5) * dy, self.edges_z_mm[k0 + plane]);
         let corner_mm = low;
         let high = DVec3::new(
@@ -331,15 +329,15 @@ impl<'a> MaskedDose<'a> {
         );
         // The rows of the dose that may pass through the plane's box.
         let corner = |n: usize| {
-            let at = |axis: usize| if n >> axis & 1 == 0 { low[axis] } else { high[axis] };
-            self.origin + self.axes[0] * at(0) + self.axes[1] * at(1) + self.axes[2] * at(2)
+            let face = |axis: usize| if n >> axis & 1 == 0 { low[axis] } else { high[axis] };
+            self.origin + self.axes[0] * face(0) + self.axes[1] * face(1) + self.axes[2] * face(2)
         };
         let (first, last) = (1..8).map(corner).fold((corner(0), corner(0)), |(a, b), c| (a.min(c), b.max(c)));
         let ([sx, sy, _], [step_x, step_y], z_mm) = (dose.size(), dose.spacing_xy_mm(), dose.planes_mm());
         let rows = (first.y / step_y).ceil().max(0.0) as usize..((last.y / step_y + 1.0) as usize).min(sy);
         let planes = z_mm.partition_point(|z| *z < first.z)..z_mm.partition_point(|z| *z <= last.z);
-        let origin = own.local_from_patient(dose.origin_mm());
-        let [along_x, along_y, along_z] = dose.axes().map(|axis| own.local_direction(axis));
+        let origin = mask_grid.local_from_patient(dose.origin_mm());
+        let [along_x, along_y, along_z] = dose.axes().map(|axis| mask_grid.local_direction(axis));
         for (k, j) in planes.flat_map(|k| rows.clone().map(move |j| (k, j))) {
             let start = origin + along_y * (j as f64 * step_y) + along_z * z_mm[k];
             let step = along_x * step_x;
@@ -362,8 +360,8 @@ impl<'a> MaskedDose<'a> {
             }
             for (i, &gy) in columns.zip(inside) {
                 if (gy < range_gy[0] || gy > range_gy[1]) && gy.is_finite() {
-                    let at = (start + step * i as f64 - corner_mm) / DVec3::new(dx, dy, 1.0);
-                    let voxel = [(at.x as usize).min(width - 1), (at.y as usize).min(height - 1), plane];
+                    let face = (start + step * i as f64 - corner_mm) / DVec3::new(dx, dy, 1.0);
+                    let voxel = [(face.x as usize).min(width - 1), (face.y as usize).min(height - 1), plane];
                     if self.mask.value(voxel) >= 128 {
                         range_gy = [range_gy[0].min(gy), range_gy[1].max(gy)];
                     }
@@ -378,7 +376,7 @@ impl<'a> MaskedDose<'a> {
         self.mask.outside_cm3()
     }
 
-    /// Whether the mask's voxels are those of the dose.
+    /// Whether the voxels of mask and dose coincide.
     pub fn on_dose_grid(&self) -> bool {
         self.on_dose_grid
     }

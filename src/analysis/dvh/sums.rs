@@ -64,12 +64,12 @@ impl Visitor for Sums {
     }
 
     fn inside<W: Weight>(&mut self, weights: &[W], gy: &[f32], _: &[f32], cm3: f64) -> bool {
-        let (mut whole, mut sum) = ([0.0_f64; LANES], [0.0_f64; LANES]);
+        let (mut volume, mut sum) = ([0.0_f64; LANES], [0.0_f64; LANES]);
         let (mut min, mut max) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
         let mut add = |weights: &[W], gy: &[f32]| {
             for (n, (weight, gy)) in weights.iter().zip(gy).enumerate() {
                 let weight = weight.weight();
-                whole[n] += weight;
+                volume[n] += weight;
                 sum[n] += weight * f64::from(*gy);
                 let (low, high) = if weight > 0.0 { (*gy, *gy) } else { (f32::INFINITY, f32::NEG_INFINITY) };
                 min[n] = if low < min[n] { low } else { min[n] };
@@ -84,7 +84,7 @@ impl Visitor for Sums {
         if !sum.is_finite() {
             return false;
         }
-        self.inside_cm3 += cm3 * whole.iter().sum::<f64>();
+        self.inside_cm3 += cm3 * volume.iter().sum::<f64>();
         self.gy_cm3 += cm3 * sum;
         self.reach([
             min.into_iter().fold(f32::INFINITY, f32::min),

@@ -208,10 +208,10 @@ fn equal_for_any_number_of_threads_and_stops_when_told() {
 fn normalising_gives_the_structure_what_was_asked() {
     let mask = box_mask(2.0, [0.0, 0.0], [40.0, 20.0], &planes());
     let grid = (DVec3::new(-9.3, -8.1, -7.7), DVec3::new(2.3, 2.7, 2.9), [26, 15, 13]);
-    let before = volume(grid.0, grid.1, grid.2, |p| 10.0 + p.x);
+    let previous = volume(grid.0, grid.1, grid.2, |p| 10.0 + p.x);
     let to = Normalisation::to_named("PTV", 95.0, 60.0);
     let normalising = Normalising { to: &to, gy: 60.0, mask: Some(&mask), sampling: Sampling::Full };
-    let factor = normalising.factor(&before, &JobControl::new()).unwrap();
+    let factor = normalising.factor(&previous, &JobControl::new()).unwrap();
     let gy = volume(grid.0, grid.1, grid.2, |p| factor * (10.0 + p.x));
     let after = dvh(&mask, &gy);
     close(after.dose_at_percent(95.0), 60.0, 1e-3);
@@ -266,10 +266,10 @@ fn a_whole_body_is_the_same_on_one_thread() {
     let mask = box_mask(0.9766, [-170.0, -120.0], [170.0, 110.0], &planes);
     let gy = |p: DVec3| 60.0 * (-p.length_squared() / 8000.0).exp() + 0.01 * p.y + 2.0;
     let dose = volume(DVec3::new(-180.0, -130.0, -10.0), DVec3::splat(2.5), [145, 106, 170], gy);
-    let all = dvh(&mask, &dose);
+    let full = dvh(&mask, &dose);
     assert!(mask.size().iter().product::<usize>() > 10_000_000);
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    assert_eq!(one.install(|| dvh(&mask, &dose)), all);
+    assert_eq!(one.install(|| dvh(&mask, &dose)), full);
 }
 
 /// Strokes on a large structure, in its box and beyond, that change its least and greatest dose or not: the DVH made of
@@ -277,9 +277,9 @@ fn a_whole_body_is_the_same_on_one_thread() {
 #[test]
 fn a_redrawn_dvh_is_the_dvh_to_the_bit() {
     let grid = Arc::new(Grid::axis_aligned(DVec3::splat(-60.0), DVec3::splat(1.0), [120; 3]).unwrap());
-    let square = |half: f64, z: f64, at: f64| {
+    let square = |half: f64, z: f64, x_mm: f64| {
         let corners = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
-        corners.map(|(x, y)| DVec3::new(at + half * x, half * y, z)).to_vec()
+        corners.map(|(x, y)| DVec3::new(x_mm + half * x, half * y, z)).to_vec()
     };
     let body: Vec<Vec<DVec3>> = (0..110).map(|k| square(50.3, f64::from(k) - 58.0, 0.4)).collect();
     let changed = |k: usize, with: Vec<DVec3>| {
@@ -308,7 +308,7 @@ fn a_redrawn_dvh_is_the_dvh_to_the_bit() {
     assert!(redrawn == dvh(&masks[0], &other));
 }
 
-/// The DVHs of a preview against those of all samples, in a dose with a penumbra: a ball of few voxels, one of many, and a body
+/// The DVHs of a preview against the DVHs of all samples, in a dose with a penumbra: a ball of few voxels, one of many, and a body
 /// of which one row in many is read.
 #[test]
 fn a_preview_reads_fewer_samples_of_the_same_structure() {
@@ -322,20 +322,20 @@ fn a_preview_reads_fewer_samples_of_the_same_structure() {
     let gy = |p: DVec3| 60.0 / (1.0 + ((p.x.hypot(p.y) - 25.0) / 4.0).exp()) + 0.01 * p.z;
     let dose = volume(DVec3::splat(-70.0), DVec3::splat(7.0), [21; 3], gy);
     for (mask, most_percent) in [(ball(25.0, 12.0), 1.0), (ball(0.0, 40.0), 1.0), (body, 0.1)] {
-        let all = dvh(&mask, &dose);
+        let full = dvh(&mask, &dose);
         let few = Dvh::sampled(&mask, &dose, Sampling::Preview, &JobControl::new()).unwrap();
-        assert!(few != all, "fewer samples");
+        assert!(few != full, "fewer samples");
         close(few.volume_cm3(), mask.volume_cm3(), 1e-6 * mask.volume_cm3());
-        close(few.mean_gy(), all.mean_gy(), 0.3);
+        close(few.mean_gy(), full.mean_gy(), 0.3);
         for gy in [5.0, 20.0, 40.0, 55.0] {
-            close(few.percent_at(gy), all.percent_at(gy), most_percent);
+            close(few.percent_at(gy), full.percent_at(gy), most_percent);
         }
         let source = |sampling| MaskedDose::new(&mask, &dose, sampling);
-        let [few, all] = [Sampling::Preview, Sampling::Full].map(|s| {
+        let [few, full] = [Sampling::Preview, Sampling::Full].map(|s| {
             let source = source(s);
             (0..mask.size()[2]).map(|k| source.samples(k).len()).sum::<usize>()
         });
-        assert!(few < all && (2_000..=250_000).contains(&few), "{few} of {all}");
+        assert!(few < full && (2_000..=250_000).contains(&few), "{few} of {full}");
     }
 }
 
@@ -355,10 +355,10 @@ fn isodoses_are_those_of_samples_read_one_by_one() {
     gy[100] = f32::NAN;
     let dose = Volume::new(Arc::clone(&grid), gy);
     let isodoses = Isodoses::count(&dose, &JobControl::new()).unwrap();
-    let least = 0.25 * dose.greatest();
+    let threshold_gy = 0.25 * dose.greatest();
     let edges = grid.edges_mm(2);
     let mut samples: Vec<(f32, f64)> = Vec::new();
-    for n in (0..grid.len()).filter(|n| dose.data()[*n] >= least) {
+    for n in (0..grid.len()).filter(|n| dose.data()[*n] >= threshold_gy) {
         let (i, j, k) = (n % SIZE[0], n / SIZE[0] % SIZE[1], n / (SIZE[0] * SIZE[1]));
         for s in 0..PER_AXIS.pow(3) {
             let part = |s: usize| (s % PER_AXIS) as f64 / PER_AXIS as f64 + 0.5 / PER_AXIS as f64;
@@ -372,7 +372,7 @@ fn isodoses_are_those_of_samples_read_one_by_one() {
         }
     }
     // At the edges of bins, where nothing is interpolated.
-    let [low, high] = [least, dose.greatest()].map(f64::from);
+    let [low, high] = [threshold_gy, dose.greatest()].map(f64::from);
     for n in [1, 400, 1000, 2000, 3500] {
         let level = low + (high - low) * f64::from(n) / BINS as f64;
         let reach = samples.iter().filter(|(gy, _)| f64::from(*gy) >= level);

@@ -59,6 +59,26 @@ impl Region {
     }
 }
 
+impl Region {
+    /// The region of a point of a curve whose greatest dose is measured at `maximum_mm`.
+    fn at(curve: &MeasuredCurve, position_mm: f64, maximum_mm: f64, sad_mm: f64) -> Self {
+        match curve.scan {
+            Scan::Depth if position_mm < maximum_mm => Self::BuildUp,
+            Scan::Depth => Self::HighDose,
+            Scan::Profile { axis, depth_mm } => {
+                let side = curve.field_mm[usize::from(axis == ScanAxis::Inline)];
+                let beyond_edge_mm = position_mm.abs() - 0.5 * side * (curve.ssd_mm + depth_mm) / sad_mm;
+                match beyond_edge_mm {
+                    b if b < -EDGE_MM => Self::HighDose,
+                    b if b <= EDGE_MM => Self::Penumbra,
+                    b if b <= TAIL_MM => Self::Tail,
+                    _ => Self::Beyond,
+                }
+            }
+        }
+    }
+}
+
 /// A measured curve in percent, ready to be compared.
 #[derive(Debug)]
 pub struct Prepared {
@@ -98,21 +118,7 @@ impl Prepared {
             }
         };
         let measured: Vec<f64> = curve.points.iter().map(|p| 100.0 * p[1] / hundred).collect();
-        let region = |at: f64| match curve.scan {
-            Scan::Depth if at < maximum_mm => Region::BuildUp,
-            Scan::Depth => Region::HighDose,
-            Scan::Profile { axis, depth_mm } => {
-                let side = curve.field_mm[usize::from(axis == ScanAxis::Inline)];
-                let beyond = at.abs() - 0.5 * side * (curve.ssd_mm + depth_mm) / sad_mm;
-                match beyond {
-                    b if b < -EDGE_MM => Region::HighDose,
-                    b if b <= EDGE_MM => Region::Penumbra,
-                    b if b <= TAIL_MM => Region::Tail,
-                    _ => Region::Beyond,
-                }
-            }
-        };
-        let regions = position_mm.iter().map(|at| region(*at)).collect();
+        let regions = position_mm.iter().map(|x_mm| Region::at(curve, *x_mm, maximum_mm, sad_mm)).collect();
         let slope = slopes(&position_mm, &measured);
         let coverage = Coverage::new(curve, &window, maximum_mm, sad_mm);
         Self { label: curve.label(), position_mm, measured, regions, slope, window, coverage }
@@ -120,14 +126,15 @@ impl Prepared {
 
     /// Computed doses in the percent of the measured ones.
     pub fn percent(&self, computed: &[f64]) -> Vec<f64> {
-        let there = mean(&self.window, |i| computed[i]);
-        let factor = if there > 0.0 { mean(&self.window, |i| self.measured[i]) / there } else { 0.0 };
+        let computed_mean = mean(&self.window, |i| computed[i]);
+        let factor =
+            if computed_mean > 0.0 { mean(&self.window, |i| self.measured[i]) / computed_mean } else { 0.0 };
         computed.iter().map(|dose| factor * dose).collect()
     }
 }
 
-fn mean(window: &[usize], of: impl Fn(usize) -> f64) -> f64 {
-    window.iter().map(|i| of(*i)).sum::<f64>() / window.len().max(1) as f64
+fn mean(window: &[usize], value: impl Fn(usize) -> f64) -> f64 {
+    window.iter().map(|i| value(*i)).sum::<f64>() / window.len().max(1) as f64
 }
 
 /// The points about a place; the nearest where none is near.
@@ -140,17 +147,18 @@ fn window(position_mm: &[f64], at_mm: f64, half_mm: f64) -> Vec<usize> {
     if balanced {
         return near;
     }
-    let off = |i: &usize| (position_mm[*i] - at_mm).abs();
-    (0..position_mm.len()).min_by(|a, b| off(a).total_cmp(&off(b))).into_iter().collect()
+    let offsets_mm = position_mm.iter().map(|mm| (mm - at_mm).abs()).enumerate();
+    offsets_mm.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(i, _)| i).into_iter().collect()
 }
 
 fn slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
     let last = x.len().saturating_sub(1);
-    let slope = |i: usize| {
-        let (a, b) = (i.saturating_sub(1), (i + 1).min(last));
-        ((y[b] - y[a]) / (x[b] - x[a])).abs()
-    };
-    (0..x.len()).map(slope).collect()
+    (0..x.len())
+        .map(|i| {
+            let (a, b) = (i.saturating_sub(1), (i + 1).min(last));
+            ((y[b] - y[a]) / (x[b] - x[a])).abs()
+        })
+        .collect()
 }
 
 /// A point of a comparison.
@@ -225,7 +233,7 @@ pub struct Report {
     pub calibration: Option<CalibrationReport>,
     /// Numbers of a fit that ended at the end of their range, in words.
     pub at_bound: Vec<String>,
-    /// Output factors that a fit held at those of its start.
+    /// Output factors that a fit held at the values of its starting machine.
     pub held: Vec<HeldFactor>,
     /// Tests of the guideline that the data do not hold, in words.
     pub guideline: Vec<String>,
@@ -286,22 +294,20 @@ impl Report {
     }
 }
 
-/// Headings of [`CurveReport::cells`]. The high dose is that of [`LOCAL`].
+/// Headings of [`CurveReport::cells`]. [`LOCAL`] explains the high dose.
 pub const COLUMNS: [&str; 7] = ["curve", "mean", "rms", "greatest", "high dose *", "DTA mm", "outside"];
 pub const LOCAL: &str = "* greatest, % of the local dose";
 
 impl CurveReport {
     /// Figures of the curve in words, as [`COLUMNS`] names them.
     pub fn cells(&self) -> [String; 7] {
-        let or_dash =
-            |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), text);
         [
             self.label.clone(),
             format!("{:+.2}", self.mean_percent),
             format!("{:.2}", self.rms_percent),
             format!("{:+.2}", self.greatest_percent),
-            or_dash(self.high_dose_percent, |v| format!("{v:+.2}")),
-            or_dash(self.dta_mm, |v| format!("{v:.1}")),
+            self.high_dose_percent.map_or_else(|| "-".to_owned(), |v| format!("{v:+.2}")),
+            self.dta_mm.map_or_else(|| "-".to_owned(), |v| format!("{v:.1}")),
             format!("{} of {}", self.outside, self.judged),
         ]
     }
@@ -319,6 +325,10 @@ impl PointReport {
     /// Computed less measured, percent of the normalisation.
     pub fn difference_percent(&self) -> f64 {
         self.computed_percent - self.measured_percent
+    }
+
+    fn local_difference_percent(&self) -> f64 {
+        100.0 * self.difference_percent() / self.measured_percent.max(1e-9)
     }
 }
 
@@ -352,15 +362,16 @@ impl CalibrationReport {
     }
 }
 
+fn larger_magnitude(a: f64, b: f64) -> f64 {
+    if b.abs() > a.abs() { b } else { a }
+}
+
 fn compared(curve: &Prepared, computed: &[f64]) -> CurveReport {
     let points: Vec<PointReport> = (0..computed.len()).map(|i| point(curve, computed, i)).collect();
     let count = points.len().max(1) as f64;
     let difference = PointReport::difference_percent;
-    let of = |region: Region| points.iter().filter(move |p| p.region == region);
-    let local = |p: &PointReport| 100.0 * difference(p) / p.measured_percent.max(1e-9);
-    let larger = |a: f64, b: f64| if b.abs() > a.abs() { b } else { a };
+    let points_in = |region: Region| points.iter().filter(move |p| p.region == region);
     let regions = [Region::BuildUp, Region::HighDose, Region::Penumbra, Region::Tail];
-    let is_outside = |p: &&PointReport| p.within == Some(false);
     let judged = points.iter().filter(|p| p.within.is_some()).count();
     CurveReport {
         label: curve.label.clone(),
@@ -368,12 +379,17 @@ fn compared(curve: &Prepared, computed: &[f64]) -> CurveReport {
         tests_nothing: curve.coverage.tests_nothing(judged),
         mean_percent: points.iter().map(difference).sum::<f64>() / count,
         rms_percent: (points.iter().map(|p| difference(p).powi(2)).sum::<f64>() / count).sqrt(),
-        greatest_percent: points.iter().map(difference).fold(0.0, larger),
-        high_dose_percent: of(Region::HighDose).map(local).reduce(larger),
-        dta_mm: of(Region::Penumbra).chain(of(Region::BuildUp)).filter_map(|p| p.dta_mm).reduce(f64::max),
+        greatest_percent: points.iter().map(difference).fold(0.0, larger_magnitude),
+        high_dose_percent: points_in(Region::HighDose)
+            .map(PointReport::local_difference_percent)
+            .reduce(larger_magnitude),
+        dta_mm: points_in(Region::Penumbra)
+            .chain(points_in(Region::BuildUp))
+            .filter_map(|p| p.dta_mm)
+            .reduce(f64::max),
         judged,
-        outside: points.iter().filter(is_outside).count(),
-        outside_in: regions.into_iter().filter(|r| of(*r).any(|p| p.within == Some(false))).collect(),
+        outside: points.iter().filter(|p| p.within == Some(false)).count(),
+        outside_in: regions.into_iter().filter(|r| points_in(*r).any(|p| p.within == Some(false))).collect(),
         points,
     }
 }
@@ -383,11 +399,12 @@ fn point(curve: &Prepared, computed: &[f64], i: usize) -> PointReport {
     let off = (computed[i] - measured).abs();
     let steep = matches!(region, Region::Penumbra | Region::BuildUp);
     let dta_mm = if steep { distance(&curve.position_mm, computed, i, measured) } else { None };
-    let near = |most: f64| dta_mm.is_some_and(|dta| dta <= most);
     let within = match region {
         Region::HighDose => Some(off <= 0.01 * HIGH_DOSE_PERCENT * measured),
-        Region::Penumbra => Some(off <= HIGH_DOSE_PERCENT || near(PENUMBRA_MM)),
-        Region::BuildUp => Some(off <= 0.01 * BUILD_UP_PERCENT * measured || near(BUILD_UP_MM)),
+        Region::Penumbra => Some(off <= HIGH_DOSE_PERCENT || dta_mm.is_some_and(|mm| mm <= PENUMBRA_MM)),
+        Region::BuildUp => {
+            Some(off <= 0.01 * BUILD_UP_PERCENT * measured || dta_mm.is_some_and(|mm| mm <= BUILD_UP_MM))
+        }
         Region::Tail => Some(off <= TAIL_PERCENT),
         Region::Beyond => None,
     };
@@ -406,15 +423,15 @@ fn point(curve: &Prepared, computed: &[f64], i: usize) -> PointReport {
 fn distance(x: &[f64], computed: &[f64], i: usize, value: f64) -> Option<f64> {
     let from = x.partition_point(|p| *p < x[i] - REACH_MM).saturating_sub(1);
     let to = x.partition_point(|p| *p <= x[i] + REACH_MM).min(x.len().saturating_sub(1));
-    let crossing = |k: usize| {
+    let distances_mm = (from..to).filter_map(|k| {
         let (a, b) = (computed[k], computed[k + 1]);
         if (a - value) * (b - value) > 0.0 {
             return None;
         }
         let t = if a == b { 0.0 } else { (value - a) / (b - a) };
         Some((x[k] + t * (x[k + 1] - x[k]) - x[i]).abs())
-    };
-    (from..to).filter_map(crossing).filter(|d| *d <= REACH_MM).reduce(f64::min)
+    });
+    distances_mm.filter(|mm| *mm <= REACH_MM).reduce(f64::min)
 }
 
 #[cfg(test)]

@@ -3,18 +3,18 @@
 //! A curve is brought to agree with the computed one about one place, so points near that place agree with any machine.
 
 use super::TankData;
-use super::compare::{CalibrationReport, CurveReport, FactorReport, Report};
+use super::compare::{CalibrationReport, CurveReport, Report};
 use super::held::HeldFactor;
 use files::measured::{FieldEdges, MeasuredCurve, Scan, ScanAxis};
 use physics::Machine;
 use serde::Serialize;
 
-/// A depth dose tests the machine over so many mm below its maximum; AAPM TG-106 (Das et al., Med. Phys. 35, 4186 (2008)) has
+/// Depth, mm, that a depth dose covers below its maximum to test the machine; AAPM TG-106 (Das et al., Med. Phys. 35, 4186 (2008)) has
 /// them measured to 300 mm and more.
 const DEPTH_SPAN_MM: f64 = 50.0;
 /// A profile tests it where it reaches so far from the axis, or the edge of a smaller field, mm.
 const PROFILE_REACH_MM: f64 = 50.0;
-/// Fields with a side of so many mm or less are small: 2 cm x 2 cm of MPPG 5.b, test 7.1.
+/// Side of the largest small field, mm: 2 cm x 2 cm of MPPG 5.b, test 7.1.
 const SMALL_FIELD_MM: f64 = 20.0;
 /// Fewest points of a curve beside those that it is normalised at.
 const LEAST_POINTS: usize = 3;
@@ -62,19 +62,20 @@ pub struct Coverage {
     /// Extent of the points, and the least that tests the machine, mm.
     reach_mm: f64,
     least_mm: f64,
-    /// Points beside those of the normalisation.
+    /// Points outside the normalisation window.
     free: usize,
 }
 
 impl Coverage {
     /// `window`: the points that the curve is normalised at.
     pub fn new(curve: &MeasuredCurve, window: &[usize], maximum_mm: f64, sad_mm: f64) -> Self {
-        let places = || curve.points.iter().map(|p| p[0]);
+        let mut positions_mm = curve.points.iter().map(|p| p[0]);
         let free = curve.points.len() - window.len();
         match curve.scan {
             Scan::Depth => {
-                let reach_mm = places().next_back().unwrap_or(0.0)
-                    - places().find(|at| *at >= maximum_mm).unwrap_or(0.0);
+                let deepest_mm = curve.points.last().map_or(0.0, |p| p[0]);
+                let first_mm = positions_mm.find(|depth_mm| *depth_mm >= maximum_mm).unwrap_or(0.0);
+                let reach_mm = deepest_mm - first_mm;
                 Self { part: MachinePart::DepthDoses, reach_mm, least_mm: DEPTH_SPAN_MM, free }
             }
             Scan::Profile { axis, depth_mm } => {
@@ -82,7 +83,7 @@ impl Coverage {
                     if axis == ScanAxis::Crossline { MachinePart::ProfilesX } else { MachinePart::ProfilesY };
                 let side_mm = curve.field_mm[usize::from(axis == ScanAxis::Inline)];
                 let edge_mm = 0.5 * side_mm * (curve.ssd_mm + depth_mm) / sad_mm;
-                let reach_mm = places().map(f64::abs).fold(0.0, f64::max);
+                let reach_mm = positions_mm.map(f64::abs).fold(0.0, f64::max);
                 Self { part, reach_mm, least_mm: edge_mm.min(PROFILE_REACH_MM), free }
             }
         }
@@ -182,8 +183,8 @@ impl Report {
     /// Data outside their tolerance, by name.
     pub fn beyond_tolerance(&self) -> Vec<String> {
         let curves = self.curves.iter().filter_map(CurveReport::fault);
-        let factor = |f: &FactorReport| format!("{}: {:+.2} %", f.label(), f.difference_percent);
-        let factors = self.output_factors.iter().filter(|f| f.within == Some(false)).map(factor);
+        let factors = self.output_factors.iter().filter(|f| f.within == Some(false));
+        let factors = factors.map(|f| format!("{}: {:+.2} %", f.label(), f.difference_percent));
         let calibration = self.calibration.iter().filter(|c| !c.within).map(CalibrationReport::words);
         curves.chain(factors).chain(calibration).collect()
     }
@@ -196,12 +197,14 @@ impl Report {
     /// Parts of the machine that no data test, and curves that test nothing, each with the reason.
     fn untested(&self) -> Vec<String> {
         let untested = MachinePart::ALL.into_iter().filter(|part| !self.tests(*part));
-        let held =
-            |part: MachinePart| HeldFactor::words(&self.held).filter(|_| part == MachinePart::OutputFactors);
-        let beside = |part: MachinePart| held(part).map_or_else(String::new, |words| format!("; {words}"));
-        let parts = untested.map(|part| format!("{}: {}{}", part.word(), part.wanted(), beside(part)));
-        let curve = |c: &CurveReport| Some(format!("{}: {}", c.label, c.tests_nothing.as_ref()?));
-        parts.chain(self.curves.iter().filter_map(curve)).collect()
+        let parts = untested.map(|part| {
+            let held = HeldFactor::words(&self.held).filter(|_| part == MachinePart::OutputFactors);
+            let held = held.map_or_else(String::new, |words| format!("; {words}"));
+            format!("{}: {}{held}", part.word(), part.wanted())
+        });
+        let curves =
+            self.curves.iter().filter_map(|c| Some(format!("{}: {}", c.label, c.tests_nothing.as_ref()?)));
+        parts.chain(curves).collect()
     }
 
     fn tests(&self, part: MachinePart) -> bool {
@@ -214,17 +217,16 @@ impl Report {
 
     /// The verdict in words.
     pub fn verdict_words(&self) -> String {
-        let parts = || {
-            let untested = MachinePart::ALL.into_iter().filter(|part| !self.tests(*part));
-            untested.map(MachinePart::word).collect::<Vec<_>>().join(", ")
-        };
-        let beside = || if parts().is_empty() { String::new() } else { format!("; NOT TESTED: {}", parts()) };
+        let untested = MachinePart::ALL.into_iter().filter(|part| !self.tests(*part));
+        let untested = untested.map(MachinePart::word).collect::<Vec<_>>().join(", ");
+        let untested_remark =
+            if untested.is_empty() { String::new() } else { format!("; NOT TESTED: {untested}") };
         match self.verdict() {
             Verdict::Within => "all within tolerance".to_owned(),
-            Verdict::WithinWhereTested if parts().is_empty() => {
+            Verdict::WithinWhereTested if untested.is_empty() => {
                 "within tolerance; some curves test nothing".to_owned()
             }
-            Verdict::WithinWhereTested => format!("within tolerance where tested{}", beside()),
+            Verdict::WithinWhereTested => format!("within tolerance where tested{untested_remark}"),
             Verdict::NotTested => "NOT TESTED: these data say nothing of the machine".to_owned(),
             Verdict::Outside => {
                 let factors = self.output_factors.iter().filter(|f| f.within.is_some()).count();
@@ -238,7 +240,7 @@ impl Report {
                 if ended > 0 {
                     words.push(format!("NOT fitted: {ended} numbers stopped at the end of their range"));
                 }
-                words.join("; ") + &beside()
+                words.join("; ") + &untested_remark
             }
         }
     }
@@ -249,7 +251,7 @@ mod tests {
     use super::*;
 
     fn coverage(scan: Scan, places: impl Iterator<Item = f64>) -> Option<String> {
-        let points: Vec<[f64; 2]> = places.map(|at| [at, 1.0]).collect();
+        let points: Vec<[f64; 2]> = places.map(|x_mm| [x_mm, 1.0]).collect();
         let judged = points.len();
         let window = (0..points.len()).filter(|n| points[*n][0].abs() <= 5.0).collect::<Vec<_>>();
         let curve =

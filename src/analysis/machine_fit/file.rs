@@ -15,14 +15,13 @@ pub struct Provenance {
 
 /// The text of a machine file; `report` is of the comparison that it tells of.
 pub fn machine_text(fit: &Fit, provenance: &Provenance, report: Option<&Report>) -> String {
-    let remarks = |key: &str| match key {
+    fit.machine.to_text(&|key| match key {
         "" => head(provenance, report),
         "calibration" if fit.calibrated => {
             vec![format!("Measured with the output factors: {}.", files(provenance))]
         }
         _ => fitted(fit, provenance, key),
-    };
-    fit.machine.to_text(&remarks)
+    })
 }
 
 fn head(provenance: &Provenance, report: Option<&Report>) -> Vec<String> {
@@ -55,9 +54,9 @@ fn files(provenance: &Provenance) -> String {
     provenance.files.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Remarks on a key or table of the file.
-fn fitted(fit: &Fit, provenance: &Provenance, key: &str) -> Vec<String> {
-    let of_key = |p: Parameter| match p {
+/// The key or table of the file that holds a parameter.
+fn key_of(parameter: Parameter) -> &'static str {
+    match parameter {
         Parameter::SpectrumSlope | Parameter::SpectrumFilter => "spectrum",
         Parameter::Softening => "softening",
         Parameter::FocalX | Parameter::FocalY => "focal_source",
@@ -65,17 +64,21 @@ fn fitted(fit: &Fit, provenance: &Provenance, key: &str) -> Vec<String> {
         Parameter::LeafOffset => "leaf_offset_mm",
         Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => "electrons",
         _ => "off_axis",
-    };
-    let own: Vec<&FittedParameter> = fit.parameters.iter().filter(|p| of_key(p.parameter) == key).collect();
-    if own.is_empty() {
+    }
+}
+
+/// Remarks on a key or table of the file.
+fn fitted(fit: &Fit, provenance: &Provenance, key: &str) -> Vec<String> {
+    let key_parameters: Vec<&FittedParameter> =
+        fit.parameters.iter().filter(|p| key_of(p.parameter) == key).collect();
+    if key_parameters.is_empty() {
         return Vec::new();
     }
-    let is_fitted = |p: &&FittedParameter| matches!(p.standing, Standing::Fitted | Standing::AtBound);
     let mut lines = Vec::new();
-    if own.iter().any(is_fitted) {
+    if key_parameters.iter().any(|p| matches!(p.standing, Standing::Fitted | Standing::AtBound)) {
         lines.push(format!("Fitted on {} to {}:", provenance.date, files(provenance)));
     }
-    lines.extend(own.into_iter().map(line));
+    lines.extend(key_parameters.into_iter().map(line));
     lines
 }
 

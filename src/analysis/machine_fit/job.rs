@@ -27,7 +27,7 @@ pub struct TankRead {
     pub digests: Vec<(String, String)>,
 }
 
-/// A fit that is asked for.
+/// Inputs of a fit.
 #[derive(Clone, Debug)]
 pub struct FitJob {
     /// A shipped machine, or a file.
@@ -37,7 +37,7 @@ pub struct FitJob {
     pub settings: FitSettings,
 }
 
-/// A fitted machine, compared with what it was fitted to as it stands in its file.
+/// Fitted machine, and its comparison with the measurements after the file was written.
 #[derive(Clone, Debug)]
 pub struct FittedMachine {
     pub fit: Fit,
@@ -57,17 +57,18 @@ impl TankFiles {
         let mut read = TankRead::default();
         for (kind, paths) in [("depth dose", &self.pdd), ("profile", &self.profiles)] {
             for path in paths {
-                let (file, own) = (read_curves(path)?, path.display().to_string());
-                let wanted = |c: &MeasuredCurve| (c.scan == Scan::Depth) == (kind == "depth dose");
-                let curves: Vec<MeasuredCurve> = file.curves.into_iter().filter(wanted).collect();
+                let (file, file_name) = (read_curves(path)?, path.display().to_string());
+                let is_depth_dose = kind == "depth dose";
+                let mut curves: Vec<MeasuredCurve> = file.curves;
+                curves.retain(|curve| (curve.scan == Scan::Depth) == is_depth_dose);
                 if curves.is_empty() {
-                    return Err(FitError::Lacks { file: own, kind });
+                    return Err(FitError::Lacks { file: file_name, kind });
                 }
                 read.data.curves.extend(curves);
                 // A file of both kinds is read twice.
-                if !read.digests.iter().any(|(name, _)| *name == own) {
-                    read.remarks.extend(file.remarks.iter().map(|r| format!("{own}: {r}")));
-                    read.digests.push((own, file.digest));
+                if !read.digests.iter().any(|(name, _)| *name == file_name) {
+                    read.remarks.extend(file.remarks.iter().map(|r| format!("{file_name}: {r}")));
+                    read.digests.push((file_name, file.digest));
                 }
             }
         }

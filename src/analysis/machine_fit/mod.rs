@@ -44,8 +44,8 @@ const LEAST_GAIN: f64 = 0.01;
 /// Parameters of which the data say less than this part of what is believed stay where they are.
 const LEAST_KNOWLEDGE: f64 = 0.2;
 
-/// A measured dose per MU so many times that of the starting machine, or so small a part of it, is of another unit. Conventions
-/// of the monitor, 1 cGy at the depth of the maximum or at 10 cm, differ by 1.6 at 6 MV.
+/// Largest ratio, either way, of the measured dose per MU to the starting machine's; a larger one is of another unit. Conventions of
+/// the monitor, 1 cGy at the depth of the maximum or at 10 cm, differ by 1.6 at 6 MV.
 const MOST_CALIBRATION_RATIO: f64 = 2.0;
 
 /// Why there is no fit.
@@ -152,7 +152,7 @@ pub enum Standing {
     Fixed,
     /// The data say too little of it.
     Undetermined,
-    /// Moved so that the output factors, which were not measured, stay those of the start.
+    /// Moved so that the output factors, which were not measured, stay as the starting machine has them.
     Held,
     /// Nothing was measured that it acts on, or the machine lacks the part.
     NotMeasured,
@@ -182,20 +182,53 @@ pub struct Fit {
     pub calibrated: bool,
     /// Sums of the weighed squares before and after.
     pub cost: [f64; 2],
-    /// Output factors held at those of the start; none where factors were measured.
+    /// Output factors held at the values of the starting machine; none where factors were measured.
     pub held: Vec<HeldFactor>,
 }
 
 impl TankData {
     /// Whether a factor was measured of a field other than the reference.
     fn has_factors(&self) -> bool {
-        self.factors.as_ref().is_some_and(|own| own.factors.iter().any(|f| f.field_mm != own.reference_mm))
+        self.factors
+            .as_ref()
+            .is_some_and(|measured| measured.factors.iter().any(|f| f.field_mm != measured.reference_mm))
     }
 
-    /// Whether the edges of a profile along the leaves' travel, X, are those of leaves.
+    /// Whether leaves bound the field of a profile along their travel, X.
     fn has_leaf_edges(&self) -> bool {
-        let is_along = |scan| matches!(scan, Scan::Profile { axis: ScanAxis::Crossline, .. });
-        self.curves.iter().any(|curve| curve.edges == FieldEdges::Leaves && is_along(curve.scan))
+        self.curves.iter().any(|curve| {
+            curve.edges == FieldEdges::Leaves
+                && matches!(curve.scan, Scan::Profile { axis: ScanAxis::Crossline, .. })
+        })
+    }
+
+    fn profiles(&self, along: ScanAxis) -> impl Iterator<Item = &MeasuredCurve> {
+        self.curves.iter().filter(move |c| matches!(c.scan, Scan::Profile { axis, .. } if axis == along))
+    }
+
+    /// Half the side of the widest field with a profile along an axis, mm at the isocentre plane.
+    fn half_width_mm(&self, axis: ScanAxis) -> f64 {
+        self.profiles(axis)
+            .map(|c| 0.5 * c.field_mm[usize::from(axis == ScanAxis::Inline)])
+            .fold(0.0, f64::max)
+    }
+
+    /// Whether a measured dose depends on a parameter.
+    fn determines(&self, parameter: Parameter) -> bool {
+        let widest_mm = self.half_width_mm(ScanAxis::Crossline).max(self.half_width_mm(ScanAxis::Inline));
+        let has_depth_dose = self.curves.iter().any(|c| c.scan == Scan::Depth);
+        match parameter {
+            Parameter::SpectrumSlope | Parameter::SpectrumFilter => has_depth_dose,
+            Parameter::Softening => widest_mm >= 50.0,
+            Parameter::FocalX => widest_mm > 0.0 && self.profiles(ScanAxis::Crossline).next().is_some(),
+            Parameter::FocalY => self.profiles(ScanAxis::Inline).next().is_some(),
+            Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => true,
+            Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => {
+                has_depth_dose
+            }
+            Parameter::LeafOffset => self.has_leaf_edges(),
+            _ => parameter.node_mm().is_some_and(|node| widest_mm >= node - 25.0),
+        }
     }
 
     fn check(&self, machine: &Machine) -> Result<(), FitError> {
@@ -262,9 +295,10 @@ pub fn fit(
     let calibrated = data.calibrated(start).calibration != start.calibration;
     let start = &if calibrated { carried_over(start, data, settings, context)? } else { start.clone() };
     let standings = standings(start, data, fixed);
-    let of = |standing: Standing| standings.iter().filter(move |(_, s)| *s == standing);
+    let fitted_parameters: Vec<Parameter> =
+        standings.iter().filter(|(_, s)| *s == Standing::Fitted).map(|(p, _)| *p).collect();
     let mut layout = Layout::new(data, &start.calibration);
-    if of(Standing::Held).next().is_some() {
+    if standings.iter().any(|(_, s)| *s == Standing::Held) {
         layout.hold(start.sad_mm);
     }
     let prepared = data.prepared(start.sad_mm);
@@ -279,61 +313,62 @@ pub fn fit(
         .filter(|(_, s)| matches!(s, Standing::Fitted | Standing::Held))
         .map(|(p, _)| *p)
         .collect();
-    if of(Standing::Fitted).next().is_none() {
+    if fitted_parameters.is_empty() {
         return Err(FitError::NoParameter(
             "every parameter is fixed, or nothing was measured that it acts on".to_owned(),
         ));
     }
     run.most = run.most_work(&parameters);
-    let mut at = vec![0.0; parameters.len()];
+    let mut values = vec![0.0; parameters.len()];
     let mut photons = run.photons(&start.adjusted(&[]), &settings.fine)?;
     let mut cost = [f64::NAN; 2];
     let (mut rounds, mut uncertainties, mut columns) = (0, Vec::new(), Vec::new());
     while rounds < settings.rounds {
         rounds += 1;
         (context.tell)(&format!("round {rounds}: {} parameters", parameters.len()));
-        columns = run.columns(&parameters, &at)?;
+        columns = run.columns(&parameters, &values)?;
         if rounds == 1 {
-            let all = Model { targets: &targets, parameters: &parameters, at, photons, columns };
-            let (known, _) = all.knowledge();
-            let keep: Vec<bool> = known.iter().map(|k| *k >= LEAST_KNOWLEDGE).collect();
-            (parameters, at, photons, columns) = all.keep(&keep);
+            let initial = Model { targets: &targets, parameters: &parameters, values, photons, columns };
+            let (knowledge, _) = initial.knowledge();
+            let keep: Vec<bool> = knowledge.iter().map(|k| *k >= LEAST_KNOWLEDGE).collect();
+            (parameters, values, photons, columns) = initial.keep(&keep);
         }
-        if !of(Standing::Fitted).any(|(p, _)| parameters.contains(p)) {
+        if !fitted_parameters.iter().any(|p| parameters.contains(p)) {
             return Err(FitError::NoParameter("the data determine no parameter".to_owned()));
         }
-        let model = Model { targets: &targets, parameters: &parameters, at, photons, columns };
-        let before = model.cost();
+        let model = Model { targets: &targets, parameters: &parameters, values, photons, columns };
+        let previous_cost = model.cost();
         uncertainties = model.knowledge().1;
         if rounds == 1 {
-            cost = [before; 2];
+            cost = [previous_cost; 2];
         }
-        let step = run.step(&model, before, &settings.fine, &[1.0, 0.5, 0.25])?;
-        (at, photons, columns) = (model.at, model.photons, model.columns);
+        let step = run.step(&model, previous_cost, &settings.fine, &[1.0, 0.5, 0.25])?;
+        (values, photons, columns) = (model.values, model.photons, model.columns);
         let Some(step) = step else { break };
-        (at, photons) = (step.at, step.photons);
+        (values, photons) = (step.values, step.photons);
         cost[1] = step.cost;
-        (context.tell)(&format!("  weighed sum of squares {:.1}, was {before:.1}", step.cost));
-        if before - step.cost < LEAST_GAIN * before {
+        (context.tell)(&format!("  weighed sum of squares {:.1}, was {previous_cost:.1}", step.cost));
+        if previous_cost - step.cost < LEAST_GAIN * previous_cost {
             break;
         }
     }
     if settings.last != settings.fine {
         // Few directions misjudge small fields: a last step is to the doses of the comparison.
         (context.tell)(&format!("last step, at {} quality", settings.last.quality.word()));
-        let there = run.photons(&targets.machine(&parameters, &at), &settings.last)?;
-        let model = Model { targets: &last_targets, parameters: &parameters, at, photons: there, columns };
-        let before = model.cost();
-        let step = run.step(&model, before, &settings.last, &[1.0])?;
-        cost[1] = step.as_ref().map_or(before, |step| step.cost);
-        (at, photons) = step.map_or((model.at, model.photons), |step| (step.at, step.photons));
+        let last_photons = run.photons(&targets.machine(&parameters, &values), &settings.last)?;
+        let model =
+            Model { targets: &last_targets, parameters: &parameters, values, photons: last_photons, columns };
+        let previous_cost = model.cost();
+        let step = run.step(&model, previous_cost, &settings.last, &[1.0])?;
+        cost[1] = step.as_ref().map_or(previous_cost, |step| step.cost);
+        (values, photons) = step.map_or((model.values, model.photons), |step| (step.values, step.photons));
     }
     let held = HELD_MM.into_iter().zip(&last_targets.held).zip(layout.held_factors(&photons));
     let held =
         held.map(|((field_mm, start), fitted)| HeldFactor { field_mm, start: *start, fitted }).collect();
-    let values = targets.natural(&parameters, &at);
-    let parameters = after(start, &standings, &values, &uncertainties);
-    Ok(Fit { machine: start.adjusted(&values), parameters, rounds, doses: run.doses, calibrated, cost, held })
+    let fitted = targets.natural(&parameters, &values);
+    let parameters = self::fitted_parameters(start, &standings, &fitted, &uncertainties);
+    Ok(Fit { machine: start.adjusted(&fitted), parameters, rounds, doses: run.doses, calibrated, cost, held })
 }
 
 /// The machine with the measured calibration and the same dose of electrons: their share is of the dose at the calibration depth.
@@ -347,30 +382,35 @@ fn carried_over(
     context: &FitContext<'_>,
 ) -> Result<Machine, FitError> {
     let mut machine = data.calibrated(start);
-    let ssd = |m: &Machine| match m.calibration {
-        Calibration::Reference { ssd_mm, .. } => ssd_mm,
-        Calibration::PhotonFluence {} => m.sad_mm,
-    };
-    let own = TankData { curves: Vec::new(), factors: data.factors.clone() };
-    let layout = Layout::new(&own, &start.calibration);
+    let factors_only = TankData { curves: Vec::new(), factors: data.factors.clone() };
+    let layout = Layout::new(&factors_only, &start.calibration);
     let doses = layout.doses(start, &settings.fine, &|_| true, context.device, &context.control.child())?;
-    let (before, after) = (layout.calibration.map_or(0.0, |at| doses[at]), doses[layout.reference]);
+    let start_gy = layout.calibration.map_or(0.0, |place| doses[place]);
+    let reference_gy = doses[layout.reference];
     if let Some(measured) = data.factors.as_ref().and_then(|f| f.gy_per_mu) {
-        let ratio = measured / after;
+        let ratio = measured / reference_gy;
         if !(MOST_CALIBRATION_RATIO.recip()..=MOST_CALIBRATION_RATIO).contains(&ratio) {
             return Err(FitError::Calibration {
                 measured,
-                computed: after,
+                computed: reference_gy,
                 ratio,
                 start: start.name.clone(),
             });
         }
     }
-    let factor = before * ssd(start).powi(2) / (after * ssd(&machine).powi(2));
+    let factor =
+        start_gy * calibration_ssd_mm(start).powi(2) / (reference_gy * calibration_ssd_mm(&machine).powi(2));
     if let Some(electrons) = machine.electrons.as_mut().filter(|_| factor.is_finite()) {
         electrons.surface_share *= factor;
     }
     Ok(machine)
+}
+
+fn calibration_ssd_mm(machine: &Machine) -> f64 {
+    match machine.calibration {
+        Calibration::Reference { ssd_mm, .. } => ssd_mm,
+        Calibration::PhotonFluence {} => machine.sad_mm,
+    }
 }
 
 /// Whether a parameter moves output factors by head scatter.
@@ -380,51 +420,36 @@ fn is_head_scatter(parameter: Parameter) -> bool {
 
 /// Which parameters the data act on, and which are fixed.
 fn standings(start: &Machine, data: &TankData, fixed: &[Parameter]) -> Vec<(Parameter, Standing)> {
-    let profiles = |axis: ScanAxis| {
-        data.curves.iter().filter(move |c| matches!(c.scan, Scan::Profile { axis: own, .. } if own == axis))
-    };
-    let half = |axis: ScanAxis| {
-        profiles(axis).map(|c| 0.5 * c.field_mm[usize::from(axis == ScanAxis::Inline)]).fold(0.0, f64::max)
-    };
-    let widest = half(ScanAxis::Crossline).max(half(ScanAxis::Inline));
-    let depths = data.curves.iter().any(|c| c.scan == Scan::Depth);
-    let measured = |parameter: Parameter| match parameter {
-        Parameter::SpectrumSlope | Parameter::SpectrumFilter => depths,
-        Parameter::Softening => widest >= 50.0,
-        Parameter::FocalX => widest > 0.0 && profiles(ScanAxis::Crossline).next().is_some(),
-        Parameter::FocalY => profiles(ScanAxis::Inline).next().is_some(),
-        Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => true,
-        Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => depths,
-        Parameter::LeafOffset => data.has_leaf_edges(),
-        _ => parameter.node_mm().is_some_and(|node| widest >= node - 25.0),
-    };
-    let of = |parameter: Parameter| {
-        let standing = match parameter.start(start) {
-            _ if fixed.contains(&parameter) => Standing::Fixed,
-            Some(_) if is_head_scatter(parameter) && !data.has_factors() => Standing::Held,
-            Some(_) if measured(parameter) => Standing::Fitted,
-            _ => Standing::NotMeasured,
-        };
-        (parameter, standing)
-    };
-    Parameter::ALL.into_iter().map(of).collect()
+    Parameter::ALL
+        .into_iter()
+        .map(|parameter| {
+            let standing = match parameter.start(start) {
+                _ if fixed.contains(&parameter) => Standing::Fixed,
+                Some(_) if is_head_scatter(parameter) && !data.has_factors() => Standing::Held,
+                Some(_) if data.determines(parameter) => Standing::Fitted,
+                _ => Standing::NotMeasured,
+            };
+            (parameter, standing)
+        })
+        .collect()
 }
 
-fn after(
+fn fitted_parameters(
     start: &Machine,
     standings: &[(Parameter, Standing)],
     values: &[(Parameter, f64)],
     uncertainties: &[f64],
 ) -> Vec<FittedParameter> {
-    let of = |(parameter, standing): &(Parameter, Standing)| {
+    let fitted_parameters = standings.iter().filter_map(|(parameter, standing)| {
         let begin = parameter.start(start)?;
         let fitted = values.iter().position(|(p, _)| p == parameter);
         let allowed = parameter.allowed();
-        let near = |bound: f64, value: f64| (value - bound).abs() < 1e-3 * allowed.believed;
         Some(match fitted {
             Some(k) => {
                 let value = values[k].1;
-                let at_bound = near(allowed.low, value) || near(allowed.high, value);
+                let at_bound = [allowed.low, allowed.high]
+                    .iter()
+                    .any(|bound| (value - bound).abs() < 1e-3 * allowed.believed);
                 FittedParameter {
                     parameter: *parameter,
                     start: begin,
@@ -441,17 +466,18 @@ fn after(
                 standing: if *standing == Standing::Fitted { Standing::Undetermined } else { *standing },
             },
         })
-    };
-    standings.iter().filter_map(of).collect()
+    });
+    fitted_parameters.collect()
 }
 
 impl Model<'_> {
     /// Parameters, values, photons and derivatives of those that are kept.
     fn keep(self, keep: &[bool]) -> (Vec<Parameter>, Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
-        let kept = |k: &usize| keep[*k];
-        let parameters = (0..keep.len()).filter(kept).map(|k| self.parameters[k]).collect();
-        let at = (0..keep.len()).filter(kept).map(|k| self.at[k]).collect();
-        let columns = self.columns.into_iter().zip(keep).filter(|(_, keep)| **keep).map(|(c, _)| c).collect();
-        (parameters, at, self.photons, columns)
+        let parameters = kept(self.parameters.iter().copied(), keep);
+        (parameters, kept(self.values, keep), self.photons, kept(self.columns, keep))
     }
+}
+
+fn kept<T>(items: impl IntoIterator<Item = T>, keep: &[bool]) -> Vec<T> {
+    items.into_iter().zip(keep).filter(|(_, keep)| **keep).map(|(item, _)| item).collect()
 }

@@ -13,7 +13,7 @@ use physics::{Machine, Parameter};
 const PERCENT: f64 = 0.5;
 const TAIL_PERCENT: f64 = 1.0;
 const MM: f64 = 0.3;
-/// A curve counts as so many independent points, an output factor as so many, each known to so many percent.
+/// Independent points that a curve and an output factor count as, and the uncertainty of a factor, percent.
 const CURVE_POINTS: f64 = 25.0;
 const FACTOR_POINTS: f64 = 4.0;
 const FACTOR_PERCENT: f64 = 0.4;
@@ -33,7 +33,7 @@ pub struct Model<'a> {
     pub targets: &'a Targets<'a>,
     pub parameters: &'a [Parameter],
     /// Values in units of what is believed of each, from its start.
-    pub at: Vec<f64>,
+    pub values: Vec<f64>,
     /// Photon doses at all places.
     pub photons: Vec<f64>,
     /// Their change by a unit of each parameter; empty for none.
@@ -48,11 +48,15 @@ impl Targets<'_> {
 
     /// Values in their own units.
     pub fn natural(&self, parameters: &[Parameter], values: &[f64]) -> Vec<(Parameter, f64)> {
-        let of = |(p, u): (&Parameter, &f64)| {
-            let allowed = p.allowed();
-            (*p, (p.start(self.start).unwrap_or(0.0) + u * allowed.believed).clamp(allowed.low, allowed.high))
-        };
-        parameters.iter().zip(values).map(of).collect()
+        parameters
+            .iter()
+            .zip(values)
+            .map(|(p, u)| {
+                let allowed = p.allowed();
+                let value = p.start(self.start).unwrap_or(0.0) + u * allowed.believed;
+                (*p, value.clamp(allowed.low, allowed.high))
+            })
+            .collect()
     }
 
     /// Doses with their electrons.
@@ -97,7 +101,7 @@ impl Model<'_> {
     pub fn residuals(&self, values: &[f64]) -> Vec<f64> {
         let mut photons = self.photons.clone();
         for (k, column) in self.columns.iter().enumerate() {
-            let step = values[k] - self.at[k];
+            let step = values[k] - self.values[k];
             if step != 0.0 {
                 photons.iter_mut().zip(column).for_each(|(dose, change)| *dose += step * change);
             }
@@ -110,7 +114,7 @@ impl Model<'_> {
 
     /// Half the sum of their squares at the values that were computed.
     pub fn cost(&self) -> f64 {
-        0.5 * self.residuals(&self.at).iter().map(|r| r * r).sum::<f64>()
+        0.5 * self.residuals(&self.values).iter().map(|r| r * r).sum::<f64>()
     }
 
     /// Information of the data on each parameter by itself, in units of belief to the power -2, and the uncertainties
@@ -118,37 +122,46 @@ impl Model<'_> {
     pub fn knowledge(&self) -> (Vec<f64>, Vec<f64>) {
         const STEP: f64 = 1e-3;
         let n = self.parameters.len();
-        let here = self.residuals(&self.at);
+        let reference = self.residuals(&self.values);
         let slopes: Vec<Vec<f64>> = (0..n)
             .map(|k| {
-                let mut values = self.at.clone();
+                let mut values = self.values.clone();
                 values[k] += STEP;
-                self.residuals(&values).iter().zip(&here).map(|(there, here)| (there - here) / STEP).collect()
+                self.residuals(&values)
+                    .iter()
+                    .zip(&reference)
+                    .map(|(stepped, reference)| (stepped - reference) / STEP)
+                    .collect()
             })
             .collect();
-        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let normal: Vec<Vec<f64>> =
-            (0..n).map(|j| (0..n).map(|k| product(&slopes[j], &slopes[k])).collect()).collect();
+            (0..n).map(|j| (0..n).map(|k| dot(&slopes[j], &slopes[k])).collect()).collect();
         // The belief itself gives 1.
         let alone = (0..n).map(|k| normal[k][k] - 1.0).collect();
         (alone, inverse_diagonal(normal).into_iter().map(f64::sqrt).collect())
     }
 }
 
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
 /// Diagonal of the inverse of a symmetric positive matrix, by elimination.
 fn inverse_diagonal(matrix: Vec<Vec<f64>>) -> Vec<f64> {
     let n = matrix.len();
-    let unit = |k: usize| (0..n).map(move |j| f64::from(u8::from(j == k)));
-    let mut rows: Vec<Vec<f64>> =
-        matrix.into_iter().enumerate().map(|(k, row)| row.into_iter().chain(unit(k)).collect()).collect();
+    // Each row with a row of the unit matrix behind it.
+    let mut rows = matrix;
+    for (k, row) in rows.iter_mut().enumerate() {
+        row.extend((0..n).map(|j| f64::from(u8::from(j == k))));
+    }
     for k in 0..n {
         let pivot = rows[k][k];
         rows[k].iter_mut().for_each(|v| *v /= pivot);
-        let own = rows[k].clone();
+        let pivot_row = rows[k].clone();
         for (j, row) in rows.iter_mut().enumerate() {
             let factor = row[k];
             if j != k && factor != 0.0 {
-                row.iter_mut().zip(&own).for_each(|(v, o)| *v -= factor * o);
+                row.iter_mut().zip(&pivot_row).for_each(|(v, o)| *v -= factor * o);
             }
         }
     }

@@ -23,7 +23,7 @@ pub struct Run<'a> {
 
 /// A step that gained.
 pub struct Step {
-    pub at: Vec<f64>,
+    pub values: Vec<f64>,
     pub photons: Vec<f64>,
     pub cost: f64,
 }
@@ -53,41 +53,45 @@ impl Run<'_> {
     pub fn most_work(&self, parameters: &[Parameter]) -> f64 {
         let FitSettings { rough, fine, last, rounds } = *self.settings;
         let setups = &self.targets.layout.setups;
-        let follow = |p: &Parameter| setups.iter().filter(|s| s.follows(*p)).count();
-        let derivatives = (setups.len() + parameters.iter().map(follow).sum::<usize>()) as f64;
-        let (all, rounds) = (setups.len() as f64, rounds as f64);
-        rounds * (derivatives * rough.work() + all * fine.work()) + all * (fine.work() + 3.0 * last.work())
+        let following: usize =
+            parameters.iter().map(|p| setups.iter().filter(|s| s.follows(*p)).count()).sum();
+        let derivatives = (setups.len() + following) as f64;
+        let (count, rounds) = (setups.len() as f64, rounds as f64);
+        rounds * (derivatives * rough.work() + count * fine.work())
+            + count * (fine.work() + 3.0 * last.work())
     }
 
     /// Derivatives of the photon doses by each parameter, by coarse doses.
-    pub fn columns(&mut self, parameters: &[Parameter], at: &[f64]) -> Result<Vec<Vec<f64>>, FitError> {
+    pub fn columns(&mut self, parameters: &[Parameter], values: &[f64]) -> Result<Vec<Vec<f64>>, FitError> {
         let rough = self.settings.rough;
-        let here = self.photons(&self.targets.machine(parameters, at), &rough)?;
+        let reference = self.photons(&self.targets.machine(parameters, values), &rough)?;
         let mut columns = Vec::new();
         for (k, parameter) in parameters.iter().enumerate() {
             if parameter.is_of_electrons() {
-                columns.push(vec![0.0; here.len()]);
+                columns.push(vec![0.0; reference.len()]);
                 continue;
             }
             let [low, high] = bounds(*parameter, self.targets.start);
-            let step = if at[k] + DERIVATIVE_STEP <= high || at[k] - DERIVATIVE_STEP < low {
+            let step = if values[k] + DERIVATIVE_STEP <= high || values[k] - DERIVATIVE_STEP < low {
                 DERIVATIVE_STEP
             } else {
                 -DERIVATIVE_STEP
             };
-            let mut values = at.to_vec();
-            values[k] = (values[k] + step).clamp(low, high);
-            let step = values[k] - at[k];
+            let mut shifted = values.to_vec();
+            shifted[k] = (shifted[k] + step).clamp(low, high);
+            let step = shifted[k] - values[k];
             if step == 0.0 {
-                columns.push(vec![0.0; here.len()]);
+                columns.push(vec![0.0; reference.len()]);
                 continue;
             }
-            let follows = |setup: &Setup| setup.follows(*parameter);
-            let there = self.photons_of(&self.targets.machine(parameters, &values), &rough, &follows)?;
+            let machine = self.targets.machine(parameters, &shifted);
+            let photons = self.photons_of(&machine, &rough, &|setup| setup.follows(*parameter))?;
             // Set-ups that were not computed are 0.
-            let change =
-                |(there, here): (&f64, &f64)| if *there == 0.0 { 0.0 } else { (there - here) / step };
-            columns.push(there.iter().zip(&here).map(change).collect());
+            let derivatives = photons
+                .iter()
+                .zip(&reference)
+                .map(|(photons, reference)| if *photons == 0.0 { 0.0 } else { (photons - reference) / step });
+            columns.push(derivatives.collect());
             (self.context.tell)(&format!("  {} done", parameter.word()));
         }
         Ok(columns)
@@ -97,25 +101,27 @@ impl Run<'_> {
     pub fn step(
         &mut self,
         model: &Model<'_>,
-        before: f64,
+        previous_cost: f64,
         sampling: &Sampling,
         shares: &[f64],
     ) -> Result<Option<Step>, FitError> {
-        let within = |k: usize, p: &Parameter| {
-            let [low, high] = bounds(*p, self.targets.start);
-            [low.max(model.at[k] - FARTHEST_STEP), high.min(model.at[k] + FARTHEST_STEP)]
-        };
-        let box_of: Vec<[f64; 2]> = model.parameters.iter().enumerate().map(|(k, p)| within(k, p)).collect();
-        let (low, high) = (box_of.iter().map(|b| b[0]).collect(), box_of.iter().map(|b| b[1]).collect());
-        let wanted = solve::solve(model, low, high).map_err(FitError::Solver)?;
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        for (parameter, value) in model.parameters.iter().zip(&model.values) {
+            let [low, high] = bounds(*parameter, self.targets.start);
+            lower.push(low.max(value - FARTHEST_STEP));
+            upper.push(high.min(value + FARTHEST_STEP));
+        }
+        let best = solve::solve(model, lower, upper).map_err(FitError::Solver)?;
         for share in shares {
-            let at: Vec<f64> = model.at.iter().zip(&wanted).map(|(a, w)| a + share * (w - a)).collect();
-            let photons = self.photons(&self.targets.machine(model.parameters, &at), sampling)?;
+            let values: Vec<f64> =
+                model.values.iter().zip(&best).map(|(value, best)| value + share * (best - value)).collect();
+            let photons = self.photons(&self.targets.machine(model.parameters, &values), sampling)?;
             let columns = Vec::new();
-            let there = Model { targets: model.targets, parameters: model.parameters, at, photons, columns };
-            let cost = there.cost();
-            if cost < before {
-                return Ok(Some(Step { at: there.at, photons: there.photons, cost }));
+            let trial =
+                Model { targets: model.targets, parameters: model.parameters, values, photons, columns };
+            let cost = trial.cost();
+            if cost < previous_cost {
+                return Ok(Some(Step { values: trial.values, photons: trial.photons, cost }));
             }
         }
         Ok(None)

@@ -42,7 +42,7 @@ struct MeasuredPoint {
     depth_mm: f64,
 }
 
-/// All places of a set of data, in order: those of the curves, the output factors, their reference, the machine's calibration.
+/// All places of a set of data, in order: curves, output factors, their reference, the machine's calibration.
 #[derive(Debug)]
 pub struct Layout {
     pub setups: Vec<Setup>,
@@ -117,12 +117,12 @@ impl Layout {
     }
 
     fn setup(&mut self, field_mm: [f64; 2], edges: FieldEdges, ssd_mm: f64, axis: Option<ScanAxis>) -> usize {
-        let fits = |s: &Setup| {
+        let same_setup = self.setups.iter().position(|s| {
             (s.field_mm, s.edges, s.ssd_mm) == (field_mm, edges, ssd_mm)
                 && axis.is_none_or(|axis| axis == s.along)
-        };
-        if let Some(found) = self.setups.iter().position(fits) {
-            return found;
+        });
+        if let Some(setup) = same_setup {
+            return setup;
         }
         let along = axis.unwrap_or(ScanAxis::Crossline);
         let has_profile = axis.is_some();
@@ -167,7 +167,7 @@ impl Layout {
         self.add(MeasuredPoint { setup, position_mm: 0.0, depth_mm });
     }
 
-    /// Photon dose of a machine at all places for the same fluence, without electrons, in a unit of its own. Set-ups that
+    /// Photon dose of a machine at all places for the same fluence, without electrons, in arbitrary units. Set-ups that
     /// `computed` refuses keep 0.
     ///
     /// # Errors
@@ -215,12 +215,13 @@ impl Layout {
     /// the reference dose at the surface, spread over the aperture, falling with depth and distance.
     pub fn electrons(&self, machine: &Machine, photons: &[f64]) -> Vec<f64> {
         let mut doses = vec![0.0; self.places.len()];
-        let (Some(electrons), Some(at), Calibration::Reference { ssd_mm, depth_mm, .. }) =
+        let (Some(electrons), Some(calibration_place), Calibration::Reference { ssd_mm, depth_mm, .. }) =
             (machine.electrons, self.calibration, machine.calibration)
         else {
             return doses;
         };
-        let total = photons[at] / (1.0 - electrons.surface_share * electrons.at_depth(depth_mm));
+        let total =
+            photons[calibration_place] / (1.0 - electrons.surface_share * electrons.at_depth(depth_mm));
         let surface = electrons.surface_share * total * (ssd_mm / machine.sad_mm).powi(2);
         let fluences: Vec<Option<Fluence>> = self.setups.iter().map(|s| s.fluence(machine)).collect();
         for (dose, place) in doses.iter_mut().zip(&self.places) {
@@ -289,16 +290,15 @@ impl Setup {
             if self.has_profile { sampling.along_mm } else { COARSE_ALONG_MM.max(sampling.along_mm) };
         let steps = DVec3::new(along_mm, sampling.depth_mm, sampling.across_mm);
         let spread = (self.ssd_mm + self.deepest_mm) / machine.sad_mm;
-        let half = |side: f64| 0.5 * side * spread + sampling.margin_mm;
         let [along, across] = if self.along == ScanAxis::Crossline {
             self.field_mm
         } else {
             [self.field_mm[1], self.field_mm[0]]
         };
-        // Odd numbers put a row of voxels on the axis.
-        let odd = |half: f64, step: f64| 2 * (half / step).ceil() as usize + 1;
-        let nx = odd(half(along).max(self.widest_mm + 4.0 * steps.x), steps.x);
-        let nz = odd(half(across), steps.z).max(3);
+        let [half_along_mm, half_across_mm] =
+            [along, across].map(|side_mm| 0.5 * side_mm * spread + sampling.margin_mm);
+        let nx = odd_count(half_along_mm.max(self.widest_mm + 4.0 * steps.x), steps.x);
+        let nz = odd_count(half_across_mm, steps.z).max(3);
         let ny = (((self.deepest_mm + BELOW_MM) / steps.y).ceil() as usize).max(4);
         let size = [nx.max(5), ny, nz];
         let patient = phantom::patient(steps, size, |_| (1.0, Material::Water))
@@ -328,16 +328,20 @@ impl Setup {
     }
 }
 
+/// Voxels that cover half an extent on each side of the beam axis: an odd number, so that a row of centres lies on the axis.
+fn odd_count(half_mm: f64, step_mm: f64) -> usize {
+    2 * (half_mm / step_mm).ceil() as usize + 1
+}
+
 /// Leaves round a field: tips at its ends along their travel, sides nearest to its ends across it, and jaws behind them. Pairs beside it
 /// are closed under a jaw.
 fn shape_by_leaves(beam: &mut Beam, leaves: &Leaves, [x, y]: [f64; 2]) {
     let mlc = leaves.to_case();
     let closed_mm = 0.5 * x + JAWS_BEHIND_MM + CLOSED_UNDER_JAW_MM;
-    let tips = |sides: &[f64]| {
-        let middle_mm = 0.5 * (sides[0] + sides[1]);
-        if middle_mm.abs() < 0.5 * y { [-0.5 * x, 0.5 * x] } else { [closed_mm; 2] }
-    };
-    let leaves_mm: Vec<Bank> = mlc.boundaries_mm.windows(2).map(tips).collect();
+    let middles_mm = mlc.boundaries_mm.windows(2).map(|sides| 0.5 * (sides[0] + sides[1]));
+    let leaves_mm: Vec<Bank> = middles_mm
+        .map(|middle_mm| if middle_mm.abs() < 0.5 * y { [-0.5 * x, 0.5 * x] } else { [closed_mm; 2] })
+        .collect();
     for point in &mut beam.control_points {
         point.leaves_mm.clone_from(&leaves_mm);
         point.jaws = Jaws::symmetric(x + 2.0 * JAWS_BEHIND_MM, y + 2.0 * JAWS_BEHIND_MM);
@@ -358,20 +362,20 @@ impl Plane {
     fn at(&self, position_mm: f64, depth_mm: f64) -> f64 {
         let (i, across) = cubic((self.sign * position_mm - self.first_x_mm) / self.steps_mm[0], self.size[0]);
         let (j, down) = cubic(depth_mm / self.steps_mm[1] - 0.5, self.size[1]);
-        let row = |r: usize| {
-            let start = (j + r) * self.size[0] + i;
-            across.iter().zip(&self.gy[start..start + 4]).map(|(w, gy)| w * f64::from(*gy)).sum::<f64>()
-        };
-        down.iter().enumerate().map(|(r, w)| w * row(r)).sum()
+        let rows = down.iter().zip(self.gy.chunks(self.size[0]).skip(j));
+        rows.map(|(weight, row)| {
+            weight * across.iter().zip(&row[i..i + 4]).map(|(w, gy)| w * f64::from(*gy)).sum::<f64>()
+        })
+        .sum()
     }
 }
 
 /// First of the four nodes, and the weights of Lagrange's polynomial through them; `count` is at least four.
-fn cubic(at: f64, count: usize) -> (usize, [f64; 4]) {
-    let first = (at.floor() - 1.0).clamp(0.0, (count - 4) as f64);
-    let t = at - first;
-    let weight = |n: usize| {
+fn cubic(x: f64, count: usize) -> (usize, [f64; 4]) {
+    let first = (x.floor() - 1.0).clamp(0.0, (count - 4) as f64);
+    let t = x - first;
+    let weights = std::array::from_fn(|n| {
         (0..4).filter(|m| *m != n).map(|m| (t - m as f64) / (n as f64 - m as f64)).product::<f64>()
-    };
-    (first as usize, std::array::from_fn(weight))
+    });
+    (first as usize, weights)
 }

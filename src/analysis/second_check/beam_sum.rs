@@ -10,8 +10,8 @@ use serde::Serialize;
 /// of a DoseGridScaling of four digits. Chosen.
 const ROUNDING_PART: f64 = 0.001;
 
-/// On grids whose voxels do not lie on those of the plan's, the sum is held to lie between those of the voxels around, within this part of
-/// the plan's greatest dose beyond them. Chosen.
+/// Where the grids' voxels do not coincide, the sum may exceed the range of the voxels around by this part of the plan's greatest dose.
+/// Chosen.
 const INTERPOLATED_PART: f64 = 0.01;
 
 /// A voxel nearer than this to one of another grid lies on it, in voxels: positions in files are rounded.
@@ -34,12 +34,12 @@ pub struct BeamSum {
     pub beams: usize,
     /// Names of the treatment beams without a planned dose of their own: the sum is a part of the plan's dose then.
     pub missing: Vec<String>,
-    /// The factor on the beams' doses: the number of fractions where they are those of one.
+    /// The factor on the beams' doses: the number of fractions if each file holds one fraction.
     pub factor: u32,
     /// Voxels of the plan's grid that all beams' grids hold.
     pub compared: usize,
     pub voxels: usize,
-    /// Compared voxels that lie on those of all beams' grids.
+    /// Compared voxels that coincide with a voxel of every beam's grid.
     pub on_voxels: usize,
     /// Compared voxels whose doses differ by more than they may.
     pub beyond: usize,
@@ -72,7 +72,7 @@ impl BeamDoses<'_> {
         if once.beyond == 0 || self.fractions <= 1 || !self.missing.is_empty() {
             return Some(once);
         }
-        // Some systems write the dose of one fraction for each beam, and that of the course for the plan.
+        // Some systems write the dose of one fraction for each beam, and the dose of the course for the plan.
         let course = self.times(self.fractions).filter(|course| course.beyond == 0);
         Some(course.unwrap_or(once))
     }
@@ -83,17 +83,19 @@ impl BeamDoses<'_> {
         let greatest_gy = f64::from(self.planned.greatest()).max(0.0);
         let has_same_grid: Vec<bool> =
             self.beams.iter().map(|beam| beam.grid() == self.planned.grid()).collect();
-        let compared_plane = |k: usize| self.plane(k, &has_same_grid, f64::from(factor), greatest_gy);
-        let all = (0..planes).into_par_iter().map(compared_plane).reduce(Counts::default, Counts::with);
-        (!self.beams.is_empty() && all.compared > 0).then(|| BeamSum {
+        let counts = (0..planes)
+            .into_par_iter()
+            .map(|k| self.plane(k, &has_same_grid, f64::from(factor), greatest_gy))
+            .reduce(Counts::default, Counts::with);
+        (!self.beams.is_empty() && counts.compared > 0).then(|| BeamSum {
             beams: self.beams.len(),
             missing: self.missing.clone(),
             factor,
             voxels: self.planned.data().len(),
-            compared: all.compared,
-            on_voxels: all.on_voxels,
-            beyond: all.beyond,
-            worst: all.worst,
+            compared: counts.compared,
+            on_voxels: counts.on_voxels,
+            beyond: counts.beyond,
+            worst: counts.worst,
             allowed_gy: ROUNDING_PART * greatest_gy,
         })
     }
@@ -143,7 +145,7 @@ impl BeamDoses<'_> {
 struct Span {
     low_gy: f64,
     high_gy: f64,
-    /// Whether the position is that of a voxel.
+    /// Whether the position is the centre of a voxel.
     is_on_voxel: bool,
 }
 
@@ -154,8 +156,8 @@ impl Span {
 
     /// The doses of the voxels around a position; `None` outside the grid.
     fn around(volume: &Volume<f32>, patient_mm: DVec3) -> Option<Self> {
-        let (grid, at) = (volume.grid(), volume.grid().voxel_from_patient(patient_mm));
-        let [low, high] = [(at + SAME_VOXEL).floor(), (at - SAME_VOXEL).ceil()];
+        let (grid, position) = (volume.grid(), volume.grid().voxel_from_patient(patient_mm));
+        let [low, high] = [(position + SAME_VOXEL).floor(), (position - SAME_VOXEL).ceil()];
         let size = DVec3::from_array(grid.size().map(|n| n as f64));
         if low.cmplt(DVec3::ZERO).any() || high.cmpge(size).any() {
             return None;
@@ -287,48 +289,48 @@ mod tests {
 
     #[test]
     fn what_is_not_the_sum_is_found_whatever_was_changed() {
-        let [whole, a, b] = doses(2.5, 0.0);
-        let same = sum(&whole, &[&a, &b], 1);
+        let [planned, a, b] = doses(2.5, 0.0);
+        let same = sum(&planned, &[&a, &b], 1);
         assert_eq!((same.contradiction(), same.compared, same.on_voxels), (None, 240, 240));
         assert_eq!(same.words(), "the plan's dose is the sum of its 2 beam doses");
         // Times 1.029; 4 % in one half; a voxel; the rounding of files of 16 bits is none of them.
-        let scaled = sum(&changed(&whole, |_, gy| 1.029 * gy), &[&a, &b], 1);
+        let scaled = sum(&changed(&planned, |_, gy| 1.029 * gy), &[&a, &b], 1);
         assert!(
             scaled.beyond == 240
                 && scaled.contradiction().is_some_and(|why| why.contains("not the sum of its 2"))
         );
         assert_eq!(
-            sum(&changed(&whole, |n, gy| if n < 120 { 1.04 * gy } else { gy }), &[&a, &b], 1).beyond,
+            sum(&changed(&planned, |n, gy| if n < 120 { 1.04 * gy } else { gy }), &[&a, &b], 1).beyond,
             120
         );
-        let hot = sum(&changed(&whole, |n, gy| if n == 77 { gy + 1.0 } else { gy }), &[&a, &b], 1);
+        let hot = sum(&changed(&planned, |n, gy| if n == 77 { gy + 1.0 } else { gy }), &[&a, &b], 1);
         assert_eq!(hot.beyond, 1);
-        let at = hot.worst.expect("the voxel");
-        assert_eq!(at.point_mm, whole.grid().centre_of_mm(77).to_array());
-        assert!((at.planned_gy - at.sum_gy - 1.0).abs() < 1e-5, "{at:?}");
+        let hottest = hot.worst.expect("the voxel");
+        assert_eq!(hottest.point_mm, planned.grid().centre_of_mm(77).to_array());
+        assert!((hottest.planned_gy - hottest.sum_gy - 1.0).abs() < 1e-5, "{hottest:?}");
         let step = 35.0 / 65_535.0;
-        let rounded = changed(&whole, |_, gy| ((f64::from(gy) / step).round() * step) as f32);
+        let rounded = changed(&planned, |_, gy| ((f64::from(gy) / step).round() * step) as f32);
         assert_eq!(sum(&rounded, &[&a, &b], 1).beyond, 0);
     }
 
-    /// The plan's grid shifted by a voxel, with its values as they were: voxels lie on those of the beams, and the doses differ.
+    /// The plan's grid shifted by a voxel, with its values as they were: voxels coincide with the beams' voxels, and the doses differ.
     #[test]
     fn a_dose_one_voxel_off_is_found_and_the_same_dose_on_another_grid_is_not() {
-        let [whole, ..] = doses(2.5, 0.0);
+        let [planned, ..] = doses(2.5, 0.0);
         let [_, a, b] = doses(2.5, 2.5);
         // Along x the sum falls by 0.1 Gy a mm: 0.25 Gy a voxel, of 35 Gy.
         let [cropped_right, ..] = doses(2.5, 2.5);
         assert_eq!(sum(&cropped_right, &[&a, &b], 1).beyond, 0);
-        let off = Volume::new(Arc::clone(cropped_right.grid()), whole.data().to_vec());
+        let off = Volume::new(Arc::clone(cropped_right.grid()), planned.data().to_vec());
         assert_eq!(sum(&off, &[&a, &b], 1).beyond, 240);
         // Half a voxel beside, and of another spacing: within the voxels around, as far as there are some.
         let [half, ..] = doses(2.5, 3.75);
-        let beside = sum(&half, &[&a, &b], 1);
-        assert_eq!((beside.beyond, beside.on_voxels, beside.compared), (0, 0, 220));
+        let shifted = sum(&half, &[&a, &b], 1);
+        assert_eq!((shifted.beyond, shifted.on_voxels, shifted.compared), (0, 0, 220));
         assert!(
-            beside.words().contains("grids differ") && beside.words().contains("220 of its 240 voxels"),
+            shifted.words().contains("grids differ") && shifted.words().contains("220 of its 240 voxels"),
             "{}",
-            beside.words()
+            shifted.words()
         );
         let wrong = sum(&changed(&half, |_, gy| 1.05 * gy), &[&a, &b], 1);
         assert_eq!(wrong.beyond, 220);
@@ -339,17 +341,17 @@ mod tests {
 
     #[test]
     fn beams_of_one_fraction_and_missing_beams_are_told() {
-        let [whole, a, b] = doses(2.5, 0.0);
+        let [planned, a, b] = doses(2.5, 0.0);
         let [a5, b5] = [&a, &b].map(|beam| changed(beam, |_, gy| gy / 5.0));
-        let course = sum(&whole, &[&a5, &b5], 5);
+        let course = sum(&planned, &[&a5, &b5], 5);
         assert_eq!((course.factor, course.beyond), (5, 0));
         assert!(course.words().ends_with("times 5 fractions"), "{}", course.words());
-        assert_eq!(sum(&whole, &[&a5, &b5], 4).beyond, 240);
+        assert_eq!(sum(&planned, &[&a5, &b5], 4).beyond, 240);
         let part =
-            BeamDoses { planned: &whole, beams: vec![&a], missing: vec!["'B'".to_owned()], fractions: 1 };
+            BeamDoses { planned: &planned, beams: vec![&a], missing: vec!["'B'".to_owned()], fractions: 1 };
         let part_sum = part.compare().expect("compared");
         assert!(part_sum.beyond == 0 && part_sum.words().contains("none of 'B'"), "{}", part_sum.words());
-        let less = changed(&whole, |_, gy| 0.3 * gy);
+        let less = changed(&planned, |_, gy| 0.3 * gy);
         let less = BeamDoses { planned: &less, ..part }.compare().expect("compared");
         assert!(
             less.contradiction().is_some_and(|why| why.contains("less than the sum of 1 of its 2")),

@@ -19,7 +19,7 @@ const LEAST_OF_MEAN: f64 = 0.5;
 /// tenth of it at bone and surfaces.
 const MOST_OF_GREATEST: f64 = 1.5;
 
-/// A planned dose whose course is this near to the recomputed one of a single fraction is that of a fraction.
+/// A planned dose is of a single fraction if a fraction of the recomputed course is this near to it, relative.
 const LIKE_A_FRACTION: f64 = 0.15;
 
 /// A difference of exactly the limit is not beyond it by the rounding of its division, percent.
@@ -46,12 +46,15 @@ impl Verdict {
     /// The verdict that counts of several plans: one that is outside is known to be wrong.
     #[must_use]
     pub fn worst(self, other: Self) -> Self {
-        let rank = |verdict| match verdict {
+        if other.rank() > self.rank() { other } else { self }
+    }
+
+    fn rank(self) -> u8 {
+        match self {
             Self::Within => 0,
             Self::NotJudged => 1,
             Self::Outside => 2,
-        };
-        if rank(other) > rank(self) { other } else { self }
+        }
     }
 }
 
@@ -91,10 +94,14 @@ impl GammaAgreement {
 }
 
 impl Agreement {
+    fn is_complete(&self) -> bool {
+        self.gamma.is_some() && self.gamma_back.is_some() && self.point.is_some()
+    }
+
     /// The worse of both directions; `None` without points in one of them.
     pub fn gamma_level(&self, limits: &Tolerances) -> Option<Level> {
-        let [there, back] = [self.gamma?, self.gamma_back?].map(|gamma| gamma.level(limits));
-        Some(there?.max(back?))
+        let [forward, back] = [self.gamma?, self.gamma_back?].map(|gamma| gamma.level(limits));
+        Some(forward?.max(back?))
     }
 }
 
@@ -122,8 +129,9 @@ pub struct Judgement {
 impl Judgement {
     /// The verdict with its reservations.
     pub fn words(&self) -> String {
-        let all = std::iter::once(self.verdict.words()).chain(self.reservations.iter().map(String::as_str));
-        all.collect::<Vec<_>>().join("; ")
+        let sentences =
+            std::iter::once(self.verdict.words()).chain(self.reservations.iter().map(String::as_str));
+        sentences.collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -140,22 +148,21 @@ pub struct Figures<'a> {
 }
 
 /// Judges a plan and its beams. What contradicts itself is wrong, whatever else could be judged. Whatever could not be judged keeps the
-/// plan from being judged as a whole; a beam without a planned dose of its own counts in the plan's alone.
+/// plan from being judged as a whole; a beam without its own planned dose counts in the plan's alone.
 pub fn judge(figures: Figures<'_>) -> Judgement {
-    let Figures { whole, beams, beam_sum, fractions, limits, changed_here } = figures;
+    let Figures { whole: plan, beams, beam_sum, fractions, limits, changed_here } = figures;
     let mut wrong: Vec<String> =
-        std::iter::once(whole).chain(beams).flat_map(|item| item.wrong.clone()).collect();
+        std::iter::once(plan).chain(beams).flat_map(|item| item.wrong.clone()).collect();
     wrong.extend(beam_sum.and_then(BeamSum::contradiction));
     let (mut open, mut outside) = (Vec::new(), Vec::new());
     // What is wrong with a beam explains why the plan is not compared.
-    open.extend(beams.iter().chain([whole]).flat_map(|item| item.not_judged.iter().cloned()));
-    for item in std::iter::once(whole).chain(beams) {
+    open.extend(beams.iter().chain([plan]).flat_map(|item| item.not_judged.iter().cloned()));
+    for item in std::iter::once(plan).chain(beams) {
         look(item, fractions, limits, &mut open, &mut outside);
     }
     // The plan as a whole is always compared by gamma, both ways, and at a point.
-    let compared = whole.agreement.as_ref();
-    let is_whole = |a: &Agreement| a.gamma.is_some() && a.gamma_back.is_some() && a.point.is_some();
-    if open.is_empty() && wrong.is_empty() && !compared.is_some_and(is_whole) {
+    let compared = plan.agreement.as_ref();
+    if open.is_empty() && wrong.is_empty() && !compared.is_some_and(Agreement::is_complete) {
         open.push("The plan's dose was not compared.".to_owned());
     }
     let verdict = match (wrong.is_empty(), open.is_empty(), outside.is_empty()) {
@@ -189,8 +196,8 @@ fn look(item: &Item, fractions: u32, limits: &Tolerances, open: &mut Vec<String>
     if let Some(point) = &agreement.point {
         match (looks_like_a_fraction(point, fractions), point.level(limits), point.difference_percent()) {
             (true, ..) => open.push(format!(
-                "{name}: its planned dose at {} is that of about one of {fractions} fractions ({:.3} Gy planned, {:.3} Gy \
-                 recomputed for the course): export the dose of all fractions.",
+                "{name}: its planned dose at {} is that roles about one roles {fractions} fractions ({:.3} Gy planned, {:.3} Gy \
+                 recomputed for the course): export the dose roles all fractions.",
                 point.place, point.planned_gy, point.recomputed_gy
             )),
             (false, None, _) | (false, _, None) => {
@@ -212,14 +219,14 @@ fn look(item: &Item, fractions: u32, limits: &Tolerances, open: &mut Vec<String>
         }
     }
     if let Some(there) = &agreement.gamma {
-        let of = ["planned", "recomputed"];
+        let roles = ["planned", "recomputed"];
         if there.outside_percent() > MOST_UNJUDGED_PERCENT {
             open.push(format!(
                 "{name}: {:.1} % of its planned dose lies where nothing is recomputed: the CT or the body does not reach as far.",
                 there.outside_percent()
             ));
         } else {
-            look_at_gamma(&name, there, of, limits, open, outside);
+            look_at_gamma(&name, there, roles, limits, open, outside);
         }
     }
     if let Some(back) = &agreement.gamma_back {
@@ -262,20 +269,20 @@ fn look(item: &Item, fractions: u32, limits: &Tolerances, open: &mut Vec<String>
 fn look_at_gamma(
     name: &str,
     gamma: &GammaAgreement,
-    [of, other]: [&str; 2],
+    [analysed, other]: [&str; 2],
     limits: &Tolerances,
     open: &mut Vec<String>,
     outside: &mut Vec<String>,
 ) {
     match (gamma.level(limits), gamma.pass_rate_percent()) {
         (None, _) | (_, None) => {
-            open.push(format!("{name}: its {of} dose has no points above the threshold."));
+            open.push(format!("{name}: its {analysed} dose has no points above the threshold."));
         }
         (Some(Level::Within), _) => {}
         (Some(level), Some(rate)) => {
             let digits = digits_apart(rate, &limits.of_gamma(), 1);
             outside.push(format!(
-                "{name}: gamma {} passes at {rate:.digits$} % of the points of the {of} dose, {} of {} %.",
+                "{name}: gamma {} passes at {rate:.digits$} % of the points of the {analysed} dose, {} of {} %.",
                 limits.criterion_text(),
                 level.words(),
                 limits.of_gamma()[usize::from(level == Level::Beyond)]
@@ -284,7 +291,7 @@ fn look_at_gamma(
     }
     if gamma.far_cm3 > MOST_FAR_CM3 {
         outside.push(format!(
-            "{name}: {:.1} cm3 of its {of} high dose are nowhere near in the {other} dose (within {} % and {} mm), as where a \
+            "{name}: {:.1} cm3 analysed its {analysed} high dose are nowhere near in the {other} dose (within {} % and {} mm), as where a \
              target is missing.",
             gamma.far_cm3, FAR.dose_percent, FAR.dta_mm
         ));
@@ -327,13 +334,13 @@ mod tests {
         Item { name: name.to_owned(), mu: 100.0, agreement, ..Item::default() }
     }
 
-    fn judgement_of(whole: &Item, beams: &[Item], fractions: u32, changed_here: &[String]) -> Judgement {
+    fn judgement_of(plan: &Item, beams: &[Item], fractions: u32, changed_here: &[String]) -> Judgement {
         let limits = &Tolerances::default();
-        judge(Figures { whole, beams, beam_sum: None, fractions, limits, changed_here })
+        judge(Figures { whole: plan, beams, beam_sum: None, fractions, limits, changed_here })
     }
 
-    fn verdict(whole: &Item, beams: &[Item]) -> (Verdict, String) {
-        let judged = judgement_of(whole, beams, 1, &[]);
+    fn verdict(plan: &Item, beams: &[Item]) -> (Verdict, String) {
+        let judged = judgement_of(plan, beams, 1, &[]);
         (judged.verdict, judged.reasons.join(" "))
     }
 
@@ -411,15 +418,15 @@ mod tests {
             || Item { agreement: None, wrong: vec!["It delivers nothing.".to_owned()], ..Item::default() };
         assert_eq!(verdict(&nothing(), &[]), (Verdict::Outside, "It delivers nothing.".to_owned()));
         let open = Item { not_judged: vec!["It has a wedge.".to_owned()], ..nothing() };
-        let (found, why) = verdict(&open, &[]);
-        assert_eq!((found, why.as_str()), (Verdict::Outside, "It delivers nothing. It has a wedge."));
-        let whole = item("the plan", 1000, 0, 2.0);
+        let (outcome, why) = verdict(&open, &[]);
+        assert_eq!((outcome, why.as_str()), (Verdict::Outside, "It delivers nothing. It has a wedge."));
+        let plan = item("the plan", 1000, 0, 2.0);
         let limits = &Tolerances::default();
         let worst = SumDifference { point_mm: [0.0; 3], planned_gy: 2.06, sum_gy: 2.0 };
         let sum = |worst| BeamSum { beams: 2, worst, ..BeamSum::default() };
         let judged = |sum: &BeamSum| {
             let beam_sum = Some(sum);
-            judge(Figures { whole: &whole, beams: &[], beam_sum, fractions: 1, limits, changed_here: &[] })
+            judge(Figures { whole: &plan, beams: &[], beam_sum, fractions: 1, limits, changed_here: &[] })
         };
         assert_eq!(judged(&sum(None)).verdict, Verdict::Within);
         let off = judged(&sum(Some(worst)));
@@ -432,9 +439,9 @@ mod tests {
     #[test]
     fn numbers_that_are_none_are_not_judged() {
         let with = |planned_gy, recomputed_gy| {
-            let mut whole = item("the plan", 1000, 0, recomputed_gy);
-            whole.agreement.as_mut().unwrap().point.as_mut().unwrap().planned_gy = planned_gy;
-            verdict(&whole, &[]).0
+            let mut plan = item("the plan", 1000, 0, recomputed_gy);
+            plan.agreement.as_mut().unwrap().point.as_mut().unwrap().planned_gy = planned_gy;
+            verdict(&plan, &[]).0
         };
         for [planned, recomputed] in
             [[0.0, 1.0], [2.0, f64::NAN], [f64::NAN, 2.0], [2.0, f64::INFINITY], [-1.0, -1.0]]
@@ -462,12 +469,12 @@ mod tests {
     #[test]
     fn the_recomputed_dose_must_be_found_in_the_planned_one() {
         let with = |change: &dyn Fn(&mut Agreement, &mut GammaAgreement)| {
-            let mut whole = item("the plan", 1000, 0, 2.0);
-            let agreement = whole.agreement.as_mut().unwrap();
+            let mut plan = item("the plan", 1000, 0, 2.0);
+            let agreement = plan.agreement.as_mut().unwrap();
             let mut back = agreement.gamma_back.unwrap();
             change(agreement, &mut back);
             agreement.gamma_back = Some(back);
-            judgement_of(&whole, &[], 1, &[])
+            judgement_of(&plan, &[], 1, &[])
         };
         for (judged, verdict, says) in [
             (
@@ -499,10 +506,10 @@ mod tests {
             [([0.1, 2.0], Verdict::Outside), ([1.9, 2.0], Verdict::Within), ([0.01, 0.1], Verdict::Within)]
         {
             let targets = vec![TargetDoses { name: "M2".to_owned(), mean_gy }];
-            let whole = Item { targets, ..item("the plan", 1000, 0, 2.0) };
-            let (found, why) = verdict(&whole, &[]);
+            let plan = Item { targets, ..item("the plan", 1000, 0, 2.0) };
+            let (outcome, why) = verdict(&plan, &[]);
             assert_eq!(
-                (found, why.contains("target 'M2'")),
+                (outcome, why.contains("target 'M2'")),
                 (expected, expected == Verdict::Outside),
                 "{why}"
             );
@@ -520,8 +527,8 @@ mod tests {
 
     #[test]
     fn what_is_not_of_the_files_stands_in_the_verdict() {
-        let made = ["bolus 'B1'".to_owned()];
-        let judged = judgement_of(&item("the plan", 1000, 0, 2.0), &[], 1, &made);
+        let created = ["bolus 'B1'".to_owned()];
+        let judged = judgement_of(&item("the plan", 1000, 0, 2.0), &[], 1, &created);
         assert_eq!(judged.verdict, Verdict::Within);
         assert!(
             judged.words().contains("within tolerance; ") && judged.words().contains("bolus 'B1'"),
@@ -531,8 +538,8 @@ mod tests {
 
     #[test]
     fn the_dose_of_one_fraction_is_recognised() {
-        let whole = item("the plan", 0, 0, 2.0 * 24.0);
-        let judged = judgement_of(&whole, &[], 25, &[]);
+        let plan = item("the plan", 0, 0, 2.0 * 24.0);
+        let judged = judgement_of(&plan, &[], 25, &[]);
         assert_eq!(judged.verdict, Verdict::NotJudged);
         assert!(judged.reasons[0].contains("about one of 25 fractions"), "{:?}", judged.reasons);
         // One fraction in all: a double dose is a double dose.

@@ -21,15 +21,15 @@ pub struct MachineUse {
     pub choice: &'static str,
     /// Numbers of its beams.
     pub beams: Vec<u32>,
-    /// Why the model is not that of the beams.
+    /// Why the model does not fit the beams.
     pub why_not: Option<String>,
 }
 
 impl MachineUse {
-    /// The machine, its beam quality, the model and how it was chosen; `before` stands before the model.
-    pub fn words(&self, before: &str) -> String {
+    /// The machine, its beam quality, the model and how it was chosen; `prefix` stands before the model.
+    pub fn words(&self, prefix: &str) -> String {
         let machine = if self.machine.is_empty() { "a machine without a name" } else { &self.machine };
-        format!("{machine}, {}: {before}{} ({})", self.quality, self.model, self.choice)
+        format!("{machine}, {}: {prefix}{} ({})", self.quality, self.model, self.choice)
     }
 }
 
@@ -46,17 +46,17 @@ pub struct Models {
 
 /// Sets the models of the computed beams. `names` has the treatment machines by beam number.
 pub fn choose_machines(plan: &mut Plan, names: &BTreeMap<u32, String>, models: &Models) -> Vec<MachineUse> {
-    let Models { picked, given, remembered } = models;
+    let Models { picked, given: loaded, remembered } = models;
     let mut uses: Vec<MachineUse> = Vec::new();
     let default = plan.machine.clone();
     for beam in plan.beams.iter_mut().filter(|beam| super::super::is_computed(beam)) {
         let machine = names.get(&beam.number).cloned().unwrap_or_default();
         let quality = quality_of(beam);
-        let fitting = given.iter().find(|(_, model)| unlike(beam, model).is_none());
+        let fitting = loaded.iter().find(|(_, model)| unlike(beam, model).is_none());
         let picked = picked.model_of(&machine, &quality);
         let remembered = remembered.model_of(&machine, &quality).filter(|_| !machine.is_empty());
         let generic = beam.machine.clone().unwrap_or_else(|| default.clone());
-        let (model, choice) = match (picked, fitting, remembered, given.first()) {
+        let (model, choice) = match (picked, fitting, remembered, loaded.first()) {
             (Some(model), ..) => (model.to_owned(), "given"),
             (None, Some((word, _)), ..) => (word.clone(), "given"),
             (None, None, Some(model), _) => (model.to_owned(), "remembered"),
@@ -71,7 +71,7 @@ pub fn choose_machines(plan: &mut Plan, names: &BTreeMap<u32, String>, models: &
         beam.machine = Some(model.clone());
         let number = beam.number;
         match uses.iter_mut().find(|u| u.machine == machine && u.quality == quality && u.model == model) {
-            Some(known) => known.beams.push(number),
+            Some(machine_use) => machine_use.beams.push(number),
             None => uses.push(MachineUse { machine, quality, model, choice, beams: vec![number], why_not }),
         }
     }
@@ -83,7 +83,7 @@ fn quality_of(beam: &Beam) -> String {
     if beam.unflattened { format!("{energy} FFF") } else { energy }
 }
 
-/// Why a machine model is not that of a beam: another energy or filter.
+/// Why a machine model does not fit a beam: another energy or filter.
 fn unlike(beam: &Beam, model: &Machine) -> Option<String> {
     let bare = Beam { not_modelled: Vec::new(), accessories: Vec::new(), ..beam.clone() };
     if beam.energy_mv.is_none() {
@@ -136,15 +136,15 @@ mod tests {
         plan
     }
 
-    fn models(given: &[&str], chosen: &ChosenMachines) -> Vec<(String, &'static str, bool)> {
-        let given: Vec<_> =
-            given.iter().map(|word| ((*word).to_owned(), Machine::resolve(word).unwrap())).collect();
+    fn models(words: &[&str], chosen: &ChosenMachines) -> Vec<(String, &'static str, bool)> {
+        let loaded: Vec<_> =
+            words.iter().map(|word| ((*word).to_owned(), Machine::resolve(word).unwrap())).collect();
         let names = (1..=3).map(|n| (n, "21C".to_owned())).collect();
         let mut plan = plan();
-        let models = Models { given, remembered: chosen.clone(), ..Models::default() };
+        let models = Models { given: loaded, remembered: chosen.clone(), ..Models::default() };
         let uses = choose_machines(&mut plan, &names, &models);
-        let of = |b: &Beam| uses.iter().find(|u| u.beams.contains(&b.number)).unwrap();
-        let told = |b: &Beam| (b.machine.clone().unwrap(), of(b).choice, of(b).why_not.is_none());
+        let use_of = |b: &Beam| uses.iter().find(|u| u.beams.contains(&b.number)).unwrap();
+        let told = |b: &Beam| (b.machine.clone().unwrap(), use_of(b).choice, use_of(b).why_not.is_none());
         plan.beams.iter().map(told).collect()
     }
 
@@ -185,14 +185,14 @@ mod tests {
     /// A model picked by hand goes before all others, for its treatment machine and beam quality alone.
     #[test]
     fn a_picked_model_is_that_of_its_machine_and_quality() {
-        let mut all = Models::default();
-        all.remembered.choose("A", "6 MV", "generic-6mv-hd120");
-        all.remembered.choose("B", "6 MV", "generic-6mv-hd120");
-        all.picked.choose("B", "6 MV", "generic-10mv");
+        let mut models = Models::default();
+        models.remembered.choose("A", "6 MV", "generic-6mv-hd120");
+        models.remembered.choose("B", "6 MV", "generic-6mv-hd120");
+        models.picked.choose("B", "6 MV", "generic-10mv");
         let mut plan = plan();
         plan.beams.iter_mut().for_each(|beam| (beam.energy_mv, beam.unflattened) = (Some(6.0), false));
         let names = [(1, "A"), (2, "B"), (3, "B")].map(|(n, name)| (n, name.to_owned())).into();
-        let uses = choose_machines(&mut plan, &names, &all);
+        let uses = choose_machines(&mut plan, &names, &models);
         let told: Vec<_> = uses.iter().map(|u| (u.model.as_str(), u.choice, u.why_not.is_none())).collect();
         assert_eq!(told, [("generic-6mv-hd120", "remembered", true), ("generic-10mv", "given", false)]);
         assert_eq!(uses[1].beams, [2, 3]);

@@ -71,7 +71,7 @@ pub struct Item {
     pub mu: f64,
     /// The field of a beam; the plan has none.
     pub field: Option<FieldOnPatient>,
-    /// `None` where it has no planned dose of its own.
+    /// `None` without a planned dose.
     pub agreement: Option<Agreement>,
     /// The plan as a whole.
     pub targets: Vec<TargetDoses>,
@@ -125,7 +125,7 @@ pub struct TargetDoses {
 pub struct Agreement {
     /// Gamma of the recomputed dose at the points of the planned one.
     pub gamma: Option<GammaAgreement>,
-    /// Gamma of the planned dose at the points of the recomputed one: what the planned dose lacks has no points of its own.
+    /// Gamma of the planned dose at the points of the recomputed one: what the planned dose lacks is tested in this direction alone.
     pub gamma_back: Option<GammaAgreement>,
     /// 100 % of both: the near-maximum of the planned dose, Gy.
     pub normalisation_gy: f64,
@@ -147,13 +147,16 @@ pub struct LowerGamma {
 impl LowerGamma {
     /// The lower of both directions, each with its points.
     pub fn of_both(rates: [Option<f64>; 2], points: [usize; 2]) -> Option<Self> {
-        let [there, back] = std::array::from_fn(|n| {
-            let of = ["planned", "recomputed"][n];
-            rates[n].map(|pass_rate_percent| Self { pass_rate_percent, points: points[n], of })
+        let [forward, back] = std::array::from_fn(|n| {
+            rates[n].map(|pass_rate_percent| Self {
+                pass_rate_percent,
+                points: points[n],
+                of: ["planned", "recomputed"][n],
+            })
         });
-        match (there, back) {
-            (Some(there), Some(back)) if back.pass_rate_percent < there.pass_rate_percent => Some(back),
-            (there, back) => there.or(back),
+        match (forward, back) {
+            (Some(forward), Some(back)) if back.pass_rate_percent < forward.pass_rate_percent => Some(back),
+            (forward, back) => forward.or(back),
         }
     }
 }
@@ -171,18 +174,10 @@ impl Agreement {
 
     /// `99.20 % of 5012 planned points, 98.70 % of 5100 recomputed points`, with those that are not judged.
     pub fn gamma_words(&self) -> Option<String> {
-        let of = |gamma: GammaAgreement, whose: &str, without: &str| {
-            let rate = gamma.pass_rate_percent().map_or("no points".to_owned(), rate_text);
-            let outside = match gamma.outside {
-                0 => String::new(),
-                n => format!(" ({n} more {without})"),
-            };
-            format!("{rate} of {} {whose} points{outside}", gamma.points)
-        };
-        let there = of(self.gamma?, "planned", "where nothing is recomputed: they fail");
+        let forward = self.gamma?.words("planned", "where nothing is recomputed: they fail");
         let back =
-            self.gamma_back.map(|gamma| of(gamma, "recomputed", "outside the planned grid: not judged"));
-        Some([Some(there), back].into_iter().flatten().collect::<Vec<_>>().join(", "))
+            self.gamma_back.map(|gamma| gamma.words("recomputed", "outside the planned grid: not judged"));
+        Some([Some(forward), back].into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -222,7 +217,7 @@ impl GammaAgreement {
     ) -> Self {
         let [map, far] = maps else { return Self::default() };
         let counts = map.counts;
-        let mut of = Self {
+        let mut agreement = Self {
             points: counts.analysed,
             passing: counts.passing,
             outside: counts.outside,
@@ -236,13 +231,23 @@ impl GammaAgreement {
             let gammas = map.gamma.plane(k).iter().zip(far.gamma.plane(k));
             for (_, (gamma, far)) in reference.plane(k).iter().zip(gammas).filter(|(gy, _)| **gy >= half_gy) {
                 let is_outside = gamma.to_bits() == OUTSIDE.to_bits();
-                of.high_points += usize::from(is_outside || !gamma.is_nan());
-                of.high_outside += usize::from(is_outside);
+                agreement.high_points += usize::from(is_outside || !gamma.is_nan());
+                agreement.high_outside += usize::from(is_outside);
                 failing += usize::from(*far > 1.0);
             }
-            of.far_cm3 += failing as f64 * grid.voxel_cm3(k);
+            agreement.far_cm3 += failing as f64 * grid.voxel_cm3(k);
         }
-        of
+        agreement
+    }
+
+    /// The pass rate of the points of the `whose` dose; `outside` says what its points outside the other dose are.
+    fn words(&self, whose: &str, outside: &str) -> String {
+        let rate = self.pass_rate_percent().map_or("no points".to_owned(), rate_text);
+        let outside = match self.outside {
+            0 => String::new(),
+            n => format!(" ({n} more {outside})"),
+        };
+        format!("{rate} of {} {whose} points{outside}", self.points)
     }
 
     /// Share of the points that the other dose does not reach, percent.
@@ -262,8 +267,8 @@ impl GammaAgreement {
 
     /// Share of the passing points, percent. `None` without points.
     pub fn pass_rate_percent(&self) -> Option<f64> {
-        let all = self.all_points();
-        (all > 0).then(|| 100.0 * self.passing as f64 / all as f64)
+        let all_points = self.all_points();
+        (all_points > 0).then(|| 100.0 * self.passing as f64 / all_points as f64)
     }
 }
 

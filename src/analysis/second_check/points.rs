@@ -36,15 +36,15 @@ pub fn plan_point(
 ) -> Option<DosePoint> {
     let stated = references
         .iter()
-        .map(|(name, at)| DosePoint::new(&format!("the dose reference point '{name}'"), *at));
+        .map(|(name, point_mm)| DosePoint::new(&format!("the dose reference point '{name}'"), *point_mm));
     let common = common_point(beam_doses.iter().map(|dose| dose.point_mm));
-    let common = common.map(|at| DosePoint::new("the point of the plan's beam doses", at));
+    let common = common.map(|point_mm| DosePoint::new("the point of the plan's beam doses", point_mm));
     let treated = plan.beams.iter().filter(|beam| !beam.setup).map(|beam| beam.isocentre_mm);
-    let isocentre = common_point(treated).map(|at| DosePoint::new("the isocentre", at));
+    let isocentre = common_point(treated).map(|point_mm| DosePoint::new("the isocentre", point_mm));
     chosen(stated.chain(common).chain(isocentre), planned)
 }
 
-/// The point of a beam: that of its stated dose, its isocentre, else the place of its greatest planned dose.
+/// The point of a beam: the point of its stated dose, its isocentre, else the place of its greatest planned dose.
 pub fn beam_point(beam: &Beam, beam_doses: &[BeamDose], planned: &Volume<f32>) -> Option<DosePoint> {
     let stated = beam_doses.iter().find(|dose| dose.beam == beam.number);
     let stated = stated.map(|dose| DosePoint::new("the point of its beam dose", dose.point_mm));
@@ -58,32 +58,35 @@ pub fn common_point(mut points: impl Iterator<Item = DVec3>) -> Option<DVec3> {
     points.all(|point| point.distance(first) < SAME_PLACE_MM).then_some(first)
 }
 
-fn chosen(candidates: impl Iterator<Item = DosePoint>, planned: &Volume<f32>) -> Option<DosePoint> {
-    let (greatest_gy, at) = greatest(planned)?;
-    let is_in_the_beam = |point: &DosePoint| {
-        value_at(planned, point.point_mm).is_some_and(|gy| gy >= LEAST_SHARE * greatest_gy)
-    };
-    let mut candidates = candidates;
-    candidates.find(is_in_the_beam).or_else(|| Some(DosePoint::new("the greatest planned dose", at)))
+fn chosen(mut candidates: impl Iterator<Item = DosePoint>, planned: &Volume<f32>) -> Option<DosePoint> {
+    let (greatest_gy, greatest_mm) = greatest(planned)?;
+    let in_beam = candidates
+        .find(|point| value_at(planned, point.point_mm).is_some_and(|gy| gy >= LEAST_SHARE * greatest_gy));
+    in_beam.or_else(|| Some(DosePoint::new("the greatest planned dose", greatest_mm)))
+}
+
+/// Whether all face neighbours of a voxel have half of its dose or more.
+fn has_supporting_neighbours(volume: &Volume<f32>, n: usize) -> bool {
+    let [nx, ny, nz] = volume.grid().size();
+    let data = volume.data();
+    let half_gy = 0.5 * data[n];
+    [(n % nx, nx, 1), (n / nx % ny, ny, nx), (n / (nx * ny), nz, nx * ny)].iter().all(
+        |&(index, size, step)| {
+            (index == 0 || data[n - step] >= half_gy) && (index + 1 == size || data[n + step] >= half_gy)
+        },
+    )
 }
 
 /// The greatest dose above zero, Gy, and its place: of the voxels whose neighbours have half of it or more, since a voxel by itself is
 /// noise or a fault; of all where none has.
 fn greatest(volume: &Volume<f32>) -> Option<(f64, DVec3)> {
-    let [nx, ny, nz] = volume.grid().size();
+    let [nx, ny, _] = volume.grid().size();
     let data = volume.data();
-    let is_borne_out = |n: usize| {
-        let half = 0.5 * data[n];
-        let along = |at: usize, size: usize, step: usize| {
-            (at == 0 || data[n - step] >= half) && (at + 1 == size || data[n + step] >= half)
-        };
-        along(n % nx, nx, 1) && along(n / nx % ny, ny, nx) && along(n / (nx * ny), nz, nx * ny)
-    };
-    let most = |is_taken: &dyn Fn(usize) -> bool| {
-        let taken = data.iter().enumerate().filter(|(n, gy)| gy.is_finite() && **gy > 0.0 && is_taken(*n));
-        taken.max_by(|a, b| a.1.total_cmp(b.1))
-    };
-    let (n, gy) = most(&is_borne_out).or_else(|| most(&|_| true))?;
+    let candidates = data.iter().enumerate().filter(|(_, gy)| gy.is_finite() && **gy > 0.0);
+    let supported = candidates.clone().filter(|(n, _)| has_supporting_neighbours(volume, *n));
+    let (n, gy) = supported
+        .max_by(|a, b| a.1.total_cmp(b.1))
+        .or_else(|| candidates.max_by(|a, b| a.1.total_cmp(b.1)))?;
     Some((f64::from(*gy), volume.grid().centre_mm(n % nx, n / nx % ny, n / (nx * ny))))
 }
 
@@ -104,8 +107,8 @@ mod tests {
 
     fn plan(isocentres: &[DVec3]) -> Plan {
         let mut plan = Plan::new("P", "generic-6mv");
-        let beam = |(n, at): (usize, &DVec3)| {
-            Beam::fixed("B", n as u32 + 1, 0.0, *at, Jaws::symmetric(100.0, 100.0), 1.0)
+        let beam = |(n, isocentre_mm): (usize, &DVec3)| {
+            Beam::fixed("B", n as u32 + 1, 0.0, *isocentre_mm, Jaws::symmetric(100.0, 100.0), 1.0)
         };
         plan.beams = isocentres.iter().enumerate().map(beam).collect();
         plan
@@ -114,7 +117,7 @@ mod tests {
     #[test]
     fn stated_points_go_first_where_they_lie_in_the_dose() {
         let (inside, outside) = (DVec3::new(8.0, 2.0, 2.0), DVec3::new(36.0, 2.0, 2.0));
-        let reference = |at| vec![("MUREF".to_owned(), at)];
+        let reference = |point_mm| vec![("MUREF".to_owned(), point_mm)];
         let beam_dose = |beam, point_mm| BeamDose { beam, point_mm, gy: 1.0 };
         let place = |references: &[(String, DVec3)], doses: &[BeamDose], isocentres: &[DVec3]| {
             plan_point(&plan(isocentres), references, doses, &volume()).unwrap().place
@@ -125,20 +128,20 @@ mod tests {
         let doses = [beam_dose(1, inside), beam_dose(2, inside)];
         assert_eq!(place(&[], &doses, &[outside]), "the point of the plan's beam doses");
         assert_eq!(place(&[], &[], &[inside, outside]), "the greatest planned dose");
-        let at = plan_point(&plan(&[]), &[], &[], &volume()).unwrap().point_mm;
-        assert_eq!(at, DVec3::new(6.0, 2.0, 4.0));
+        let point_mm = plan_point(&plan(&[]), &[], &[], &volume()).unwrap().point_mm;
+        assert_eq!(point_mm, DVec3::new(6.0, 2.0, 4.0));
         let beam = &plan(&[inside, outside]).beams[1];
         assert_eq!(beam_point(beam, &doses, &volume()).unwrap().place, "the point of its beam dose");
         assert_eq!(beam_point(beam, &[], &volume()).unwrap().place, "the greatest planned dose");
     }
 
-    /// A voxel of 64 Gy neither is the point nor makes one of 10 Gy that of a penumbra.
+    /// A voxel of 64 Gy is not the point, and does not put voxels of 10 Gy into the penumbra.
     #[test]
     fn a_hot_voxel_is_no_point() {
         let mut hot = volume();
-        let at = hot.grid().index(5, 0, 0);
+        let voxel = hot.grid().index(5, 0, 0);
         let mut data = hot.data().to_vec();
-        data[at] = 64.0;
+        data[voxel] = 64.0;
         hot = Volume::new(Arc::clone(hot.grid()), data);
         let inside = DVec3::new(16.0, 2.0, 2.0);
         assert_eq!(plan_point(&plan(&[inside]), &[], &[], &hot).unwrap().place, "the isocentre");

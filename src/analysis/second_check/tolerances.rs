@@ -38,6 +38,10 @@ pub enum TolerancesError {
     Value { file: String, key: &'static str, value: f64, low: f64, high: f64 },
 }
 
+fn syntax_error(file: &str, error: &toml::de::Error) -> TolerancesError {
+    TolerancesError::Syntax { file: file.to_owned(), detail: beginning(&error.to_string()) }
+}
+
 impl Default for Tolerances {
     /// Tolerances that come with the program.
     fn default() -> Self {
@@ -60,16 +64,12 @@ impl Tolerances {
     /// # Errors
     /// [`TolerancesError`]: unknown keys, values that would let everything pass.
     pub fn parse(text: &str, file: &str) -> Result<Self, TolerancesError> {
-        let syntax = |e: toml::de::Error| TolerancesError::Syntax {
-            file: file.to_owned(),
-            detail: beginning(&e.to_string()),
-        };
-        let mut all: toml::Table = toml::from_str(SHIPPED).map_err(syntax)?;
-        let own: toml::Table = toml::from_str(text).map_err(syntax)?;
-        // The source is that of the shipped numbers.
-        all.insert("source".to_owned(), toml::Value::String(format!("'{file}'")));
-        all.extend(own);
-        let mut read: Self = toml::Value::Table(all).try_into().map_err(syntax)?;
+        let mut table: toml::Table = toml::from_str(SHIPPED).map_err(|e| syntax_error(file, &e))?;
+        let overrides: toml::Table = toml::from_str(text).map_err(|e| syntax_error(file, &e))?;
+        // The shipped source covers the shipped numbers alone.
+        table.insert("source".to_owned(), toml::Value::String(format!("'{file}'")));
+        table.extend(overrides);
+        let mut read: Self = toml::Value::Table(table).try_into().map_err(|e| syntax_error(file, &e))?;
         read.source = plain(&read.source).into_owned();
         read.check(file)?;
         Ok(read)
@@ -140,9 +140,9 @@ mod tests {
 
     #[test]
     fn a_file_changes_what_it_names_and_lets_not_everything_pass() {
-        let own = Tolerances::parse("point_tolerance_percent = 2", "own.toml").unwrap();
-        assert_eq!((own.point_tolerance_percent, own.gamma_dta_mm), (2.0, 2.0));
-        assert!(own.source.contains("own.toml") && !own.source.contains("TG-218"), "{}", own.source);
+        let custom = Tolerances::parse("point_tolerance_percent = 2", "own.toml").unwrap();
+        assert_eq!((custom.point_tolerance_percent, custom.gamma_dta_mm), (2.0, 2.0));
+        assert!(custom.source.contains("own.toml") && !custom.source.contains("TG-218"), "{}", custom.source);
         for (text, says) in [
             ("point_tolerance_percent = 100.0", "point_tolerance_percent is 100"),
             ("point_tolerance_percent = nan", "point_tolerance_percent"),

@@ -12,8 +12,8 @@ fn dose(spacing_mm: f64, gy: impl Fn(DVec3) -> f64) -> Volume<f32> {
     let n = (80.0 / spacing_mm) as usize;
     let origin = DVec3::new(-0.5, -0.37, -0.43) * spacing_mm * n as f64;
     let grid = Grid::axis_aligned(origin, DVec3::splat(spacing_mm), [n; 3]).unwrap();
-    let at = |i: usize| gy(grid.centre_mm(i % n, i / n % n, i / (n * n))) as f32;
-    let data = (0..grid.len()).map(at).collect();
+    let voxel_gy = |i: usize| gy(grid.centre_mm(i % n, i / n % n, i / (n * n))) as f32;
+    let data = (0..grid.len()).map(voxel_gy).collect();
     Volume::new(Arc::new(grid), data)
 }
 
@@ -38,8 +38,8 @@ fn round(voxel_mm: [f64; 3], radius_mm: impl Fn(f64) -> Option<f64>) -> Mask {
 }
 
 fn sphere(voxel_mm: [f64; 3], radius_mm: f64) -> Mask {
-    let at = |z: f64| Some((radius_mm * radius_mm - z * z).sqrt()).filter(|r| *r > 0.0);
-    round(voxel_mm, at)
+    let radius_at = |z: f64| Some((radius_mm * radius_mm - z * z).sqrt()).filter(|r| *r > 0.0);
+    round(voxel_mm, radius_at)
 }
 
 fn dvh(mask: &Mask, dose: &Volume<f32>) -> Dvh {
@@ -74,14 +74,14 @@ const PERCENTS: [f64; 7] = [2.0, 5.0, 25.0, 50.0, 75.0, 95.0, 98.0];
 /// The greatest differences from a closed form `dose_gy(percent)`: of D at several volumes, of the mean and of the ends.
 fn worst(d: &Dvh, dose_gy: impl Fn(f64) -> f64) -> [f64; 3] {
     let off = |percent: &f64| (d.dose_at_percent(*percent) - dose_gy(*percent)).abs();
-    let most = PERCENTS.iter().map(off).fold(0.0, f64::max);
+    let worst_gy = PERCENTS.iter().map(off).fold(0.0, f64::max);
     let steps = 2000;
     let mean = (0..steps).map(|n| dose_gy(100.0 * (f64::from(n) + 0.5) / f64::from(steps))).sum::<f64>();
     let ends = (d.max_gy() - dose_gy(0.0)).abs().max((d.min_gy() - dose_gy(100.0)).abs());
-    [most, (d.mean_gy() - mean / f64::from(steps)).abs(), ends]
+    [worst_gy, (d.mean_gy() - mean / f64::from(steps)).abs(), ends]
 }
 
-/// Voxels of the CT that a structure is drawn on, mm: across 1, 2 and 3 mm planes, and those of a dose.
+/// Voxels of the CT that a structure is drawn on, mm: across 1, 2 and 3 mm planes, and voxels of a dose.
 const VOXELS_MM: [[f64; 3]; 4] = [[1.0, 1.0, 1.0], [0.98, 0.98, 2.0], [0.98, 0.98, 3.0], [2.5, 2.5, 2.5]];
 
 /// A gradient of 1 Gy a mm: differences in Gy are distances in mm. Along the planes the structure is known to
@@ -95,13 +95,13 @@ fn a_sphere_in_a_linear_gradient() {
                 let d = dvh(&sphere(voxel_mm, radius), &dose(2.5, |p| 100.0 + p.dot(direction)));
                 let share = |gy: f64| 100.0 * cap((gy - 100.0) / radius);
                 let closed = |percent: f64| solved(100.0 - radius, 100.0 + radius, percent, share);
-                let [most, mean, ends] = worst(&d, closed);
+                let [worst_mm, mean, ends] = worst(&d, closed);
                 let [flat, across] = [direction.with_z(0.0).length(), direction.z.abs()];
                 let within = 0.24 * flat + 0.5 * across * voxel_mm[2];
                 let what = format!(
-                    "{voxel_mm:?} along {direction:.1}, radius {radius}: {most:.3} {mean:.3} {ends:.3}"
+                    "{voxel_mm:?} along {direction:.1}, radius {radius}: {worst_mm:.3} {mean:.3} {ends:.3}"
                 );
-                assert!(most <= within + 0.03, "D(v): {what}");
+                assert!(worst_mm <= within + 0.03, "D(v): {what}");
                 assert!(mean <= 0.08 + 0.37 * across * (voxel_mm[2] - 1.0), "mean: {what}");
                 assert!(ends <= 0.5 * flat + 0.62 * across * voxel_mm[2], "least or greatest: {what}");
             }
@@ -109,7 +109,7 @@ fn a_sphere_in_a_linear_gradient() {
     }
 }
 
-/// A sphere about `centre` drawn on all planes of a grid of its own, whose axes may be oblique.
+/// A sphere about `centre` drawn on all planes of a separate grid, whose axes may be oblique.
 fn sphere_on(axes: [DVec3; 2], voxel_mm: [f64; 3], radius_mm: f64, centre: DVec3) -> Mask {
     let half = radius_mm + 6.0;
     let [nx, ny, nz] = voxel_mm.map(|mm| (2.0 * half / mm) as usize);
@@ -140,11 +140,11 @@ fn wide_dose(spacing_mm: f64, half_mm: f64, gy: impl Fn(DVec3) -> f64) -> Volume
 
 fn on_voxels_of(grid: &Arc<Grid>, gy: impl Fn(DVec3) -> f64) -> Volume<f32> {
     let [nx, ny, _] = grid.size();
-    let at = |n: usize| gy(grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny))) as f32;
-    Volume::new(Arc::clone(grid), (0..grid.len()).map(at).collect())
+    let voxel_gy = |n: usize| gy(grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny))) as f32;
+    Volume::new(Arc::clone(grid), (0..grid.len()).map(voxel_gy).collect())
 }
 
-/// The greatest differences in mm of D and V from those of a sphere in a linear gradient of 1 Gy a mm: at the ends (D98, D95,
+/// The greatest differences in mm of D and V from the closed form of a sphere in a linear gradient of 1 Gy a mm: at the ends (D98, D95,
 /// D5, D2) and between. Holds that the curve falls and keeps to its ends.
 fn off_a_sphere(d: &Dvh, radius_mm: f64, middle_gy: f64) -> [f64; 2] {
     let off = |percent: f64| {
@@ -275,9 +275,9 @@ fn a_cylinder_in_a_linear_gradient() {
             let d = dvh(&mask, &dose(2.5, |p| 100.0 + p.x));
             let share = |gy: f64| 100.0 * segment((gy - 100.0) / radius);
             let closed = |percent: f64| solved(100.0 - radius, 100.0 + radius, percent, share);
-            let [most, mean, ends] = worst(&d, closed);
-            let what = format!("{voxel_mm:?}, radius {radius}: {most:.3} {mean:.3} {ends:.3}");
-            assert!(most <= 0.18 && mean <= 0.01 && ends <= 0.3 * voxel_mm[0], "{what}");
+            let [worst_mm, mean, ends] = worst(&d, closed);
+            let what = format!("{voxel_mm:?}, radius {radius}: {worst_mm:.3} {mean:.3} {ends:.3}");
+            assert!(worst_mm <= 0.18 && mean <= 0.01 && ends <= 0.3 * voxel_mm[0], "{what}");
         }
     }
 }
@@ -295,10 +295,11 @@ fn a_gaussian_round_a_sphere() {
             for radius in [3.0, 5.0, 10.0] {
                 let d = dvh(&sphere(voxel_mm, radius), &dose);
                 let closed = |percent: f64| gaussian(radius * (percent / 100.0).cbrt());
-                let [most, mean, _] = worst(&d, closed);
-                let what =
-                    format!("{voxel_mm:?}, radius {radius}, {sigma} mm on {grid} mm: {most:.3} {mean:.3}");
-                assert!(most <= 60.0 * within && mean <= 60.0 * mean_within, "{what}");
+                let [worst_mm, mean, _] = worst(&d, closed);
+                let what = format!(
+                    "{voxel_mm:?}, radius {radius}, {sigma} mm on {grid} mm: {worst_mm:.3} {mean:.3}"
+                );
+                assert!(worst_mm <= 60.0 * within && mean <= 60.0 * mean_within, "{what}");
                 // The hottest 0.03 cm3 fill a sphere of 1.93 mm, 2 cm3 one of 7.82 mm.
                 for (cm3, of) in [(0.03, 1.928), (2.0, 7.816)] {
                     if radius > of {
@@ -311,7 +312,7 @@ fn a_gaussian_round_a_sphere() {
     }
 }
 
-/// The isodose of a Gaussian dose is a sphere: its volume is that of the closed form for a few voxels and for
+/// The isodose of a Gaussian dose is a sphere: its volume has the closed form for a few voxels and for
 /// many. Linear interpolation cuts a narrow peak, by a share of (spacing / width)^2.
 #[test]
 fn an_isodose_has_the_volume_of_its_sphere() {
