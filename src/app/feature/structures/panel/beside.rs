@@ -119,7 +119,7 @@ pub fn in_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 /// A bolus where a beam enters.
-pub fn under_field(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), commands: &mut Commands) {
+pub fn under_field(ui: &mut Ui, state: &State, index: usize, beam: &Beam, commands: &mut Commands) {
     let Some(body) = body_of(&state.case().structures).filter(|_| state.case().ct.is_some()) else { return };
     section(ui, "Bolus");
     let mut draft = Draft::load(ui);
