@@ -262,7 +262,7 @@ fn bars(ui: &mut Ui, state: &State, histogram: &GammaHistogram) {
     let GammaHistogram { bin, counts, above } = histogram;
     let end = state.compare.gamma.max_gamma;
     let bins = ((end / bin).ceil() as usize).min(counts.len());
-    let most = counts.iter().copied().max().unwrap_or(1).max(1);
+    let largest_count = counts.iter().copied().max().unwrap_or(1).max(1);
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 84.0), Sense::hover());
     let plot = Rect::from_min_max(rect.min, rect.max - vec2(0.0, 16.0));
     let width = plot.width() / bins as f32;
@@ -276,15 +276,15 @@ fn bars(ui: &mut Ui, state: &State, histogram: &GammaHistogram) {
             counts.get(n).copied().unwrap_or(0)
         };
         // The root makes few failing points visible beside many passing ones.
-        let height = plot.height() * (count as f32 / most as f32).sqrt().min(1.0);
+        let height = plot.height() * (count as f32 / largest_count as f32).sqrt().min(1.0);
         let middle = (n as f64 + 0.5) * bin;
         let low = pos2(plot.left() + n as f32 * width, plot.bottom() - height);
         let bar = Rect::from_min_max(low, pos2(low.x + width - 0.5, plot.bottom()));
         painter.rect_filled(bar, 0.0, theme::colour(gamma_colour(middle, end)));
     }
     painter.hline(plot.x_range(), plot.bottom(), Stroke::new(1.0, theme::palette(ui).line));
-    let at = |gamma: f64| plot.left() + (gamma / end) as f32 * plot.width();
-    painter.vline(at(1.0), plot.y_range(), Stroke::new(1.0, theme::palette(ui).text));
+    let x_of_gamma = |gamma: f64| plot.left() + (gamma / end) as f32 * plot.width();
+    painter.vline(x_of_gamma(1.0), plot.y_range(), Stroke::new(1.0, theme::palette(ui).text));
     let font = FontId::proportional(10.5);
     for (gamma, text, align) in [
         (0.0, "0".to_owned(), Align2::LEFT_TOP),
@@ -292,7 +292,7 @@ fn bars(ui: &mut Ui, state: &State, histogram: &GammaHistogram) {
         (end, format!("{end} and more"), Align2::RIGHT_TOP),
     ] {
         painter.text(
-            pos2(at(gamma), plot.bottom() + 2.0),
+            pos2(x_of_gamma(gamma), plot.bottom() + 2.0),
             align,
             text,
             font.clone(),

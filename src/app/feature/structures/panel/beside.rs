@@ -162,10 +162,10 @@ fn over(ui: &mut Ui, state: &State, draft: &mut Draft) {
     let combo = ComboBox::from_id_salt("bolus over").selected_text(name(draft.over)).width(170.0);
     let response = combo.show_ui(ui, |ui| {
         let fields = beams.iter().filter(|b| !b.setup).map(|b| Over::Beam(b.number));
-        let lies_inside = |s: &&Structure| {
+        let inside = set.structures.iter().filter(|s| {
             !s.contours.is_empty() && s.kind != StructureKind::External && !s.kind.is_beside_patient()
-        };
-        let near = set.structures.iter().filter(lies_inside).map(|s| Over::Structure(s.number));
+        });
+        let near = inside.map(|s| Over::Structure(s.number));
         for choice in std::iter::once(Over::Body).chain(fields).chain(near) {
             ui.selectable_value(&mut draft.over, choice, name(choice));
         }
