@@ -13,7 +13,7 @@ pub enum Verdict {
     /// Beyond the limit by no more than the tolerance.
     Near,
     Fail,
-    /// What the value lacks of the whole structure or the final dose, and could turn the verdict.
+    /// Reason: the part of the structure or of the final dose that the value lacks could change the verdict.
     Undecided(String),
 }
 

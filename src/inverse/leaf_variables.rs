@@ -490,11 +490,12 @@ mod tests {
         let pairs = mlc.boundaries_mm.len() - 1;
         let start = beam.control_points[0].clone();
         // Leaves move, are static, and move back.
-        let points: [(f64, fn(usize) -> Bank); 4] =
-            [(0.0, low_tips_mm), (0.4, high_tips_mm), (0.7, high_tips_mm), (1.0, low_tips_mm)];
-        let points = points.map(|(meterset_weight, tips_mm)| ControlPoint {
+        let low: Vec<Bank> = (0..pairs).map(low_tips_mm).collect();
+        let high: Vec<Bank> = (0..pairs).map(high_tips_mm).collect();
+        let points = [(0.0, &low), (0.4, &high), (0.7, &high), (1.0, &low)];
+        let points = points.map(|(meterset_weight, leaves_mm)| ControlPoint {
             meterset_weight,
-            leaves_mm: (0..pairs).map(tips_mm).collect(),
+            leaves_mm: leaves_mm.clone(),
             ..start.clone()
         });
         beam.mlc = Some(mlc);

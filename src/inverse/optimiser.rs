@@ -439,7 +439,7 @@ impl Optimiser {
         }
     }
 
-    /// Where the optimisation departs from the plan and its goals.
+    /// Remarks on goals and beams that the optimisation cannot take as the plan has them.
     pub fn remarks(&self) -> Vec<OptimiseRemark> {
         remarks::of_setup(&self.setup, self.asked(), self.reference_gy)
     }

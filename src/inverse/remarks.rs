@@ -93,7 +93,7 @@ pub(super) enum Prescribed {
     Nothing,
     /// No objective names it: a uniform dose, Gy.
     Uniform(f64),
-    /// It has upper limits only: a minimum dose, Gy.
+    /// Minimum dose, Gy, of a target with upper limits only.
     Least(f64),
 }
 

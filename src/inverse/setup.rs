@@ -91,7 +91,7 @@ impl<'a> Inputs<'a> {
         targets(&self.regions).flat_map(|region| centres(&region.mask)).collect()
     }
 
-    /// These inputs with another plan.
+    /// Inputs for another plan, otherwise equal.
     pub(super) fn with_plan(&self, plan: &'a Plan, windows: &[FieldWindow]) -> Self {
         Inputs {
             plan,
@@ -245,7 +245,7 @@ impl Setup {
         }
     }
 
-    /// Where the true doses that correct the columns are computed.
+    /// Grid and quality of the true doses that correct the columns.
     pub fn correction(&self) -> DoseTarget<'_> {
         DoseTarget { grid: &self.grid, quality: CORRECTION }
     }

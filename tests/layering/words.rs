@@ -15,15 +15,15 @@ const PRONOUN_NAMES: [&str; 18] = [
 const IDIOMS: [&str; 6] = ["that of", "those of", "asked for", "so many", "of its own", "of before"];
 
 /// Names of bindings and parameters that are a word of [`PRONOUN_NAMES`]. Goal: 3 of 1,000.
-const PRONOUN_BINDINGS: usize = 2_448;
+const PRONOUN_BINDINGS: usize = 1_486;
 /// `let name = |..|`. Goal: 3 for 1,000 lines of code.
-const LOCAL_CLOSURES: usize = 2_582;
+const LOCAL_CLOSURES: usize = 1_971;
 /// Functions with a tuple pattern as a parameter. Goal: 10.
-const TUPLE_PARAMETERS: usize = 98;
+const TUPLE_PARAMETERS: usize = 59;
 /// Phrases of [`IDIOMS`] in comments. Goal: 5 for 1,000 lines of comments.
-const COMMENT_IDIOMS: usize = 730;
+const COMMENT_IDIOMS: usize = 470;
 /// Lines of plain comments, which give reasons. Goal: 2 for 100 lines of code.
-const REASONS: usize = 1_531;
+const REASONS: usize = 1_539;
 
 #[derive(Debug, Default, PartialEq)]
 struct Counts {

@@ -141,14 +141,14 @@ fn what_is_lost_on_the_way_to_leaves_is_seen() {
     // Beside the plan: its figures, and those of the report.
     w.state_mut().command(Command::Select(Selection::Plan));
     w.run_steps(3);
-    let of = w.state().state.delivery().expect("figures").of.clone();
+    let delivery = w.state().state.delivery().expect("figures").of_plan.clone();
     let leaves = plan(w.state());
     let mu: f64 = leaves.beams.iter().map(|beam| beam.mu).sum();
-    assert!((of.figures.mu - mu).abs() < 1e-9 && of.mu_per_gy == Some(of.figures.mu / 2.0));
+    assert!((delivery.figures.mu - mu).abs() < 1e-9 && delivery.mu_per_gy == Some(delivery.figures.mu / 2.0));
     assert!(w.query_by_label(&format!("MU: {mu:.1}")).is_some());
-    assert!(w.query_by_label(&format!("Complexity: {:.2}", of.figures.complexity)).is_some());
+    assert!(w.query_by_label(&format!("Complexity: {:.2}", delivery.figures.complexity)).is_some());
     let report = beamsight::app::gather::plan(&w.state().state).expect("a report");
-    assert_eq!(report.delivery, Some(of));
+    assert_eq!(report.delivery, Some(delivery));
     let path = folder("leaves_report").join("plan.pdf");
     beamsight::report::plan::write(&report, &path).expect("a report");
     let by_beam: f64 =

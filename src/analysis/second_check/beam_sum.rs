@@ -10,7 +10,7 @@ use serde::Serialize;
 /// of a DoseGridScaling of four digits. Chosen.
 const ROUNDING_PART: f64 = 0.001;
 
-/// Where the grids' voxels do not coincide, the sum may exceed the range of the voxels around by this part of the plan's greatest dose.
+/// Fraction of the plan's greatest dose by which the sum may exceed the range of the voxels around, if the grids' voxels do not coincide.
 /// Chosen.
 const INTERPOLATED_PART: f64 = 0.01;
 

@@ -140,7 +140,7 @@ fn respond(
         }
     }
     if let Some(brush) = &scene.limit_brush
-        && optimise::view::respond(ui, response, &plane, (beam, brush), events)
+        && optimise::view::respond(ui, response, &plane, beam, brush, events)
     {
         return;
     }

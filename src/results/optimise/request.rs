@@ -1,4 +1,4 @@
-//! What an optimisation is requested to meet: structures with their voxels, and the objectives of goals.
+//! Objectives of an optimisation: structures with their voxels, and the objectives of goals.
 
 use super::super::graph::{Failure, Graph};
 use super::super::inputs::Settings;

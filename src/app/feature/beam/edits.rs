@@ -27,8 +27,8 @@ impl Requests<'_> {
                 state.aperture.plays = plays;
             }
             ApertureAction::Move { beam, part, to_mm, gesture } => {
-                let whole = matches!(part, AperturePart::Jaw { .. });
-                state.change_points(beam, whole, gesture, |point, _| move_part(point, part, to_mm));
+                let is_jaw = matches!(part, AperturePart::Jaw { .. });
+                state.change_points(beam, is_jaw, gesture, |point, _| move_part(point, part, to_mm));
             }
             ApertureAction::Brush { beam, bank, from_mm, to_mm } => {
                 state.change_points(beam, false, Some(STROKE), |point, mlc| {
@@ -52,8 +52,8 @@ impl Requests<'_> {
         }
     }
 
-    /// Fits apertures again after a step that moved what they were fitted to, as part of that step; where that takes longer than a
-    /// frame they wait for the user.
+    /// Fits apertures again, as part of the same step, after a step that moved their target or their beam; if the fit takes longer
+    /// than a frame, it waits for the user.
     pub fn follow_apertures(&mut self) {
         if self.state.aperture.follows {
             let gesture = self.state.history.gesture();
@@ -63,16 +63,15 @@ impl Requests<'_> {
         }
     }
 
-    /// Fits each beam again that no longer fits, to the structure and with the margin that it was fitted with. `joins`: the gesture
-    /// of the step that it is part of; what is not done within a frame is then left.
+    /// Fits each beam again that no longer fits, to the structure and with the margin that it was fitted with. `joins` is the gesture
+    /// of the step that the refit is part of; a fit that takes longer than a frame is then skipped.
     fn refit(&mut self, joins: Option<u64>) {
         let mut left = self.state.misfits();
         while let (Some(first), Some(plan)) = (left.first().copied(), self.state.plan().cloned()) {
             let state = &*self.state;
-            let fit_of = |n: usize| state.misfit(&plan.beams[n]).map(|(fit, _)| (fit.structure, fit.how));
-            let Some(fit) = fit_of(first) else { return };
+            let Some(fit) = state.lost_fit(&plan.beams[first]) else { return };
             let (same, others): (Vec<usize>, Vec<usize>) =
-                left.iter().partition(|n| fit_of(**n) == Some(fit));
+                left.iter().partition(|n| state.lost_fit(&plan.beams[**n]) == Some(fit));
             let Some(structure) = state.case().structures.by_number(fit.0).cloned() else { return };
             let work = self.apertures(&plan, same, structure, fit.1, false);
             match joins {
@@ -86,34 +85,45 @@ impl Requests<'_> {
 
     fn set_apertures(&mut self, only: Option<usize>, shields: bool) {
         let state = &mut *self.state;
-        let Some(before) = state.plan().cloned() else { return };
+        let Some(plan) = state.plan().cloned() else { return };
         let Some(structure) = state.fitted_structure().cloned() else {
             let text = "There is no target to fit to: choose a structure.";
             state.notices.add(NoticeKind::Error, text.to_owned());
             return;
         };
-        let treats = |b: &Beam| !b.setup && b.read_only.is_none();
-        let beams = before.beams.iter().enumerate();
-        let beams =
-            beams.filter(|(n, b)| only.map_or(treats(b), |only| only == *n)).map(|(n, _)| n).collect();
+        let beams = match only {
+            Some(beam) if beam < plan.beams.len() => vec![beam],
+            Some(_) => Vec::new(),
+            None => {
+                let beams = plan.beams.iter().enumerate();
+                beams.filter(|(_, b)| !b.setup && b.read_only.is_none()).map(|(n, _)| n).collect()
+            }
+        };
         let how = state.aperture.how;
-        let work = self.apertures(&before, beams, structure, how, shields);
+        let work = self.apertures(&plan, beams, structure, how, shields);
         self.set(work);
     }
 
     fn apertures(
         &self,
-        before: &Arc<Plan>,
+        plan: &Arc<Plan>,
         beams: Vec<usize>,
         structure: Structure,
         how: FitSettings,
         shields: bool,
     ) -> Apertures {
         let state = &*self.state;
-        let sad_mm = |n: usize| state.results.sad_mm(before.machine_of(&before.beams[n]));
-        let beams = beams.into_iter().map(|n| (n, sad_mm(n))).collect();
+        let beams = beams.into_iter().map(|n| (n, state.results.sad_mm(plan.machine_of(&plan.beams[n]))));
         let grid = state.case().ct.as_ref().map(|ct| Arc::clone(ct.hu.grid()));
-        Apertures { plan: state.plan, before: Arc::clone(before), beams, structure, grid, how, shields }
+        Apertures {
+            plan: state.plan,
+            original: Arc::clone(plan),
+            beams: beams.collect(),
+            structure,
+            grid,
+            how,
+            shields,
+        }
     }
 
     /// Sets apertures at once, or on the worker where that takes longer than a frame.
@@ -127,33 +137,33 @@ impl Requests<'_> {
             work.structure.name
         );
         let task = Task::new(name, move |_| {
-            let made = work.done();
-            Ok::<_, String>(JobAnswer::then(move |window| window.take_apertures(made)))
+            let fitted = work.done();
+            Ok::<_, String>(JobAnswer::then(move |window| window.take_apertures(fitted)))
         });
         self.worker.submit(Slot::Apertures, task);
     }
 
     /// Applies fitted apertures, unless their plan has changed meanwhile.
-    fn take_apertures(&mut self, made: Fitted) {
-        self.take_fitted(made, None);
+    fn take_apertures(&mut self, fitted: Fitted) {
+        self.take_fitted(fitted, None);
     }
 
     /// As [`Self::take_apertures`], as part of the step with the gesture `joins`.
-    fn take_fitted(&mut self, made: Fitted, joins: Option<u64>) {
+    fn take_fitted(&mut self, fitted: Fitted, joins: Option<u64>) {
         let state = &mut *self.state;
-        let Fitted { plan, before, after, fitted, structure, how, told } = made;
-        for why in told {
+        let Fitted { plan, original, changed, beams, structure, how, refusals } = fitted;
+        for why in refusals {
             state.notices.add(NoticeKind::Error, why);
         }
-        if !state.case().plans.get(plan).is_some_and(|p| Arc::ptr_eq(p, &before)) {
-            let text = format!("{} has changed while its fields were fitted: fit again.", before.name);
+        if !state.case().plans.get(plan).is_some_and(|p| Arc::ptr_eq(p, &original)) {
+            let text = format!("{} has changed while its fields were fitted: fit again.", original.name);
             state.notices.add(NoticeKind::Warning, text);
         } else {
-            for n in fitted {
-                state.fits.remember(&after.beams[n], &structure, &how);
+            for n in beams {
+                state.fits.remember(&changed.beams[n], &structure, &how);
             }
-            if after != *before {
-                state.edit_within(Edit::SetPlan { plan, value: after }, joins);
+            if changed != *original {
+                state.edit_within(Edit::SetPlan { plan, value: changed }, joins);
             }
         }
     }
@@ -162,15 +172,15 @@ impl Requests<'_> {
 impl State {
     /// Changes the upper bounds of a beam's fluence.
     fn limit_fluence(&mut self, beam: usize, gesture: Option<u64>, change: impl FnOnce(&mut Beam)) {
-        let Some(before) = self.plan().and_then(|p| p.beams.get(beam)) else { return };
-        let mut value = before.clone();
+        let Some(previous) = self.plan().and_then(|p| p.beams.get(beam)) else { return };
+        let mut value = previous.clone();
         change(&mut value);
-        if value != *before && before.read_only.is_none() {
+        if value != *previous && previous.read_only.is_none() {
             self.edit(Edit::SetBeam { plan: self.plan, beam, value }, gesture);
         }
     }
 
-    /// Changes the displayed control point of a beam, with those of its segment; `jaws`: with all where the jaws stand still.
+    /// Changes all control points of the displayed point's segment; if `jaws` is set and the jaws are static, all of the beam's.
     fn change_points(
         &mut self,
         beam: usize,
@@ -178,19 +188,19 @@ impl State {
         gesture: Option<u64>,
         change: impl Fn(&mut ControlPoint, Option<&Mlc>),
     ) {
-        let Some(before) = self.plan().and_then(|p| p.beams.get(beam)) else { return };
-        if before.read_only.is_some() {
+        let Some(previous) = self.plan().and_then(|p| p.beams.get(beam)) else { return };
+        if previous.read_only.is_some() {
             return;
         }
-        let mut value = before.clone();
-        let points = &before.control_points;
-        let stand = points.windows(2).all(|pair| pair[0].jaws == pair[1].jaws);
-        let segment = segment_of(points, self.shown_point(before));
-        let moves = if jaws && stand { 0..points.len() } else { segment };
+        let mut value = previous.clone();
+        let points = &previous.control_points;
+        let are_jaws_static = points.windows(2).all(|pair| pair[0].jaws == pair[1].jaws);
+        let segment = segment_of(points, self.shown_point(previous));
+        let moves = if jaws && are_jaws_static { 0..points.len() } else { segment };
         for point in &mut value.control_points[moves] {
-            change(point, before.mlc.as_ref());
+            change(point, previous.mlc.as_ref());
         }
-        if value != *before {
+        if value != *previous {
             self.edit(Edit::SetBeam { plan: self.plan, beam, value }, gesture);
         }
     }
@@ -198,8 +208,8 @@ impl State {
     /// The target that new beams are fitted to: PTV, else CTV, else GTV, with contours.
     fn target_of_new_beams(&self) -> Option<&Structure> {
         let set = &self.case().structures.structures;
-        let of = |kind| set.iter().find(|s| s.kind == kind && !s.contours.is_empty());
-        StructureKind::TARGETS.into_iter().find_map(of)
+        let mut kinds = StructureKind::TARGETS.into_iter();
+        kinds.find_map(|kind| set.iter().find(|s| s.kind == kind && !s.contours.is_empty()))
     }
 
     /// A new beam round the target of the case with 5 mm, with the leaves of its machine; as it was where there is no target, or none
@@ -217,9 +227,10 @@ impl State {
         let grid = self.case().ct.as_ref().map(|ct| ct.hu.grid());
         let hull = hull_of(target, grid.map(|g| &**g)).ok()?;
         let name = plan.machine_of(beam);
-        let shipped = || Machine::is_shipped(name).then(|| Machine::resolve(name).ok());
-        let machine = self.results.machine(name).cloned();
-        let machine = machine.or_else(|| shipped().flatten().map(Arc::unwrap_or_clone));
+        let machine = self.results.machine(name).cloned().or_else(|| {
+            let shipped = Machine::is_shipped(name).then(|| Machine::resolve(name).ok());
+            shipped.flatten().map(Arc::unwrap_or_clone)
+        });
         let sad_mm = machine.as_ref().map_or(1000.0, |m| m.sad_mm);
         let leaves = machine.and_then(|m| m.leaves).filter(|_| beam.mlc.is_none());
         let position = plan.position;

@@ -6,27 +6,27 @@ use geometry::{Grid, Hull};
 use glam::DVec3;
 use std::sync::Arc;
 
-/// Projected edges that are no work to speak of (about 2 ms); more are projected by the worker.
+/// Projected edges that take about 2 ms; more are projected by the worker.
 const QUICK_EDGES: usize = 50_000;
 
-/// A plan with other apertures, and the plan that it was made of.
+/// A plan with new apertures, and the plan from which it was derived.
 #[derive(Debug)]
 pub struct Fitted {
     pub plan: usize,
-    pub before: Arc<Plan>,
-    pub after: Plan,
+    pub original: Arc<Plan>,
+    pub changed: Plan,
     /// Beams that were fitted, by index; none where leaves shield.
-    pub fitted: Vec<usize>,
+    pub beams: Vec<usize>,
     pub structure: Structure,
     pub how: FitSettings,
-    /// Beams that stay as they were, each with the reason.
-    pub told: Vec<String>,
+    /// Reasons why beams stay as they were.
+    pub refusals: Vec<String>,
 }
 
 /// Apertures to be set, on any thread.
 pub struct Apertures {
     pub plan: usize,
-    pub before: Arc<Plan>,
+    pub original: Arc<Plan>,
     /// By index, each with the source-axis distance of its machine, mm.
     pub beams: Vec<(usize, f64)>,
     pub structure: Structure,
@@ -39,18 +39,19 @@ impl Apertures {
     /// Whether the window can do it within a frame.
     pub fn is_quick(&self) -> bool {
         let points = self.structure.contours.iter().map(|c| c.points_mm.len()).sum::<usize>();
-        let seen: usize = self.beams.iter().map(|(n, _)| self.before.beams[*n].control_points.len()).sum();
-        3 * points * seen <= QUICK_EDGES
+        let projections: usize =
+            self.beams.iter().map(|(n, _)| self.original.beams[*n].control_points.len()).sum();
+        3 * points * projections <= QUICK_EDGES
     }
 
     pub fn done(&self) -> Fitted {
-        let mut after = Plan::clone(&self.before);
-        let (mut fitted_beams, mut told) = (Vec::new(), Vec::new());
+        let mut changed = Plan::clone(&self.original);
+        let (mut fitted_beams, mut refusals) = (Vec::new(), Vec::new());
         match hull_of(&self.structure, self.grid.as_deref()) {
             Ok(hull) => {
                 for &(n, sad_mm) in &self.beams {
-                    let (beam, position) = (&self.before.beams[n], self.before.position);
-                    let made = match self.shields {
+                    let (beam, position) = (&self.original.beams[n], self.original.position);
+                    let aperture = match self.shields {
                         false => fitted(beam, position, sad_mm, &hull, &self.how),
                         true => {
                             let margin = &self.how.margin;
@@ -58,25 +59,25 @@ impl Apertures {
                             shielded(beam, position, sad_mm, &hull, mm)
                         }
                     };
-                    match made {
+                    match aperture {
                         Ok(beam) => {
-                            after.beams[n] = beam;
+                            changed.beams[n] = beam;
                             fitted_beams.extend((!self.shields).then_some(n));
                         }
-                        Err(why) => told.push(format!("Beam {} stays as it was: {why}.", beam.name)),
+                        Err(why) => refusals.push(format!("Beam {} stays as it was: {why}.", beam.name)),
                     }
                 }
             }
-            Err(why) => told.push(why),
+            Err(why) => refusals.push(why),
         }
         Fitted {
             plan: self.plan,
-            before: Arc::clone(&self.before),
-            after,
-            fitted: fitted_beams,
+            original: Arc::clone(&self.original),
+            changed,
+            beams: fitted_beams,
             structure: self.structure.clone(),
             how: self.how,
-            told,
+            refusals,
         }
     }
 }

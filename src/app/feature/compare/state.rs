@@ -19,6 +19,16 @@ pub enum Source {
     Dose(usize),
 }
 
+impl Source {
+    fn exists_in(&self, case: &Case) -> bool {
+        match self {
+            Self::Plan(plan) => *plan < case.plans.len(),
+            Self::Beam(beam) => case.plans.iter().any(|p| p.beams.iter().any(|b| b.number == *beam)),
+            Self::Dose(dose) => *dose < case.doses.len(),
+        }
+    }
+}
+
 /// Arrangement of the two doses in the middle of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Layout {
@@ -107,7 +117,7 @@ pub struct GammaSettings {
 }
 
 impl Default for GammaSettings {
-    /// As `beamsight gamma` has them: those of AAPM TG-218, and the stricter criterion beside.
+    /// The defaults of `beamsight gamma`: the criterion of AAPM TG-218, and a stricter one.
     fn default() -> Self {
         let Criterion { dose_percent, dta_mm, local } = TG_218_CRITERION;
         let second = stricter(TG_218_CRITERION);
@@ -129,8 +139,8 @@ impl Default for GammaSettings {
 impl GammaSettings {
     /// The criteria, the first one first.
     pub fn criteria(&self) -> Vec<Criterion> {
-        let of = |[dose_percent, dta_mm]: [f64; 2]| Criterion { dose_percent, dta_mm, local: self.local };
-        [Some([self.dose_percent, self.dta_mm]), self.second].into_iter().flatten().map(of).collect()
+        let limits = [Some([self.dose_percent, self.dta_mm]), self.second].into_iter().flatten();
+        limits.map(|[dose_percent, dta_mm]| Criterion { dose_percent, dta_mm, local: self.local }).collect()
     }
 
     /// The reference side, then the evaluated side.
@@ -144,6 +154,10 @@ impl Compare {
     pub fn may_be_measured(&self) -> bool {
         matches!(self.sides[self.gamma.roles()[0].index()], Some(Source::Dose(_)))
     }
+}
+
+fn is_valid_criterion(percent_and_mm: [f64; 2]) -> bool {
+    percent_and_mm.into_iter().all(|v| (0.1..=20.0).contains(&v))
 }
 
 /// All settings of the Compare workspace.
@@ -161,7 +175,7 @@ pub struct Compare {
     pub swipe: f32,
     /// Weights of A and B for a new dose.
     pub weights: [f64; 2],
-    /// Goals of sessions that kept them here; those of the case take their place.
+    /// Goals of older sessions, which kept them here; now the case has them.
     #[serde(rename = "goals", skip_serializing)]
     pub(crate) former_goals: Vec<Goal>,
     /// Path of the report, as typed.
@@ -190,21 +204,15 @@ impl Compare {
     /// The settings of a session for its case; settings that are invalid or do not fit the case take their defaults.
     pub fn restored(mut self, case: &Case) -> Self {
         let usual = Self::default();
-        let there = |source: &Source| match source {
-            Source::Plan(plan) => *plan < case.plans.len(),
-            Source::Beam(beam) => case.plans.iter().any(|p| p.beams.iter().any(|b| b.number == *beam)),
-            Source::Dose(dose) => *dose < case.doses.len(),
-        };
-        self.sides = self.sides.map(|side| side.filter(there));
+        self.sides = self.sides.map(|side| side.filter(|source| source.exists_in(case)));
         let GammaSettings { dose_percent, dta_mm, threshold_percent, max_gamma, norm, second, .. } =
             self.gamma;
-        let criterion = |c: [f64; 2]| c.into_iter().all(|v| (0.1..=20.0).contains(&v));
-        let sound = criterion([dose_percent, dta_mm])
-            && second.is_none_or(criterion)
+        let is_valid = is_valid_criterion([dose_percent, dta_mm])
+            && second.is_none_or(is_valid_criterion)
             && (0.0..=90.0).contains(&threshold_percent)
             && (1.5..=5.0).contains(&max_gamma)
             && !matches!(norm, GammaNorm::Typed(gy) if !(0.01..=500.0).contains(&gy));
-        if !sound {
+        if !is_valid {
             self.gamma = usual.gamma;
         }
         let DifferenceDisplay { dead_band, end, opacity, .. } = self.difference;
@@ -273,10 +281,11 @@ mod tests {
     fn a_dose_of_nothing_is_suggested_last() {
         let mut case = files::demo::build("tg119").unwrap();
         let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [2; 3]).unwrap());
-        let dose = |gy: f32| {
+        case.doses = Vec::new();
+        for gy in [0.0, 1.0, 2.0] {
             let gy = Arc::new(Volume::new(Arc::clone(&grid), vec![gy; 8]));
             let [label, frame_of_reference_uid] = <[String; 2]>::default();
-            Arc::new(Dose {
+            case.doses.push(Arc::new(Dose {
                 gy,
                 status: DoseStatus::Imported,
                 label,
@@ -285,9 +294,8 @@ mod tests {
                 caveats: Vec::new(),
                 remarks: Vec::new(),
                 part: None,
-            })
-        };
-        case.doses = vec![dose(0.0), dose(1.0), dose(2.0)];
+            }));
+        }
         let [one, two, none] = [1, 2, 0].map(|n| Some(Source::Dose(n)));
         assert_eq!(Compare::for_case(&case, |_| false), [one, two]);
         assert_eq!(Compare::for_case(&case, |plan| plan == 0), [one, Some(Source::Plan(0))]);

@@ -134,24 +134,25 @@ pub fn show_pane(
     structure::draw(&painter, &plane, state.kind, scene);
     writing(&painter, &plane, state, compare, pane, &response);
     let sides = [("A", &compare.a), ("B", &compare.b)];
-    let read = |(side, dose): (_, &Option<Arc<Dose>>)| Some(ReadDose { side, dose: dose.clone()? });
-    measure::view::draw(&painter, &plane, scene, &sides.into_iter().filter_map(read).collect::<Vec<_>>());
+    let doses: Vec<_> =
+        sides.into_iter().filter_map(|(side, dose)| Some(ReadDose { side, dose: dose.clone()? })).collect();
+    measure::view::draw(&painter, &plane, scene, &doses);
     (response, swiped)
 }
 
 /// The swipe's new position, if the pointer drags its line.
-fn swipe(ui: &Ui, response: &Response, at: f32) -> Option<f32> {
+fn swipe(ui: &Ui, response: &Response, share: f32) -> Option<f32> {
     let rect = response.rect;
-    let x = rect.left() + at * rect.width();
-    let near = |p: egui::Pos2| (p.x - x).abs() <= SWIPE_REACH;
+    let x = rect.left() + share * rect.width();
     let id = response.id.with("swipe");
     if response.drag_started() {
-        let holds = ui.input(|i| i.pointer.press_origin()).is_some_and(near);
+        let holds =
+            ui.input(|i| i.pointer.press_origin()).is_some_and(|pos| (pos.x - x).abs() <= SWIPE_REACH);
         ui.data_mut(|d| d.insert_temp(id, holds));
     }
     let holds = (response.dragged() || response.drag_stopped())
         && ui.data(|d| d.get_temp::<bool>(id)).unwrap_or_default();
-    if holds || response.hover_pos().is_some_and(near) {
+    if holds || response.hover_pos().is_some_and(|pos| (pos.x - x).abs() <= SWIPE_REACH) {
         ui.set_cursor_icon(CursorIcon::ResizeHorizontal);
     }
     let to = response.interact_pointer_pos().filter(|_| holds)?;
@@ -174,13 +175,12 @@ fn picture(painter: &Painter, plane: &ViewPlane, compare: &CompareScene, pane: P
         Pane::Swipe => Blend::Swipe { x: compare.swipe * plane.rect.width() * ppp },
         Pane::Checkerboard => Blend::Checkerboard { side: SQUARE * ppp },
         Pane::Spyglass => {
-            let at = (spyglass(plane, compare, response) - plane.rect.min) * ppp;
-            Blend::Spyglass { x: at.x, y: at.y, radius: SPYGLASS * ppp }
+            let centre = (spyglass(plane, compare, response) - plane.rect.min) * ppp;
+            Blend::Spyglass { x: centre.x, y: centre.y, radius: SPYGLASS * ppp }
         }
     };
     let reference_gy = compare.reference.map(|(gy, _)| gy);
     let levels = slice::isodoses(&compare.display, reference_gy, ppp);
-    let rgb = |c: Rgb| display_rgb(theme::colour(c));
     let d = &compare.difference;
     let look = CompareLook {
         ct: scene.ct.as_ref(),
@@ -201,20 +201,24 @@ fn picture(painter: &Painter, plane: &ViewPlane, compare: &CompareScene, pane: P
             reference_gy: reference_gy.unwrap_or(f64::INFINITY) as f32,
             local_from_gy: reference_gy.map_or(f32::INFINITY, |gy| (LOCAL_FROM * gy) as f32),
             opacity: d.opacity as f32,
-            colours: DIVERGING.map(rgb),
+            colours: DIVERGING.map(display_rgb_of),
         },
         gamma_look: GammaLook {
             end: compare.gamma_end as f32,
             signed: compare.gamma_sign.is_some(),
             opacity: GAMMA_OPACITY,
-            colours: GAMMA_COLOURS.map(rgb),
-            failing: rgb(FAILING),
+            colours: GAMMA_COLOURS.map(display_rgb_of),
+            failing: display_rgb_of(FAILING),
         },
         background: display_rgb(theme::IMAGE.ground),
     };
     if let Some(callback) = scene.gpu.compare_callback(plane.rect, &plane.frame(ppp), &look) {
         painter.add(callback);
     }
+}
+
+fn display_rgb_of(colour: Rgb) -> [f32; 3] {
+    display_rgb(theme::colour(colour))
 }
 
 /// All text on a pane.
@@ -231,7 +235,7 @@ fn writing(
     let taken = match pane {
         Pane::Difference => Some(difference_bar(painter, rect, &compare.difference)),
         Pane::Gamma => Some(gamma_bar(painter, rect, compare.gamma_end, compare.gamma_sign)),
-        // The legend of B is that of A.
+        // B has the same legend as A.
         Pane::B => None,
         _ => overlay::legend_of(painter, rect, &compare.display, compare.reference),
     };
@@ -253,10 +257,10 @@ fn writing(
             text(painter, pos2(x + 10.0, y), Anchor::Left, "B", 20.0, theme::IMAGE.text);
         }
         Pane::Spyglass => {
-            let at = spyglass(plane, compare, response);
-            painter.circle_stroke(at, SPYGLASS, line);
-            text(painter, at + vec2(0.0, 13.0 - SPYGLASS), Anchor::Middle, "B", 16.0, theme::IMAGE.text);
-            text(painter, at - vec2(0.0, 13.0 + SPYGLASS), Anchor::Middle, "A", 16.0, theme::IMAGE.text);
+            let centre = spyglass(plane, compare, response);
+            painter.circle_stroke(centre, SPYGLASS, line);
+            text(painter, centre + vec2(0.0, 13.0 - SPYGLASS), Anchor::Middle, "B", 16.0, theme::IMAGE.text);
+            text(painter, centre - vec2(0.0, 13.0 + SPYGLASS), Anchor::Middle, "A", 16.0, theme::IMAGE.text);
         }
         _ => {}
     }
@@ -300,23 +304,24 @@ fn title(
     };
     let doses = [("A", &compare.a, has[0]), ("B", &compare.b, has[1])];
     let lines: Vec<_> = doses.into_iter().filter(|(.., has)| *has).collect();
-    let at = rect.left_top() + vec2(MARGIN, 15.0);
-    let name = text(painter, at, Anchor::Left, word, 17.0, theme::IMAGE.text);
+    let title_pos = rect.left_top() + vec2(MARGIN, 15.0);
+    let name = text(painter, title_pos, Anchor::Left, word, 17.0, theme::IMAGE.text);
     let place = format!("{}  {}", state.kind.name(), overlay::place_of(state.kind, &compare.scene));
     // The orientation letter stands at the centre of the upper rim.
     let narrow = rect.width() < NARROW;
-    let beside = if narrow { pos2(at.x, at.y + 18.0) } else { pos2(name.max.x + 10.0, at.y) };
-    text_until(painter, beside, right, &place, SMALL, theme::IMAGE.text);
-    let mut y = at.y + if narrow { 34.0 } else { 19.0 };
-    let mut line = |what: &str, rest: &str, colour: Color32| {
-        let shown = text_until(painter, pos2(at.x, y), right, what, SMALL, colour);
-        text_until(painter, pos2(shown.right(), y), right, rest, SMALL, colour);
+    let place_pos =
+        if narrow { pos2(title_pos.x, title_pos.y + 18.0) } else { pos2(name.max.x + 10.0, title_pos.y) };
+    text_until(painter, place_pos, right, &place, SMALL, theme::IMAGE.text);
+    let mut y = title_pos.y + if narrow { 34.0 } else { 19.0 };
+    let mut line = |status: &str, label: &str, colour: Color32| {
+        let shown = text_until(painter, pos2(title_pos.x, y), right, status, SMALL, colour);
+        text_until(painter, pos2(shown.right(), y), right, label, SMALL, colour);
         y += 15.0;
     };
     for (side, dose, _) in &lines {
         match dose {
             Some(dose) => {
-                // The status goes first: the label is what may be cut.
+                // The status goes first, as the label may be truncated.
                 let status = format!("{side}: {}", dose.status_text());
                 line(&status, &format!(", {}", dose.label), theme::IMAGE.status(dose.status));
             }
@@ -349,23 +354,37 @@ fn difference_bar(painter: &Painter, rect: Rect, display: &DifferenceDisplay) ->
     let dead = display.dead_band;
     let symbol = display.unit.symbol();
     let marks = display.marks().map(|v| (v, signed(v)));
-    let colour = move |v: f64| (v.abs() > dead).then(|| difference_colour(v / end));
     let heading = format!("B - A ({symbol})");
     let local = (display.unit == DifferenceUnit::LocalPercent).then_some("of A there");
-    bar(painter, rect, [-end, end], &marks, colour, [Some(&heading), local], ["B higher", "B lower"])
+    let scale = Scale {
+        ends: [-end, end],
+        marks: &marks,
+        headings: [Some(&heading), local],
+        captions: ["B higher", "B lower"],
+    };
+    bar(painter, rect, scale, |v| (v.abs() > dead).then(|| difference_colour(v / end)))
 }
 
 fn gamma_bar(painter: &Painter, rect: Rect, end: f64, sign: Option<&str>) -> Rect {
     if let Some(evaluated) = sign {
         let marks = [end, 1.0, 0.0, -1.0, -end].map(|v| (v, signed(v)));
-        let colour = move |v: f64| Some(signed_gamma_colour(v, end));
         let [higher, lower] = ["higher", "lower"].map(|word| format!("{evaluated} {word}"));
-        let headings = [Some("Gamma, signed"), None];
-        return bar(painter, rect, [-end, end], &marks, colour, headings, [&higher, &lower]);
+        let scale = Scale {
+            ends: [-end, end],
+            marks: &marks,
+            headings: [Some("Gamma, signed"), None],
+            captions: [&higher, &lower],
+        };
+        return bar(painter, rect, scale, |v| Some(signed_gamma_colour(v, end)));
     }
     let marks = [(end, format!("{end}")), (1.0, "1".to_owned()), (0.0, "0".to_owned())];
-    let colour = move |v: f64| Some(gamma_colour(v, end));
-    bar(painter, rect, [0.0, end], &marks, colour, [Some("Gamma"), None], ["fails", "passes"])
+    let scale = Scale {
+        ends: [0.0, end],
+        marks: &marks,
+        headings: [Some("Gamma"), None],
+        captions: ["fails", "passes"],
+    };
+    bar(painter, rect, scale, |v| Some(gamma_colour(v, end)))
 }
 
 /// A number with its sign, so that the ends of a legend are unambiguous.
@@ -380,16 +399,19 @@ fn signed(v: f64) -> String {
     }
 }
 
+/// Values and text of a colour bar.
+struct Scale<'a> {
+    /// Values at the lower and at the upper end.
+    ends: [f64; 2],
+    marks: &'a [(f64, String)],
+    headings: [Option<&'a str>; 2],
+    /// Text above and below the colours.
+    captions: [&'a str; 2],
+}
+
 /// An upright colour bar under the upper right corner. Returns the covered rectangle.
-fn bar(
-    painter: &Painter,
-    rect: Rect,
-    [low, high]: [f64; 2],
-    marks: &[(f64, String)],
-    colour: impl Fn(f64) -> Option<Rgb>,
-    headings: [Option<&str>; 2],
-    [upper, lower]: [&str; 2],
-) -> Rect {
+fn bar(painter: &Painter, rect: Rect, scale: Scale<'_>, colour: impl Fn(f64) -> Option<Rgb>) -> Rect {
+    let Scale { ends: [low, high], marks, headings, captions: [upper, lower] } = scale;
     let height = BAR.y.min(rect.height() - 150.0).max(40.0);
     let heads = headings.iter().flatten().count() as f32;
     let size = vec2(88.0, height + 15.0 * heads + 44.0);
@@ -416,11 +438,11 @@ fn bar(
     let outline = Rect::from_min_size(pos2(ground.min.x + 6.0, top), vec2(BAR.x, steps as f32));
     painter.rect_stroke(outline, 0.0, Stroke::new(1.0, theme::IMAGE.line), egui::StrokeKind::Outside);
     for (value, what) in marks {
-        let at = top + ((high - value) / (high - low)) as f32 * height;
+        let y = top + ((high - value) / (high - low)) as f32 * height;
         let x = outline.max.x;
-        painter.hline(x..=(x + 4.0), at, Stroke::new(1.0, theme::IMAGE.text));
+        painter.hline(x..=(x + 4.0), y, Stroke::new(1.0, theme::IMAGE.text));
         let font = FontId::proportional(SMALL);
-        painter.text(pos2(x + 7.0, at), Align2::LEFT_CENTER, what, font, theme::IMAGE.text);
+        painter.text(pos2(x + 7.0, y), Align2::LEFT_CENTER, what, font, theme::IMAGE.text);
     }
     label(top + height + 12.0, lower, false);
     ground

@@ -45,8 +45,8 @@ impl Requests<'_> {
         let (Some(a), Some(b)) = (a.clone().or_else(|| b.clone()), b.or(a)) else { return };
         let label = made_label(self.state.case(), [&a.label, &b.label], weights);
         let task = Task::new(format!("Making the dose {label}"), move |_| {
-            let made = combined(&label, &a, &b, weights);
-            made.map(|dose| JobAnswer::then(move |window| window.take_dose(Arc::new(dose), None)))
+            let dose = combined(&label, &a, &b, weights);
+            dose.map(|dose| JobAnswer::then(move |window| window.take_dose(Arc::new(dose), None)))
         });
         self.submit_dose(task);
     }
@@ -67,7 +67,7 @@ impl Requests<'_> {
         }
     }
 
-    /// Opens a dose of another patient as its user answers, or leaves it out.
+    /// Opens a dose of another patient if the user accepts it, else drops it.
     pub fn answer_strange_dose(&mut self, accepted: bool) {
         if self.state.strange_doses.is_empty() {
             return;
@@ -91,8 +91,8 @@ impl Requests<'_> {
         let index = self.state.case().doses.len();
         self.state.edit(Edit::AddDose(dose), None);
         let sides = &mut self.state.compare.sides;
-        let free = || [Side::B, Side::A].into_iter().find(|side| sides[side.index()].is_none());
-        if let Some(side) = side.or_else(free) {
+        let side = side.or_else(|| [Side::B, Side::A].into_iter().find(|side| sides[side.index()].is_none()));
+        if let Some(side) = side {
             sides[side.index()] = Some(Source::Dose(index));
         }
     }
@@ -109,11 +109,11 @@ impl Requests<'_> {
     }
 
     /// Adds the body that the search found.
-    fn take_body(&mut self, found: Structure, remark: &Remark) {
+    fn take_body(&mut self, body: Structure, remark: &Remark) {
         // Structures may have been added during the search.
         let set = &self.state.case().structures;
         let (number, name) = (self.state.case().free_number(), set.free_name("BODY"));
-        let structure = Structure { number, name, ..found };
+        let structure = Structure { number, name, ..body };
         self.state.notices.add(NoticeKind::Info, format!("{}: {}.", structure.name, remark.message));
         self.state.edit(Edit::AddStructure(structure), None);
         self.state.selection = Selection::Structure(number);
@@ -130,10 +130,9 @@ fn made_label(case: &Case, [a, b]: [&str; 2], [wa, wb]: [f64; 2]) -> String {
         (1.0, -1.0) => format!("{a} - {b}"),
         _ => format!("{wa} × {a} + {wb} × {b}"),
     };
-    let taken = |label: &str| case.doses.iter().any(|d| d.label == label);
     let mut label = base.clone();
     let mut count = 2;
-    while taken(&label) {
+    while case.doses.iter().any(|d| d.label == label) {
         label = format!("{base} ({count})");
         count += 1;
     }

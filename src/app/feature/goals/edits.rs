@@ -5,7 +5,7 @@ use crate::jobs::{JobAnswer, Requests};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, State};
 use analysis::target_of;
-use case::{Bound, Edit, Goal, GoalError, Metric, Structure, StructureKind};
+use case::{Bound, Edit, Goal, GoalError, Metric, StructureKind};
 use files::GoalTemplate;
 use std::path::PathBuf;
 use worker::Task;
@@ -65,12 +65,12 @@ impl State {
     /// A typed goal of the structure of the case that its name means, or why there is none.
     fn typed_goal(&self, text: &str) -> Result<Goal, String> {
         let goal: Goal = text.parse().map_err(|why: GoalError| why.to_string())?;
-        let of = self.case().structures.meant(&goal.structure).map_err(|why| why.to_string())?;
+        let structure = self.case().structures.meant(&goal.structure).map_err(|why| why.to_string())?;
         goal.nonsense().map_or(Ok(()), Err)?;
-        Ok(goal.of_structure(&of.name, Some(of.number)))
+        Ok(goal.of_structure(&structure.name, Some(structure.number)))
     }
 
-    /// Adds the goals of a template to those of the case, else to the usual ones of the target; those that the case has already are not doubled.
+    /// Adds the goals of a template to the goals of the case, else to the usual goals of the target; a goal that exists is not doubled.
     pub fn add_template(&mut self, template: &GoalTemplate) {
         let matched = template.matched(&self.case().structures);
         let mut goals = match self.goals_are_usual() {
@@ -78,13 +78,13 @@ impl State {
             true => self.usual_goals(),
             false => self.goals(),
         };
-        let before = goals.len();
+        let previous_count = goals.len();
         for goal in matched.goals {
             if !goals.contains(&goal) {
                 goals.push(goal);
             }
         }
-        let mut text = format!("{}: {} goals added.", template.name, goals.len() - before);
+        let mut text = format!("{}: {} goals added.", template.name, goals.len() - previous_count);
         let kind = if matched.unmatched.is_empty() { NoticeKind::Success } else { NoticeKind::Warning };
         if !matched.unmatched.is_empty() {
             text += &format!(
@@ -104,19 +104,19 @@ impl State {
     /// A goal to begin with: of the selected structure, else of the first without goals.
     fn usual_goal(&self, goals: &[Goal]) -> Option<Goal> {
         let set = &self.case().structures.structures;
-        let without = |s: &&Structure| {
-            s.kind != StructureKind::External && goals.iter().all(|goal| goal.number != Some(s.number))
-        };
         let target = self.plan().and_then(|plan| target_of(plan, &self.case().structures));
         let selected = self.selected_structure().map(|(_, structure)| structure);
-        let of = selected.or_else(|| set.iter().find(without)).or(target).or(set.first())?;
-        let is_target = of.kind.is_target();
-        let goal = match Goal::of_target(&of.name).into_iter().next() {
+        let without_goal = set.iter().find(|s| {
+            s.kind != StructureKind::External && goals.iter().all(|goal| goal.number != Some(s.number))
+        });
+        let structure = selected.or(without_goal).or(target).or(set.first())?;
+        let is_target = structure.kind.is_target();
+        let goal = match Goal::of_target(&structure.name).into_iter().next() {
             Some(goal) if is_target && self.goal_hundred().is_some() => goal,
-            _ if is_target => Goal::new(&of.name, Metric::D95, Bound::AtLeast, 60.0),
-            _ => Goal::new(&of.name, Metric::MAX, Bound::AtMost, 50.0),
+            _ if is_target => Goal::new(&structure.name, Metric::D95, Bound::AtLeast, 60.0),
+            _ => Goal::new(&structure.name, Metric::MAX, Bound::AtMost, 50.0),
         };
-        Some(goal.of_structure(&of.name, Some(of.number)))
+        Some(goal.of_structure(&structure.name, Some(structure.number)))
     }
 
     /// Exchanges a goal with its neighbour in the order of priorities; the priorities keep their places.

@@ -8,7 +8,7 @@ use analysis::{
     Dvh, GoalRow, Side, Unanswered, decided_either_way, lacks_only_matter_outside, scorecard, target_of,
     undecided_by,
 };
-use case::{Dose, DosePart, DoseStatus, Goal, Structure, StructureKind};
+use case::{Dose, DosePart, DoseStatus, Goal, StructureKind};
 use results::{DvhOf, WithMatterOutside};
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct GoalEditor {
     pub fault: Option<String>,
     /// Whether goals stand in place of the table of metrics where there is no room for both.
     pub in_place_of_metrics: bool,
-    /// Whether the table of metrics keeps the place that objectives of a plan that is optimised would have beside its goals.
+    /// Whether the table of metrics stands where the objectives of an optimised plan would be.
     pub hides_objectives: bool,
 }
 
@@ -33,7 +33,7 @@ impl State {
         self.is_optimised() && !self.shows_stages()
     }
 
-    /// The goals: those of the case; while it has none of its own, the usual ones of the target.
+    /// The goals of the case; while it has none, the usual goals of the target.
     pub fn goals(&self) -> Vec<Goal> {
         if let Some(goals) = &self.case().goals {
             return goals.to_vec();
@@ -46,16 +46,12 @@ impl State {
     pub fn usual_goals(&self) -> Vec<Goal> {
         let set = &self.case().structures;
         let target = self.plan().and_then(|plan| target_of(plan, set));
-        let first = || {
-            let drawn = set.structures.iter().filter(|s| !s.contours.is_empty());
-            { drawn }.find(|s| s.kind == StructureKind::Ptv)
-        };
-        let target = target.or_else(first);
-        let of = |target: &Structure| {
-            let bound = |goal: Goal| goal.of_structure(&target.name, Some(target.number));
-            Goal::of_target(&target.name).into_iter().map(bound).collect()
-        };
-        target.map(of).unwrap_or_default()
+        let target = target.or_else(|| {
+            set.structures.iter().find(|s| s.kind == StructureKind::Ptv && !s.contours.is_empty())
+        });
+        let Some(target) = target else { return Vec::new() };
+        let goals = Goal::of_target(&target.name).into_iter();
+        goals.map(|goal| goal.of_structure(&target.name, Some(target.number))).collect()
     }
 
     /// Whether the usual goals of the target stand for goals of the case.
@@ -66,53 +62,52 @@ impl State {
     /// 100 % of the goals of the displayed dose, Gy, and its name: the prescription, whatever the isodoses are percent
     /// of; without one a typed dose. Never the maximum, of which every dose reaches 100 %.
     pub fn goal_hundred(&self) -> Option<(f64, &'static str)> {
-        let typed = |r: &DoseReference| matches!(r, DoseReference::Typed(_));
         let prescription = self.plan().and_then(|p| p.prescription_gy);
-        let typed = Some(self.dose_display.reference).filter(typed).and_then(|r| r.resolve(None, None));
+        let typed = match self.dose_display.reference {
+            reference @ DoseReference::Typed(_) => reference.resolve(None, None),
+            _ => None,
+        };
         DoseReference::Prescription.resolve(prescription, None).or(typed)
     }
 
     /// As [`Self::goal_hundred`], of the comparison: A and B share it.
     pub fn compare_goal_hundred(&self) -> Option<(f64, &'static str)> {
-        let prescription = |source: Option<Source>| match source {
+        let prescription_gy = self.compare.sides.into_iter().find_map(|source| match source {
             Some(Source::Plan(plan)) => self.case().plans.get(plan)?.prescription_gy,
             _ => None,
-        };
-        let [a, b] = self.compare.sides;
-        let own = prescription(a).or_else(|| prescription(b));
-        DoseReference::Prescription.resolve(own, None).or_else(|| self.goal_hundred())
+        });
+        DoseReference::Prescription.resolve(prescription_gy, None).or_else(|| self.goal_hundred())
     }
 
     /// The goals by priority with their values in the displayed dose.
     pub fn scorecard(&self) -> Vec<GoalRow> {
         let results = &self.results;
-        let dose = (results.shown_dose(), results.shown_failure());
+        let source = DoseSource { dose: results.shown_dose(), failure: results.shown_failure() };
         let hundred_gy = self.goal_hundred().map(|(gy, _)| gy);
         let unsettled = self.goals_unsettled();
         let (goals, set) = (self.goals(), &self.case().structures);
-        let of_dose = |unsettled: Option<&str>| {
-            scorecard(&goals, set, hundred_gy, unsettled, |structure| {
-                results.dvh_for_goal(DISPLAYED, structure.number, dose)
-            })
-        };
-        let Some(counted) = unsettled.as_ref().and_then(|_| results.dvhs_with_matter_outside()) else {
-            return of_dose(unsettled.as_deref());
-        };
+        let counted = unsettled.as_ref().and_then(|_| results.dvhs_with_matter_outside());
+        // With the matter outside counted, goals are decided wherever both doses agree.
+        let unsettled = unsettled.as_deref().filter(|_| counted.is_none());
+        let without_matter = scorecard(&goals, set, hundred_gy, unsettled, |structure| {
+            results.dvh_for_goal(DISPLAYED, structure.number, source)
+        });
+        let Some(counted) = counted else { return without_matter };
         let with_matter = scorecard(&goals, set, hundred_gy, None, |structure| {
             let dvh = counted.iter().find(|(number, _)| *number == structure.number);
             dvh.map(|(_, dvh)| &**dvh).ok_or(Unanswered::Waiting)
         });
-        decided_either_way(of_dose(None), &with_matter)
+        decided_either_way(without_matter, &with_matter)
     }
 
     /// The goals by priority with their values in A or B.
     pub fn side_scorecard(&self, side: Side) -> Vec<GoalRow> {
         let results = &self.results;
-        let dose = (results.side(side), results.side_failure(side));
+        let source = DoseSource { dose: results.side(side), failure: results.side_failure(side) };
         let hundred_gy = self.compare_goal_hundred().map(|(gy, _)| gy);
         let unsettled = self.side_goals_unsettled(side);
         scorecard(&self.goals(), &self.case().structures, hundred_gy, unsettled.as_deref(), |structure| {
-            results.dvh_for_goal(of_side(side), structure.number, dose)
+            results.dvh_for_goal(of_side(side), structure.number, source)
         })
     }
 
@@ -123,9 +118,9 @@ impl State {
             Shown::Point(..) => Some(DosePart::ControlPoint),
             Shown::Plan | Shown::Imported(_) => None,
         };
-        let own = { self.results.shown_dose().zip(self.results.dvh_status()) }
-            .and_then(|(dose, status)| undecided_by(dose, status));
-        own.or_else(|| part.map(|part| part.why_undecided()))
+        let shown = self.results.shown_dose().zip(self.results.dvh_status());
+        let undecided = shown.and_then(|(dose, status)| undecided_by(dose, status));
+        undecided.or_else(|| part.map(|part| part.why_undecided()))
     }
 
     /// The same of A or B.
@@ -144,8 +139,8 @@ impl State {
     /// whole plan. `None` for a final dose of a plan, or one of a file.
     pub fn goal_reservation(&self) -> Option<String> {
         let status = self.results.dvh_status()?;
-        let whole = matches!(status, DoseStatus::Final | DoseStatus::Imported);
-        let status = (!whole).then(|| status.word().to_uppercase());
+        let is_settled = matches!(status, DoseStatus::Final | DoseStatus::Imported);
+        let status = (!is_settled).then(|| status.word().to_uppercase());
         let of_file = self.results.shown_dose().filter(|dose| dose.status == DoseStatus::Imported);
         let part = match self.results.shown {
             Shown::Beam(_) => Some(DosePart::Beam),
@@ -154,9 +149,20 @@ impl State {
         };
         let part = part.map(|part| part.word().to_owned());
         let caveats = of_file.map(|dose| dose.caveats.join(", ")).filter(|caveats| !caveats.is_empty());
-        let said: Vec<String> = [status, part, caveats].into_iter().flatten().collect();
-        (!said.is_empty()).then(|| said.join(", "))
+        let reservations: Vec<String> = [status, part, caveats].into_iter().flatten().collect();
+        (!reservations.is_empty()).then(|| reservations.join(", "))
     }
+}
+
+/// A dose, and why it could not be computed.
+#[derive(Clone, Copy)]
+struct DoseSource<'a> {
+    dose: Option<&'a Arc<Dose>>,
+    failure: Option<&'a str>,
+}
+
+fn no_dose(why: &str) -> Unanswered {
+    Unanswered::NoDose(why.to_owned())
 }
 
 impl CaseResults {
@@ -169,14 +175,8 @@ impl CaseResults {
     }
 
     /// The DVH of a structure for goals: of the dose as it stands, never of one that failed.
-    fn dvh_for_goal(
-        &self,
-        of: u8,
-        structure: u32,
-        (dose, trouble): (Option<&Arc<Dose>>, Option<&str>),
-    ) -> Result<&Dvh, Unanswered> {
-        let no_dose = |why: &str| Unanswered::NoDose(why.to_owned());
-        match (trouble, dose) {
+    fn dvh_for_goal(&self, group: u8, structure: u32, source: DoseSource<'_>) -> Result<&Dvh, Unanswered> {
+        match (source.failure, source.dose) {
             (Some(why), _) => return Err(no_dose(why)),
             (None, None) => return Err(no_dose("there is no dose")),
             (None, Some(dose)) if dose.status == DoseStatus::Failed => {
@@ -187,7 +187,7 @@ impl CaseResults {
         if let Some(why) = self.mask_failure(structure) {
             return Err(no_dose(why));
         }
-        let node = self.nodes.node::<DvhOf>((of, structure)).ok_or(Unanswered::Waiting)?;
+        let node = self.nodes.node::<DvhOf>((group, structure)).ok_or(Unanswered::Waiting)?;
         if let Some(why) = node.failure() {
             return Err(no_dose(why));
         }

@@ -5,7 +5,7 @@ use crate::feature::leaves::state::has_arcs;
 use crate::jobs::Requests;
 use crate::state::NoticeKind;
 use crate::state::slot::Slot;
-use case::{Beam, Edit, Plan};
+use case::{Edit, Plan};
 use std::sync::Arc;
 
 impl Requests<'_> {
@@ -38,37 +38,33 @@ impl Requests<'_> {
     pub fn take_leaves(&mut self, answer: LeavesAnswer) {
         let state = &mut *self.state;
         let Some(cut) = state.leaves.cut.take_if(|cut| cut.number == answer.cut) else { return };
-        let (place, of) = cut.plan;
-        if let Some(arcs) = state.leaves.arcs.as_mut().filter(|_| has_arcs(&of)) {
-            arcs.took = Some(arcs.begun.elapsed());
+        let (cut_index, cut_plan) = cut.plan;
+        if let Some(arcs) = state.leaves.arcs.as_mut().filter(|_| has_arcs(&cut_plan)) {
+            arcs.took = Some(arcs.started.elapsed());
         }
         // Plans before it may have been deleted meanwhile.
-        let same = state.case().plans.iter().position(|plan| Arc::ptr_eq(plan, &of));
-        let index = same.unwrap_or(place);
+        let current_index = state.case().plans.iter().position(|plan| Arc::ptr_eq(plan, &cut_plan));
+        let index = current_index.unwrap_or(cut_index);
         let goals = state.optimise_query_of(index).ok().map(|query| query.digest());
-        let is_same = |now: &&Arc<Plan>| {
-            now.delivered() == of.delivered()
-                && now.objectives == of.objectives
-                && (now.approval.is_none() || now.approval == of.approval)
-                && goals == cut.goals
-        };
-        let Some(now) = state.case().plans.get(index).filter(is_same) else {
+        let plan = state.case().plans.get(index);
+        let Some(plan) = plan.filter(|plan| goals == cut.goals && has_same_inputs(plan, &cut_plan)) else {
             let text = format!(
                 "{} has changed while its leaves were cut, or its goals have: cut them again.",
-                of.name
+                cut_plan.name
             );
             state.notices.add(NoticeKind::Warning, text);
             return;
         };
-        let named = |leaves: Beam| {
-            let name = now.beams.iter().find(|beam| beam.number == leaves.number);
-            Beam { name: name.map_or_else(|| leaves.name.clone(), |beam| beam.name.clone()), ..leaves }
-        };
-        let beams: Vec<Beam> = answer.leaves.beams.into_iter().map(named).collect();
-        // Maps answer the goals that they were found for; arcs have none, and their leaves do.
-        let answers = has_arcs(&of) || (goals.is_some() && now.answered_goals == goals);
+        let mut beams = answer.leaves.beams;
+        for beam in &mut beams {
+            if let Some(planned) = plan.beams.iter().find(|planned| planned.number == beam.number) {
+                beam.name.clone_from(&planned.name);
+            }
+        }
+        // Maps answer the goals of their optimisation; arcs have no maps, and their leaves answer them.
+        let answers = has_arcs(&cut_plan) || (goals.is_some() && plan.answered_goals == goals);
         let answered_goals = if answers { state.goals_digest_with(index, &beams) } else { None };
-        state.notices.add_remarks(&of.name, &answer.leaves.remarks);
+        state.notices.add_remarks(&cut_plan.name, &answer.leaves.remarks);
         let edit = Edit::SetLeaves { plan: index, beams, answered_goals };
         if let Err(why) = state.history.apply_to_step(index, edit, cut.step) {
             state.notices.add(NoticeKind::Error, format!("The leaves are not used: {why}."));
@@ -80,4 +76,11 @@ impl Requests<'_> {
         }
         state.derive_standing();
     }
+}
+
+/// Whether leaves of one plan also fit the other: beams and objectives are the same, and no newer review was recorded.
+fn has_same_inputs(plan: &Plan, cut_plan: &Plan) -> bool {
+    plan.delivered() == cut_plan.delivered()
+        && plan.objectives == cut_plan.objectives
+        && (plan.approval.is_none() || plan.approval == cut_plan.approval)
 }

@@ -1,4 +1,4 @@
-//! Leaves cut from maps: a job whose answer is an edit of the plan that it was asked for.
+//! Leaves sequenced from maps: a job whose answer edits the plan.
 
 use crate::feature::leaves::state::{Arcs, Cut, Follow, has_arcs};
 use crate::jobs::{JobAnswer, Requests};
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use worker::{Lane, Task};
 
-/// Rest after which leaves follow newer maps.
+/// Time without changes after which leaves follow newer maps.
 const REST: Duration = Duration::from_millis(500);
 
-/// Leaves of arcs follow by themselves where they were made in so long.
+/// Leaves of arcs follow by themselves if the last ones took at most this long.
 const LONGEST_TO_FOLLOW: Duration = Duration::from_secs(30);
 
 /// Leaves of a plan.
@@ -27,28 +27,30 @@ impl Requests<'_> {
     /// Cuts the leaves of newer maps once the plan rests.
     pub(crate) fn follow_leaves(&mut self) {
         let is_held = self.ctx.dragged_id().is_some() || self.ctx.input(|i| i.pointer.any_down());
-        let Some(Follow { plan: (plan, of), since, .. }) = &mut self.state.leaves.follow else { return };
+        let Some(Follow { plan: (index, followed), since, .. }) = &mut self.state.leaves.follow else {
+            return;
+        };
         if is_held {
             // A drag that changes the plan begins a run, whose maps leaves follow in turn.
             *since = Instant::now();
             return;
         }
-        let left = REST.saturating_sub(since.elapsed());
-        if !left.is_zero() {
-            self.ctx.request_repaint_after(left);
+        let remaining = REST.saturating_sub(since.elapsed());
+        if !remaining.is_zero() {
+            self.ctx.request_repaint_after(remaining);
             return;
         }
-        let now = self.state.history.case().plans.get(*plan);
-        let is_there = now.is_some_and(|now| match has_arcs(of) {
-            true => Arc::ptr_eq(now, of),
-            false => !now.is_cut() && now.has_maps_of(&of.beams),
+        let plan = self.state.history.case().plans.get(*index);
+        let is_unchanged = plan.is_some_and(|plan| match has_arcs(followed) {
+            true => Arc::ptr_eq(plan, followed),
+            false => !plan.is_cut() && plan.has_maps_of(&followed.beams),
         });
-        if let Some(follow) = self.state.leaves.follow.take().filter(|_| is_there) {
+        if let Some(follow) = self.state.leaves.follow.take().filter(|_| is_unchanged) {
             self.begin_cut(follow.plan.0, follow.step);
         }
     }
 
-    /// Has the leaves of arcs made anew once something else is asked of them, where that took no longer than a planner waits.
+    /// Optimises the leaves of arcs again once their goals have changed, if the last time took no longer than a planner waits.
     pub(crate) fn follow_arcs(&mut self) {
         let state = &mut *self.state;
         let took = state.leaves.arcs.as_ref().and_then(|arcs| arcs.took);
@@ -61,7 +63,7 @@ impl Requests<'_> {
         }
         let step = state.optimise.drag().map(|drag| drag.step).or_else(|| state.history.gesture());
         let Some(plan) = state.plan().cloned() else { return };
-        // These goals are asked for once.
+        // One run for these goals is enough.
         state.take_as_answered();
         let plan = (state.plan, plan);
         self.drop_leaves();
@@ -69,13 +71,13 @@ impl Requests<'_> {
     }
 
     /// Cuts the maps of a plan; the leaves join a step of the history, where one is given.
-    pub(crate) fn begin_cut(&mut self, plan: usize, step: Option<u64>) {
+    pub(crate) fn begin_cut(&mut self, index: usize, step: Option<u64>) {
         let state = &mut *self.state;
         // An approved plan takes no leaves.
-        let of = state.history.case().plans.get(plan).filter(|of| !of.is_approved()).cloned();
-        let Some(of) = of else { return };
-        let goals = state.optimise_query_of(plan).ok().map(|query| query.digest());
-        let arcs = if has_arcs(&of) { Some(state.optimise_query_of(plan)) } else { None };
+        let plan = state.history.case().plans.get(index).filter(|plan| !plan.is_approved()).cloned();
+        let Some(plan) = plan else { return };
+        let goals = state.optimise_query_of(index).ok().map(|query| query.digest());
+        let arcs = if has_arcs(&plan) { Some(state.optimise_query_of(index)) } else { None };
         let arcs = match arcs.transpose() {
             Ok(arcs) => arcs,
             Err(why) => {
@@ -84,33 +86,33 @@ impl Requests<'_> {
             }
         };
         if arcs.is_some() {
-            let took = state.leaves.arcs.as_ref().and_then(|before| before.took);
-            state.leaves.arcs = Some(Arcs { begun: Instant::now(), took });
+            let took = state.leaves.arcs.as_ref().and_then(|previous| previous.took);
+            state.leaves.arcs = Some(Arcs { started: Instant::now(), took });
         }
         state.leaves.cuts += 1;
         let number = state.leaves.cuts;
         let job = LeavesJob {
             case: state.case().clone(),
-            plan: Arc::clone(&of),
+            plan: Arc::clone(&plan),
             settings: state.results.settings.clone(),
             technique: state.leaves.technique,
         };
         let graph = Arc::clone(state.results.nodes.graph());
         let place = Arc::clone(&state.optimise.place);
-        let name = format!("Leaves of plan {}", of.name);
-        state.leaves.cut = Some(Cut { number, plan: (plan, of), step, goals });
-        let work = move |control: &JobControl| {
+        let name = format!("Leaves of plan {}", plan.name);
+        state.leaves.cut = Some(Cut { number, plan: (index, plan), step, goals });
+        let task = Task::new(name, move |control: &JobControl| {
             let leaves = match &arcs {
                 Some(query) => leaves_of_arcs(query, job.technique, &graph, control)?,
                 None => cut_into_leaves(&job, &place, &graph, control)?,
             };
             let answer = LeavesAnswer { cut: number, leaves };
             Ok::<_, results::Failure>(JobAnswer::then(move |window| window.take_leaves(answer)))
-        };
-        self.worker.submit(Slot::Leaves, Task::new(name, work).on(Lane::Device));
+        });
+        self.worker.submit(Slot::Leaves, task.on(Lane::Device));
     }
 
-    /// Ends a cut, or leaves that were to follow. Whether the cut was asked for by itself: it is then the last that was done.
+    /// Ends a cut, or leaves that were to follow. Whether the user started the cut: it is then the last action.
     pub fn take_back_cut(&mut self) -> bool {
         let was_cutting = self.state.leaves.is_cutting();
         !self.stop_cut() && was_cutting

@@ -8,13 +8,17 @@ use egui::{Role, Ui, WidgetInfo};
 pub fn show(ui: &mut Ui, state: &State) {
     let Some(delivery) = state.delivery() else { return };
     section(ui, "Delivery");
-    let figures = &delivery.of.figures;
+    let figures = &delivery.of_plan.figures;
     let complexity = "Modulation complexity score (McNiven et al., Med. Phys. 37, 505 (2010)): 1 for one open rectangle, less the more leaves \
                       differ";
     let smallest = format!("{:.2} cm² of {} apertures", figures.smallest_cm2, figures.apertures);
     let rows = [
         ("MU", Some(format!("{:.1}", figures.mu)), "Of one fraction"),
-        ("MU per Gy", delivery.of.mu_per_gy.map(|mu| format!("{mu:.0}")), "For each gray that is prescribed"),
+        (
+            "MU per Gy",
+            delivery.of_plan.mu_per_gy.map(|mu| format!("{mu:.0}")),
+            "For each gray that is prescribed",
+        ),
         (
             "Beam on",
             Some(format!("{:.0} s", figures.beam_on_s)),
@@ -33,8 +37,8 @@ pub fn show(ui: &mut Ui, state: &State) {
             let Some(value) = value else { continue };
             field(ui, caption, |ui| {
                 let name = format!("{caption}: {value}");
-                let shown = ui.label(value).on_hover_text(hint);
-                shown.widget_info(|| WidgetInfo::labeled(Role::Label, true, &name));
+                let label = ui.label(value).on_hover_text(hint);
+                label.widget_info(|| WidgetInfo::labeled(Role::Label, true, &name));
             });
         }
     });
@@ -45,7 +49,7 @@ pub fn show(ui: &mut Ui, state: &State) {
         }
         None => Some("before normalisation, whose factor is not known".to_owned()),
     };
-    for words in standing.iter().chain(&delivery.of.remark) {
+    for words in standing.iter().chain(&delivery.of_plan.remark) {
         ui.colored_label(theme::palette(ui).warning, words);
     }
 }

@@ -7,9 +7,8 @@ use crate::kit::{GRID, marks, plot_line, status_chip, theme, whole};
 use crate::state::State;
 use analysis::profile;
 use case::DoseStatus;
-use egui::{Button, Color32, RichText, ScrollArea, Ui};
+use egui::{Button, Color32, Rect, RichText, ScrollArea, Ui};
 use egui_plot::{AxisHints, HPlacement, LineStyle, Plot};
-use geometry::Volume;
 use glam::DVec3;
 
 /// Distance of the samples of a profile, mm, and their greatest number.
@@ -44,18 +43,20 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     bar(ui, state, &doses, commands);
     let ends = state.measures.profile();
     let list_width = if ends.is_some() { 0.42 * ui.available_width() } else { ui.available_width() };
-    let rest = ui.available_rect_before_wrap();
-    let (left, right) = rest.split_left_right_at_x(rest.left() + list_width);
-    let part = |ui: &mut Ui, rect, add: &mut dyn FnMut(&mut Ui)| {
-        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect));
-        child.set_clip_rect(rect.intersect(ui.clip_rect()));
-        add(&mut child);
-    };
-    part(ui, left, &mut |ui| list(ui, state, &doses, commands));
+    let rect = ui.available_rect_before_wrap();
+    let (left, right) = rect.split_left_right_at_x(rect.left() + list_width);
+    list(&mut clipped_child(ui, left), state, &doses, commands);
     if let Some(ends) = ends {
-        part(ui, right.with_min_x(right.min.x + 8.0), &mut |ui| plot(ui, state, &doses, ends));
+        plot(&mut clipped_child(ui, right.with_min_x(right.min.x + 8.0)), state, &doses, ends);
     }
-    ui.advance_cursor_after_rect(rest);
+    ui.advance_cursor_after_rect(rect);
+}
+
+/// A child that draws within `rect` alone.
+fn clipped_child(ui: &mut Ui, rect: Rect) -> Ui {
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect));
+    child.set_clip_rect(rect.intersect(ui.clip_rect()));
+    child
 }
 
 fn bar(ui: &mut Ui, state: &State, doses: &[ReadDose], commands: &mut Commands) {
@@ -132,19 +133,19 @@ fn name(number: u32, item: &Measured) -> String {
 
 /// The reading of an object: length, or dose, HU and position.
 fn reading(state: &State, doses: &[ReadDose], item: &Measured) -> Vec<String> {
-    let at = match item {
-        Measured::Point(at) => *at,
+    let mm = match item {
+        Measured::Point(mm) => *mm,
         Measured::Ruler(_) | Measured::Profile(_) => return vec![format!("{:.1} mm", item.length_mm())],
     };
-    let mut words: Vec<String> = doses.iter().map(|read| dose_words(state, read, at)).collect();
-    words.push(state.hu_at(at).map_or("outside the CT".to_owned(), |hu| format!("{hu:.0} HU")));
-    words.push(place_words(at));
+    let mut words: Vec<String> = doses.iter().map(|read| dose_words(state, read, mm)).collect();
+    words.push(state.hu_at(mm).map_or("outside the CT".to_owned(), |hu| format!("{hu:.0} HU")));
+    words.push(place_words(mm));
     words
 }
 
-fn dose_words(state: &State, read: &ReadDose, at: DVec3) -> String {
+fn dose_words(state: &State, read: &ReadDose, patient_mm: DVec3) -> String {
     let side = if read.side.is_empty() { String::new() } else { format!("{} ", read.side) };
-    match (read.gy_at(at), read.dose.status) {
+    match (read.gy_at(patient_mm), read.dose.status) {
         (_, DoseStatus::Failed) => format!("{side}dose failed"),
         (None, _) => format!("{side}outside the dose"),
         (Some(gy), _) => {
@@ -155,8 +156,8 @@ fn dose_words(state: &State, read: &ReadDose, at: DVec3) -> String {
     }
 }
 
-fn place_words(at: DVec3) -> String {
-    format!("x {:.1}  y {:.1}  z {:.1} mm", at.x, at.y, at.z)
+fn place_words(patient_mm: DVec3) -> String {
+    format!("x {:.1}  y {:.1}  z {:.1} mm", patient_mm.x, patient_mm.y, patient_mm.z)
 }
 
 /// Dose (left axis) and HU (right axis) over the distance from the first end.
@@ -167,20 +168,15 @@ fn plot(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
 fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
     let length = ends[0].distance(ends[1]);
     let count = ((length / STEP_MM).ceil() as usize + 1).clamp(2, MOST_SAMPLES);
-    let sampled = |volume: &Volume<f32>| profile(volume, ends, count);
     let readable = doses.iter().filter(|read| read.dose.status != DoseStatus::Failed);
-    let curves: Vec<_> = readable.map(|read| (read, sampled(&read.dose.gy))).collect();
-    let hu = state.case().ct.as_ref().map(|ct| sampled(&ct.hu)).unwrap_or_default();
-    let all = |parts: &[Vec<[f64; 2]>]| parts.iter().flatten().map(|p| p[1]).collect::<Vec<_>>();
-    let top = curves.iter().flat_map(|(_, parts)| all(parts)).fold(0.0, f64::max);
+    let curves: Vec<_> = readable.map(|read| (read, profile(&read.dose.gy, ends, count))).collect();
+    let hu = state.case().ct.as_ref().map(|ct| profile(&ct.hu, ends, count)).unwrap_or_default();
+    let top = curves.iter().flat_map(|(_, parts)| parts.iter().flatten()).map(|p| p[1]).fold(0.0, f64::max);
     let top = if top > 0.0 { 1.05 * top } else { 1.0 };
-    let [low, high] = all(&hu).into_iter().fold([f64::MAX, f64::MIN], |[l, h], v| [l.min(v), h.max(v)]);
-    // HU share the plot by a scale of their own: air or the lowest value at the bottom.
+    let [low, high] = hu.iter().flatten().fold([f64::MAX, f64::MIN], |[l, h], p| [l.min(p[1]), h.max(p[1])]);
+    // HU have a separate scale on the plot, with air or the lowest value at the bottom.
     let (low, high) = if low < high { (low, high) } else { (-1000.0, 1000.0) };
-    let hu_of = move |y: f64| low + y / top * (high - low);
-    let y_of = move |hu: f64| (hu - low) / (high - low) * top;
     let weak = theme::palette(ui).weak;
-    let axis = |label: &str| RichText::new(label.to_owned()).small().color(weak);
     let plot = Plot::new("dose profile")
         .allow_scroll(false)
         .allow_drag(false)
@@ -190,13 +186,15 @@ fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
         .include_x(length)
         .include_y(0.0)
         .include_y(top)
-        .custom_x_axes(vec![AxisHints::new_x().label(axis("Distance (mm)"))])
+        .custom_x_axes(vec![AxisHints::new_x().label(RichText::new("Distance (mm)").color(weak).small())])
         .custom_y_axes(vec![
-            AxisHints::new_y().label(axis("Dose (Gy)")).placement(HPlacement::Left),
             AxisHints::new_y()
-                .label(axis("HU"))
+                .label(RichText::new("Dose (Gy)").color(weak).small())
+                .placement(HPlacement::Left),
+            AxisHints::new_y()
+                .label(RichText::new("HU").color(weak).small())
                 .placement(HPlacement::Right)
-                .formatter(move |mark, _| format!("{:.0}", hu_of(mark.value))),
+                .formatter(move |mark, _| format!("{:.0}", low + mark.value / top * (high - low))),
         ])
         .x_grid_spacer(|input| marks(input.bounds, 10.0))
         .grid_color(GRID)
@@ -204,7 +202,8 @@ fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
         .label_formatter(|_| None);
     let response = plot.show(ui, |plot| {
         for part in &hu {
-            let points: Vec<[f64; 2]> = part.iter().map(|[mm, hu]| [*mm, y_of(*hu)]).collect();
+            let points: Vec<[f64; 2]> =
+                part.iter().map(|[mm, hu]| [*mm, (*hu - low) / (high - low) * top]).collect();
             plot.line(plot_line("HU", points).color(HU_COLOUR).width(1.2));
         }
         for (n, (read, parts)) in curves.iter().enumerate() {
@@ -218,25 +217,32 @@ fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
     });
     response.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Dose profile"));
     let hovered = response.inner.filter(|_| response.response.hovered());
-    let at = hovered.map(|p| p.x).filter(|mm| (0.0..=length).contains(mm));
-    told(
+    let pointer_mm = hovered.map(|p| p.x).filter(|mm| (0.0..=length).contains(mm));
+    readout(
         ui,
         state,
         &curves.iter().map(|(read, _)| *read).collect::<Vec<_>>(),
         ends,
-        at,
+        pointer_mm,
         response.response.rect,
     );
 }
 
-/// The values at the pointer, else which line is which, on the plot's upper rim.
-fn told(ui: &Ui, state: &State, doses: &[&ReadDose], ends: [DVec3; 2], at: Option<f64>, rect: egui::Rect) {
+/// The values at the pointer, else the names of the lines, on the plot's upper rim.
+fn readout(
+    ui: &Ui,
+    state: &State,
+    doses: &[&ReadDose],
+    ends: [DVec3; 2],
+    pointer_mm: Option<f64>,
+    rect: egui::Rect,
+) {
     let length = ends[0].distance(ends[1]).max(f64::EPSILON);
     let mut words = Vec::new();
-    if let Some(mm) = at {
+    if let Some(mm) = pointer_mm {
         words.push((format!("at {mm:.1} mm"), theme::palette(ui).text));
     }
-    let place = at.map(|mm| ends[0].lerp(ends[1], mm / length));
+    let place = pointer_mm.map(|mm| ends[0].lerp(ends[1], mm / length));
     for (n, read) in doses.iter().enumerate() {
         let name = if read.side.is_empty() { "Dose" } else { read.side };
         let mut word = match place {
@@ -255,9 +261,9 @@ fn told(ui: &Ui, state: &State, doses: &[&ReadDose], ends: [DVec3; 2], at: Optio
     words.push((hu.map_or("HU".to_owned(), |hu| format!("{hu:.0} HU")), HU_COLOUR));
     let mut x = rect.left() + 52.0;
     for (word, colour) in words {
-        let at = egui::pos2(x, rect.top() + 2.0);
+        let pos = egui::pos2(x, rect.top() + 2.0);
         let galley = ui.painter().layout_no_wrap(word, egui::FontId::proportional(11.0), colour);
         x += galley.size().x + 14.0;
-        ui.painter().galley(at, galley, colour);
+        ui.painter().galley(pos, galley, colour);
     }
 }

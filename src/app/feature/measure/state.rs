@@ -1,4 +1,4 @@
-//! Rulers, dose points and the profile line: positions only. Their readings are those of the dose on show.
+//! Rulers, dose points and the profile line: positions only. They read the displayed dose.
 
 use crate::state::{State, Workspace};
 use analysis::{Side, value_at};
@@ -62,7 +62,7 @@ impl Measured {
     pub fn ends_mm(&self) -> &[DVec3] {
         match self {
             Self::Ruler(ends) | Self::Profile(ends) => ends,
-            Self::Point(at) => std::slice::from_ref(at),
+            Self::Point(mm) => std::slice::from_ref(mm),
         }
     }
 
@@ -71,7 +71,7 @@ impl Measured {
     pub fn with_end(mut self, end: usize, to_mm: DVec3) -> Self {
         match &mut self {
             Self::Ruler(ends) | Self::Profile(ends) => ends[end.min(1)] = to_mm,
-            Self::Point(at) => *at = to_mm,
+            Self::Point(mm) => *mm = to_mm,
         }
         self
     }
@@ -91,39 +91,40 @@ pub struct Measures {
     pub tool: Option<Tool>,
     /// Each with its number, which no other object had.
     pub items: Vec<(u32, Measured)>,
-    given: u32,
+    last_number: u32,
 }
 
-/// Most objects that are read from a session.
+/// Maximum number of objects read from a session.
 const MOST_READ: usize = 500;
 
 impl Measures {
     /// The objects of a session, as far as they lie where a patient can be.
     pub fn restored(items: Vec<(u32, Measured)>) -> Self {
         let mut measures = Self::default();
-        let is_somewhere = |mm: &DVec3| mm.to_array().iter().all(|v| bounds::PLACE_MM.contains(v));
-        let sound = |(_, item): &(u32, Measured)| item.ends_mm().iter().all(is_somewhere);
-        for (number, item) in items.into_iter().take(MOST_READ).filter(sound) {
-            measures.set(number, item);
+        for (number, item) in items.into_iter().take(MOST_READ) {
+            let mut coordinates_mm = item.ends_mm().iter().flat_map(DVec3::to_array);
+            if coordinates_mm.all(|mm| bounds::PLACE_MM.contains(&mm)) {
+                measures.set(number, item);
+            }
         }
         measures
     }
 
     /// A number that no object had.
     pub fn free_number(&self) -> u32 {
-        self.given.saturating_add(1)
+        self.last_number.saturating_add(1)
     }
 
     /// Sets an object by its number, or adds it; there is one profile at most.
     pub fn set(&mut self, number: u32, item: Measured) {
-        if let Some((_, now)) = self.items.iter_mut().find(|(n, _)| *n == number) {
-            *now = item;
+        if let Some((_, current)) = self.items.iter_mut().find(|(n, _)| *n == number) {
+            *current = item;
             return;
         }
         if matches!(item, Measured::Profile(_)) {
             self.items.retain(|(_, other)| !matches!(other, Measured::Profile(_)));
         }
-        self.given = self.given.max(number);
+        self.last_number = self.last_number.max(number);
         self.items.push((number, item));
     }
 
@@ -133,8 +134,7 @@ impl Measures {
 
     /// Removes lines too short to be meant.
     pub fn drop_slips(&mut self) {
-        let meant = |item: &Measured| matches!(item, Measured::Point(_)) || item.length_mm() >= SHORTEST_MM;
-        self.items.retain(|(_, item)| meant(item));
+        self.items.retain(|(_, item)| matches!(item, Measured::Point(_)) || item.length_mm() >= SHORTEST_MM);
     }
 
     pub fn clear(&mut self) {
@@ -169,9 +169,11 @@ impl State {
     /// The doses on view, each with its current status: A and B where two are compared, else the one on show.
     pub fn read_doses(&self) -> Vec<ReadDose> {
         if self.workspace == Workspace::Compare {
-            let sides = Side::BOTH.into_iter();
-            let read = |side: Side| Some((side.name(), self.results.side(side)?.clone()));
-            return sides.filter_map(read).map(|(side, dose)| ReadDose { side, dose }).collect();
+            let doses = Side::BOTH.into_iter().filter_map(|side| {
+                let dose = self.results.side(side)?.clone();
+                Some(ReadDose { side: side.name(), dose })
+            });
+            return doses.collect();
         }
         self.results.shown_dose().map(|dose| ReadDose { side: "", dose: dose.clone() }).into_iter().collect()
     }
@@ -187,10 +189,13 @@ impl State {
 mod tests {
     use super::*;
 
+    fn line(x: f64) -> [DVec3; 2] {
+        [DVec3::ZERO, DVec3::new(x, 4.0, 0.0)]
+    }
+
     #[test]
     fn rulers_pile_up_and_a_profile_replaces_the_last() {
         let mut measures = Measures::default();
-        let line = |x: f64| [DVec3::ZERO, DVec3::new(x, 4.0, 0.0)];
         for item in [Measured::Ruler(line(3.0)), Measured::Ruler(line(6.0)), Measured::Profile(line(1.0))] {
             measures.set(measures.free_number(), item);
         }

@@ -28,14 +28,14 @@ pub(crate) fn respond(
     let over = response.hover_pos();
     if over.is_some() && measures.tool.is_some() {
         ui.set_cursor_icon(CursorIcon::Crosshair);
-    } else if over.is_some_and(|at| end_at(scene, plane, at).is_some()) {
+    } else if over.is_some_and(|pos| end_at(scene, plane, pos).is_some()) {
         ui.set_cursor_icon(CursorIcon::Grab);
     }
     if measures.tool == Some(Tool::DosePoint)
         && response.clicked_by(PointerButton::Primary)
-        && let Some(at) = response.interact_pointer_pos().filter(|at| end_at(scene, plane, *at).is_none())
+        && let Some(pos) = response.interact_pointer_pos().filter(|pos| end_at(scene, plane, *pos).is_none())
     {
-        let point = Measured::Point(plane.patient_from_screen(at));
+        let point = Measured::Point(plane.patient_from_screen(pos));
         events.push(ViewEvent::Measured(measures.free_number(), point));
         return true;
     }
@@ -58,9 +58,9 @@ pub(crate) fn respond(
     let Some((number, item, end)) = ui.data(|d| d.get_temp::<Option<Hold>>(id)).flatten() else {
         return false;
     };
-    if let Some(at) = response.interact_pointer_pos() {
-        let at = at.clamp(plane.rect.min, plane.rect.max);
-        events.push(ViewEvent::Measured(number, item.with_end(end, plane.patient_from_screen(at))));
+    if let Some(pointer_pos) = response.interact_pointer_pos() {
+        let pos = pointer_pos.clamp(plane.rect.min, plane.rect.max);
+        events.push(ViewEvent::Measured(number, item.with_end(end, plane.patient_from_screen(pos))));
     }
     if response.drag_stopped() {
         ui.data_mut(|d| d.insert_temp::<Option<Hold>>(id, None));
@@ -72,11 +72,12 @@ pub(crate) fn respond(
 /// An object with its number, and the end that the drag moves.
 type Hold = (u32, Measured, usize);
 
-fn end_at(scene: &Scene, plane: &ViewPlane, at: Pos2) -> Option<Hold> {
+fn end_at(scene: &Scene, plane: &ViewPlane, pos: Pos2) -> Option<Hold> {
     let on_plane = scene.measures.items.iter().filter(|(_, item)| lies_on(item, plane));
     on_plane.rev().find_map(|(number, item)| {
-        let near = |mm: &glam::DVec3| plane.screen_from_patient(*mm).distance(at) <= REACH;
-        Some((*number, *item, item.ends_mm().iter().position(near)?))
+        let end =
+            item.ends_mm().iter().position(|mm| plane.screen_from_patient(*mm).distance(pos) <= REACH)?;
+        Some((*number, *item, end))
     })
 }
 
@@ -115,13 +116,13 @@ pub(crate) fn draw(painter: &Painter, plane: &ViewPlane, scene: &Scene, doses: &
                 let label = format!("{:.0} mm", item.length_mm());
                 text(painter, *b - vec2(0.0, 12.0), Anchor::Middle, &label, 11.0, PROFILE);
             }
-            (Measured::Point(mm), [at]) => {
-                painter.circle_stroke(*at, 4.5, Stroke::new(3.0, Color32::from_black_alpha(150)));
-                painter.circle_stroke(*at, 4.5, Stroke::new(1.5, POINT));
-                painter.circle_filled(*at, 1.2, POINT);
+            (Measured::Point(mm), [pos]) => {
+                painter.circle_stroke(*pos, 4.5, Stroke::new(3.0, Color32::from_black_alpha(150)));
+                painter.circle_stroke(*pos, 4.5, Stroke::new(1.5, POINT));
+                painter.circle_filled(*pos, 1.2, POINT);
                 let (label, status) = reading(*number, *mm, doses);
                 let colour = status.map_or(POINT, |status| theme::IMAGE.doubtful(status, POINT));
-                text(painter, *at + vec2(10.0, 0.0), Anchor::Left, &label, 11.0, colour);
+                text(painter, *pos + vec2(10.0, 0.0), Anchor::Left, &label, 11.0, colour);
             }
             _ => {}
         }
@@ -164,14 +165,13 @@ mod tests {
                 part: None,
             }),
         };
-        let at = DVec3::new(1.5, 0.0, 0.0);
-        let words = |doses: &[ReadDose], at: DVec3| reading(3, at, doses).0;
-        assert_eq!(words(&[read("", DoseStatus::Final)], at), "P3  1.50 Gy");
-        assert_eq!(words(&[read("", DoseStatus::Stale)], at), "P3  1.50 Gy (stale)");
-        assert_eq!(words(&[read("", DoseStatus::Failed)], at), "P3  none Gy (failed)");
-        assert_eq!(words(&[read("", DoseStatus::Final)], 9.0 * at), "P3  none Gy");
+        let mm = DVec3::new(1.5, 0.0, 0.0);
+        assert_eq!(reading(3, mm, &[read("", DoseStatus::Final)]).0, "P3  1.50 Gy");
+        assert_eq!(reading(3, mm, &[read("", DoseStatus::Stale)]).0, "P3  1.50 Gy (stale)");
+        assert_eq!(reading(3, mm, &[read("", DoseStatus::Failed)]).0, "P3  none Gy (failed)");
+        assert_eq!(reading(3, 9.0 * mm, &[read("", DoseStatus::Final)]).0, "P3  none Gy");
         let both = [read("A", DoseStatus::Final), read("B", DoseStatus::Preview)];
-        assert_eq!(words(&both, at), "P3  A 1.50  B 1.50 Gy (preview)");
-        assert_eq!(words(&[], at), "P3");
+        assert_eq!(reading(3, mm, &both).0, "P3  A 1.50  B 1.50 Gy (preview)");
+        assert_eq!(reading(3, mm, &[]).0, "P3");
     }
 }

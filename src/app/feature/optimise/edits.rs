@@ -34,7 +34,7 @@ impl Requests<'_> {
     pub fn stop_run(&mut self) {
         let optimise = &self.state.optimise;
         let Some(run) = &optimise.run else { return };
-        let has_maps = optimise.latest.as_ref().is_some_and(|(of, _)| *of == run.number);
+        let has_maps = optimise.latest.as_ref().is_some_and(|(number, _)| *number == run.number);
         let has = if has_maps { "has the fluences found so far" } else { "is as it was" };
         let plan = &run.plan.1;
         let text = format!("Cancelled: optimising {plan}. The plan {has}. Press 'Optimise' to go on.");
@@ -73,16 +73,17 @@ impl Requests<'_> {
         }
         let Some(run) = &self.state.optimise.run else { return false };
         let (plan, step) = (run.plan.clone(), run.step);
-        let before = self.state.case().plans.get(plan.0).cloned();
+        let unoptimised = self.state.case().plans.get(plan.0).cloned();
         self.halt_run();
         self.drop_leaves();
-        let has_maps = self.state.case().plans.get(plan.0) != before.as_ref();
+        let has_maps = self.state.case().plans.get(plan.0) != unoptimised.as_ref();
         let has_begun_it = step.is_some() && self.state.history.gesture() == step;
         if has_maps || has_begun_it {
             self.state.undo();
         }
-        let rest = if has_maps { "Redo brings the fluences found so far." } else { "It had found none yet." };
-        let text = format!("Undone: optimising {}. {rest}", plan.1);
+        let outcome =
+            if has_maps { "Redo brings the fluences found so far." } else { "It had found none yet." };
+        let text = format!("Undone: optimising {}. {outcome}", plan.1);
         self.state.notices.add(NoticeKind::Info, text);
         self.state.forget_run();
         true
@@ -107,26 +108,26 @@ impl Requests<'_> {
     /// Ends the run, where it came to its maps or is to end.
     pub(crate) fn end_run(&mut self, uses_maps: bool) {
         let Some(run) = self.state.optimise.run.take() else { return };
-        let latest = self.state.optimise.latest.as_ref().filter(|(of, _)| *of == run.number);
+        let latest = self.state.optimise.latest.as_ref().filter(|(number, _)| *number == run.number);
         let latest = latest.map(|(_, latest)| Arc::clone(latest));
         if let Some(latest) = latest.filter(|_| uses_maps) {
             // The plan on show first: a copy of it has the same answer.
             let case = self.state.case();
-            let all = std::iter::once(run.plan.0).chain(0..case.plans.len());
-            let answers =
-                |at: &usize| self.state.optimise_query_of(*at).is_ok_and(|query| query == latest.query);
-            match all.into_iter().find(answers) {
+            let mut plans = std::iter::once(run.plan.0).chain(0..case.plans.len());
+            let answered = plans
+                .find(|plan| self.state.optimise_query_of(*plan).is_ok_and(|query| query == latest.query));
+            match answered {
                 Some(plan) => {
                     let are_set = self.state.set_fluences(plan, &latest.beams, run.step);
                     if !are_set {
-                        // What was refused is not found again.
+                        // A new run would only find the refused maps again.
                         self.state.forget_run();
                     }
                     self.state.notices.add_remarks(&run.plan.1, &latest.remarks);
-                    let of = self.state.case().plans.get(plan);
-                    let of = of.filter(|of| are_set && run.leaves_follow && !of.is_cut());
-                    self.state.leaves.follow = of.map(|of| Follow {
-                        plan: (plan, Arc::clone(of)),
+                    let optimised = self.state.case().plans.get(plan);
+                    let to_cut = optimised.filter(|plan| are_set && run.leaves_follow && !plan.is_cut());
+                    self.state.leaves.follow = to_cut.map(|to_cut| Follow {
+                        plan: (plan, Arc::clone(to_cut)),
                         step: run.step,
                         since: Instant::now(),
                     });
@@ -138,7 +139,7 @@ impl Requests<'_> {
                 }
             }
         } else {
-            // What failed is not tried again until something changes.
+            // A failed run is not repeated until its inputs change.
             self.state.take_as_answered();
         }
         (self.state.optimise.published, self.state.optimise.columns) = (None, None);
@@ -149,10 +150,10 @@ impl Requests<'_> {
 impl State {
     /// Gives a plan its maps as one step of the history; `false` where they are refused.
     fn set_fluences(&mut self, plan: usize, beams: &[Beam], step: Option<u64>) -> bool {
-        let Some(now) = self.case().plans.get(plan) else { return false };
+        let Some(previous) = self.case().plans.get(plan) else { return false };
         let answered_goals = self.optimise.latest_goals.clone();
-        let with = with_maps(now, beams);
-        if with != **now || now.answered_goals != answered_goals {
+        let with = with_maps(previous, beams);
+        if with != **previous || previous.answered_goals != answered_goals {
             let beams = with.beams.into_iter().filter(|beam| beam.fluence.is_some()).collect();
             if let Err(why) = self.history.apply(Edit::SetFluences { plan, beams, answered_goals }, step) {
                 self.notices.add(NoticeKind::Error, format!("The fluences are not used: {why}."));
@@ -167,20 +168,20 @@ impl State {
     fn set_follows_goals(&mut self, follows_goals: bool) {
         let Some(plan) = self.plan().map(|plan| Plan { follows_goals, ..Plan::clone(plan) }) else { return };
         self.edit(Edit::SetPlan { plan: self.plan, value: plan }, None);
-        // What was dismissed before is asked for now.
+        // The user now requests goals that were dismissed before.
         self.optimise.dismissed = None;
     }
 
     /// Opens Compare with the plan before its maps as A and the plan on show as B. The plan before becomes a plan of the case, once.
     fn compare_with_before(&mut self) {
-        let Some(before) = self.plan_before_maps() else { return };
-        let wanted = Plan { name: String::new(), uid: None, ..before.clone() };
-        let there = self.case().plans.iter().position(|plan| plan.delivered() == before.delivered());
-        let place = there.unwrap_or_else(|| {
+        let Some(unoptimised) = self.plan_before_maps() else { return };
+        let copy = Plan { name: String::new(), uid: None, ..unoptimised.clone() };
+        let existing = self.case().plans.iter().position(|plan| plan.delivered() == unoptimised.delivered());
+        let place = existing.unwrap_or_else(|| {
             let shown = self.plan().map_or("", |plan| &plan.name);
             let name = self.free_plan_name(&format!("{shown} before optimisation"));
             let place = self.case().plans.len();
-            self.edit(Edit::AddPlan(Plan { name, ..wanted }), None);
+            self.edit(Edit::AddPlan(Plan { name, ..copy }), None);
             if let Some(engine) = self.results.engines.get(&self.plan).copied() {
                 self.results.engines.insert(place, engine);
             }
@@ -190,7 +191,7 @@ impl State {
         self.workspace = Workspace::Compare;
     }
 
-    /// Nothing of a run is left, but its columns.
+    /// Drops all results of a run, except its influence matrix.
     fn forget_run(&mut self) {
         let optimise = &mut self.optimise;
         (optimise.latest, optimise.columns, optimise.published) = (None, None, None);
@@ -199,13 +200,13 @@ impl State {
         self.take_as_answered();
     }
 
-    /// The maps of the case are what it is to have, whatever its goals ask for: a step of the history that is undone or redone brings
-    /// its own.
+    /// Accepts the maps of the case as they are, whatever its goals require: a step of the history that is undone or redone brings
+    /// its own maps.
     pub fn take_as_answered(&mut self) {
         self.optimise.dismissed = self.goals_digest();
     }
 
-    /// Drags the handle of a goal, or one that is born with the drag.
+    /// Drags the handle of a goal, or of a goal that the drag creates.
     pub(crate) fn drag_goal(&mut self, index: Option<usize>, goal: Goal, gesture: u64) {
         let Some(step) = self.step_of(Some(gesture)) else { return };
         let mut goals = self.goals();

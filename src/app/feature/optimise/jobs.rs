@@ -14,11 +14,11 @@ use worker::{Lane, Task};
 /// Iterations after which a step gives way to other goals: fewer would gain nothing.
 const LEAST_ITERATIONS: usize = 8;
 
-/// Answers on the way are published so often at most.
+/// Shortest time between two published intermediate answers.
 const PUBLISH_EVERY: Duration = Duration::from_millis(120);
 
 impl Requests<'_> {
-    /// Begins, goes on with and ends the optimisation as the case asks for. Cheap where nothing changed.
+    /// Starts, continues and ends the optimisation as the case requires. Cheap where nothing changed.
     pub(crate) fn follow_optimise(&mut self) {
         if self.state.optimise.run.is_none() && !self.state.follows_goals() {
             return;
@@ -59,13 +59,13 @@ impl Requests<'_> {
                 return;
             }
         };
-        match &run.asked {
-            Some(asked) if *asked == query => {}
-            Some(asked) if asked.has_rows_of(&query) => run.hurry(),
+        match &run.requested {
+            Some(requested) if *requested == query => {}
+            Some(requested) if requested.has_rows_of(&query) => run.raise_priority(),
             Some(_) => self.worker.cancel(Slot::Optimise),
             None => {
-                let latest = self.state.optimise.latest.as_ref().filter(|(of, _)| *of == run.number);
-                let is_done = latest.is_some_and(|(_, now)| now.is_at_rest && now.query == query);
+                let latest = self.state.optimise.latest.as_ref().filter(|(number, _)| *number == run.number);
+                let is_done = latest.is_some_and(|(_, optimum)| optimum.is_at_rest && optimum.query == query);
                 if is_done && !drags_goal {
                     self.end_run(true);
                 } else if !is_done && rests {
@@ -75,8 +75,8 @@ impl Requests<'_> {
         }
     }
 
-    /// Begins a run for the plan on show; its maps join a step of the history, where one is given. Leaves follow where they are asked for,
-    /// and where the plan has some.
+    /// Begins a run for the plan on show; its maps join a step of the history, where one is given. Leaves follow if they are requested
+    /// or the plan has some.
     pub(crate) fn begin_run(&mut self, step: Option<u64>, to_leaves: bool) {
         let leaves_follow =
             self.drop_leaves() || to_leaves || self.state.plan().is_some_and(|plan| plan.is_cut());
@@ -89,46 +89,46 @@ impl Requests<'_> {
         state.optimise.runs += 1;
         state.optimise.seen = Some(state.plan);
         state.optimise.columns = None;
-        state.optimise.run = Some(Run::new(state.optimise.runs, (state.plan, plan), step, leaves_follow));
+        state.optimise.run = Some(Run::new(state.optimise.runs, state.plan, plan, step, leaves_follow));
     }
 
     fn submit_step(&mut self, query: OptimiseQuery) {
         let place = Arc::clone(&self.state.optimise.place);
         let graph = Arc::clone(self.state.results.nodes.graph());
         let Some(run) = &mut self.state.optimise.run else { return };
-        run.asked = Some(query.clone());
+        run.requested = Some(query.clone());
         run.has_changed = Arc::default();
         let (number, has_changed) = (run.number, Arc::clone(&run.has_changed));
-        let answer = move |step| JobAnswer::then(move |window| window.take_step(number, step));
-        let work = move |control: &JobControl, partial: &mut dyn FnMut(JobAnswer)| {
-            let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-            let (mut iterations, mut told) = (0, Instant::now());
-            let mut publish = |now: &dyn Fn() -> Option<Step>| {
-                iterations += 1;
-                if told.elapsed() >= PUBLISH_EVERY {
-                    now().into_iter().for_each(|step| partial(answer(step)));
-                    told = Instant::now();
-                }
-                iterations < LEAST_ITERATIONS || !has_changed.load(Ordering::Relaxed)
-            };
-            LiveOptimiser::step(&mut place, &query, number, &graph, control, &mut publish).map(answer)
-        };
         let name = format!("Optimising plan {}", self.state.plan().map_or("", |plan| &plan.name));
-        self.worker.submit(Slot::Optimise, Task::refining(name, work).on(Lane::Device));
+        let task = Task::refining(name, move |control: &JobControl, partial: &mut dyn FnMut(JobAnswer)| {
+            let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+            let (mut iterations, mut published) = (0, Instant::now());
+            let step =
+                LiveOptimiser::step(&mut place, &query, number, &graph, control, &mut |current_step| {
+                    iterations += 1;
+                    if published.elapsed() >= PUBLISH_EVERY {
+                        current_step().into_iter().for_each(|step| partial(answer(number, step)));
+                        published = Instant::now();
+                    }
+                    iterations < LEAST_ITERATIONS || !has_changed.load(Ordering::Relaxed)
+                });
+            step.map(|step| answer(number, step))
+        });
+        self.worker.submit(Slot::Optimise, task.on(Lane::Device));
     }
 
     /// Takes a step of the run with this number.
-    fn take_step(&mut self, of_run: u64, step: Step) {
+    fn take_step(&mut self, run_number: u64, step: Step) {
         let optimise = &mut self.state.optimise;
-        if optimise.run.as_ref().is_none_or(|run| run.number != of_run) {
+        if optimise.run.as_ref().is_none_or(|run| run.number != run_number) {
             return;
         }
         match step {
-            Step::Columns { done, of } => optimise.columns = Some([done, of]),
+            Step::Columns { done, of: total } => optimise.columns = Some([done, total]),
             Step::Optimum(optimum) => {
                 optimise.columns = None;
                 optimise.latest_goals = Some(optimum.query.digest());
-                optimise.latest = Some((of_run, Arc::from(optimum)));
+                optimise.latest = Some((run_number, Arc::from(optimum)));
             }
         }
     }
@@ -136,10 +136,15 @@ impl Requests<'_> {
     /// The step under way has ended; `why` where it failed, which ends the run.
     pub fn optimise_step_ended(&mut self, why: Option<&str>) {
         if let Some(run) = &mut self.state.optimise.run {
-            run.asked = None;
+            run.requested = None;
         }
         if why.is_some() {
             self.end_run(false);
         }
     }
+}
+
+/// The answer of the job that computed a step of a run.
+fn answer(run_number: u64, step: Step) -> JobAnswer {
+    JobAnswer::then(move |window| window.take_step(run_number, step))
 }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Identity of a run among the gestures.
-const OWN_STEP: u64 = 0x6c65_6176_6573;
+/// Identity of runs among the gestures.
+const RUN_STEP: u64 = 0x6c65_6176_6573;
 
 /// Name of a DVH of the optimiser wherever it is shown.
 pub const OPTIMISERS_DOSE: &str = "optimiser's dose";
@@ -28,17 +28,17 @@ pub type OptimiserPlace = Arc<Mutex<Option<LiveOptimiser>>>;
 /// The optimisation of the plan on show.
 #[derive(Debug)]
 pub struct Optimise {
-    /// Spacing of the voxels that objectives are asked of, mm.
+    /// Spacing of the voxels at which objectives are evaluated, mm.
     pub rows_mm: Option<f64>,
     /// Width of a beamlet along the leaves' travel, mm.
     pub beamlet_mm: f64,
     pub(crate) place: OptimiserPlace,
     pub(crate) run: Option<Run>,
-    /// Runs begun so far.
+    /// Runs started so far.
     pub(crate) runs: u64,
-    /// Beams whose columns are there, and all.
+    /// Beams whose columns of the influence matrix are computed, and the number of beams.
     pub(crate) columns: Option<[usize; 2]>,
-    /// The last answer, and the run that it is of.
+    /// The last answer, and the number of its run.
     pub(crate) latest: Option<(u64, Arc<Optimum>)>,
     /// Standing of the last answer beside the plan on show; `None` where the plan has neither its maps nor its run.
     pub(crate) standing: Option<AnswerStanding>,
@@ -46,19 +46,19 @@ pub struct Optimise {
     pub(crate) applied: Option<Arc<Plan>>,
     /// Digest of the goals of the last answer.
     pub(crate) latest_goals: Option<String>,
-    /// Digest of the goals and beams that no run begins for by itself: what led to them was undone, refused, stopped or only looked at.
+    /// Digest of goals and beams for which no run starts by itself: the user undid, refused, stopped or only viewed them.
     pub(crate) dismissed: Option<String>,
     /// The plan that was on show last, by index.
     pub(crate) seen: Option<usize>,
-    /// The digest of the displayed plan and its goals, which frames ask for.
-    digest: Option<DigestOf>,
-    /// Whether the displayed plan's maps answer other goals than those of now.
+    /// The digest of the displayed plan and its goals, cached between frames.
+    digest: Option<CachedDigest>,
+    /// Whether the goals of the displayed plan are newer than its maps.
     pub(crate) goals_are_newer: bool,
     /// The optimiser's dose, where the DVHs show it.
     pub(crate) on_view: Option<Arc<Optimum>>,
     /// The plan on show with the last published maps, while they are in no step of the history: kept against a crash.
     pub(crate) published: Option<(usize, Arc<Plan>)>,
-    /// Curves by structure of before the last drag.
+    /// DVHs by structure number, as they were before the last drag.
     pub(crate) ghost: Vec<(u32, Arc<Dvh>)>,
     pub(crate) drag: Option<GoalDrag>,
 }
@@ -100,18 +100,24 @@ pub struct AnswerStanding {
 }
 
 impl AnswerStanding {
-    /// Status of the optimiser's dose: never better than a preview, as it is that of sampled voxels.
+    /// Status of the optimiser's dose: never better than a preview, as only sampled voxels have it.
     pub fn status(self) -> DoseStatus {
         if self.is_dose_current { DoseStatus::Preview } else { DoseStatus::Preview.worst(DoseStatus::Stale) }
     }
 }
 
-/// The digest of goals and beams, and what it was made of.
+/// The digest of goals and beams, with the plan and the goals from which it was computed.
 #[derive(Debug)]
-struct DigestOf {
+struct CachedDigest {
     plan: Arc<Plan>,
     goals: Vec<Goal>,
     digest: String,
+}
+
+impl CachedDigest {
+    fn is_for(&self, query: &OptimiseQuery) -> bool {
+        Arc::ptr_eq(&self.plan, query.plan()) && self.goals == query.goals()
+    }
 }
 
 /// An optimisation that runs.
@@ -121,10 +127,10 @@ pub struct Run {
     /// The plan, by index and name: the run ends where another is on show.
     pub plan: (usize, String),
     /// The query of the step under way.
-    pub asked: Option<OptimiseQuery>,
+    pub requested: Option<OptimiseQuery>,
     /// Tells the step under way that another query waits.
     pub has_changed: Arc<AtomicBool>,
-    /// The step of the history that the maps join: that of a drag.
+    /// The step of the history that the maps join: the step of a drag.
     pub step: Option<u64>,
     /// The plan had leaves, or they were to follow: new ones follow the maps.
     pub leaves_follow: bool,
@@ -157,10 +163,10 @@ impl Optimise {
         self.latest.as_ref().map(|(_, latest)| &**latest)
     }
 
-    /// Share of the columns that is there, while they are made.
+    /// Share of the influence matrix that is computed, while it is being computed.
     pub fn share_done(&self) -> Option<f32> {
-        let [done, of] = self.columns?;
-        Some(done as f32 / of.max(1) as f32)
+        let [computed, total] = self.columns?;
+        Some(computed as f32 / total.max(1) as f32)
     }
 
     /// Another case is shown. Returns whether a step may be under way.
@@ -171,12 +177,12 @@ impl Optimise {
         was_running
     }
 
-    /// Whether the displayed plan's maps answer other goals than those of now.
+    /// Whether the goals of the displayed plan are newer than its maps.
     pub fn goals_are_newer(&self) -> bool {
         self.goals_are_newer
     }
 
-    /// Curves of before the last drag.
+    /// DVHs before the last drag.
     pub fn ghost(&self) -> &[(u32, Arc<Dvh>)] {
         &self.ghost
     }
@@ -218,13 +224,12 @@ impl State {
     /// Digest of the goals and beams that maps of the displayed plan are to answer; `None` where it cannot be optimised.
     pub(crate) fn goals_digest(&mut self) -> Option<String> {
         let query = self.optimise_query().ok()?;
-        let is_of = |of: &&DigestOf| Arc::ptr_eq(&of.plan, query.plan()) && of.goals == query.goals();
-        if let Some(known) = self.optimise.digest.as_ref().filter(is_of) {
-            return Some(known.digest.clone());
+        if let Some(cached) = self.optimise.digest.as_ref().filter(|cached| cached.is_for(&query)) {
+            return Some(cached.digest.clone());
         }
         let digest = query.digest();
         let (plan, goals) = (Arc::clone(query.plan()), query.goals().to_vec());
-        self.optimise.digest = Some(DigestOf { plan, goals, digest: digest.clone() });
+        self.optimise.digest = Some(CachedDigest { plan, goals, digest: digest.clone() });
         Some(digest)
     }
 
@@ -232,8 +237,8 @@ impl State {
     pub(crate) fn goals_digest_with(&self, plan: usize, beams: &[Beam]) -> Option<String> {
         let mut case = self.case().clone();
         for beam in &mut Arc::make_mut(case.plans.get_mut(plan)?).beams {
-            if let Some(own) = beams.iter().find(|own| own.number == beam.number) {
-                beam.clone_from(own);
+            if let Some(newer) = beams.iter().find(|newer| newer.number == beam.number) {
+                beam.clone_from(newer);
             }
         }
         let (rows_mm, beamlet_mm) = (self.optimise.rows_mm, self.optimise.beamlet_mm);
@@ -248,64 +253,61 @@ impl State {
         self.plan().is_some_and(|plan| plan.follows_goals && plan.approval.is_none())
     }
 
-    /// Whether something is asked of a plan that follows its goals which its maps do not answer, and which was not dismissed.
+    /// Whether the displayed plan follows goals that its maps do not answer, and that were not dismissed.
     pub(crate) fn asks_for_newer_maps(&mut self) -> bool {
-        let now = self.goals_digest();
+        let digest = self.goals_digest();
         if self.optimise.seen.replace(self.plan) != Some(self.plan) {
-            // Nobody has asked yet for anything but to see it.
-            self.optimise.dismissed.clone_from(&now);
+            // The user has only opened the plan so far.
+            self.optimise.dismissed.clone_from(&digest);
         }
-        if self.optimise.dismissed != now {
+        if self.optimise.dismissed != digest {
             self.optimise.dismissed = None;
         }
         let answered = self.plan().and_then(|plan| plan.answered_goals.clone());
-        now.is_some() && self.optimise.dismissed.is_none() && answered != now
+        digest.is_some() && self.optimise.dismissed.is_none() && answered != digest
     }
 
     /// How far the run is, or where the last one that the plan has the maps of came to rest, in words.
     pub fn optimum_words(&self) -> Option<String> {
         let optimise = &self.optimise;
-        let words = |now: &Optimum| {
-            let Optimum { evaluations, objective, moved_percent, .. } = now;
-            let moved = match moved_percent {
-                Some(percent) => format!("true dose moved {percent:.2} %"),
-                None => "true dose not yet looked at".to_owned(),
-            };
-            format!("{evaluations} evaluations, objective {objective:.4}, {moved}")
-        };
         let Some(run) = &optimise.run else {
             let applied = optimise.applied.as_ref().zip(self.plan());
             let has_maps = applied.is_some_and(|(applied, plan)| Arc::ptr_eq(applied, plan));
-            let end =
-                |now: &Optimum| if now.is_at_rest { "at rest" } else { "stopped before it came to rest" };
-            return optimise.latest().filter(|_| has_maps).map(|now| format!("{}: {}", end(now), words(now)));
+            let optimum = optimise.latest().filter(|_| has_maps)?;
+            let end = if optimum.is_at_rest { "at rest" } else { "stopped before it came to rest" };
+            return Some(format!("{end}: {}", progress_words(optimum)));
         };
-        Some(match (optimise.latest.as_ref().filter(|(of, _)| *of == run.number), optimise.columns) {
-            (Some((_, now)), None) => words(now),
-            (_, Some([done, of])) => format!("influence of beamlets: {done} of {of} beams"),
+        Some(match (optimise.latest.as_ref().filter(|(number, _)| *number == run.number), optimise.columns) {
+            (Some((_, optimum)), None) => progress_words(optimum),
+            (_, Some([computed, total])) => format!("influence of beamlets: {computed} of {total} beams"),
             (None, None) => "begins".to_owned(),
         })
     }
 
-    /// Whether the plan on show is one that fluence maps are found for: goals then show weights and shares.
+    /// Whether the displayed plan has fluence maps or is being optimised: goals then show weights and shares.
     pub fn is_optimised(&self) -> bool {
-        let has_map = |beam: &Beam| is_computed(beam) && beam.map().is_some();
-        self.optimise.is_running() || self.plan().is_some_and(|plan| plan.beams.iter().any(has_map))
+        self.optimise.is_running()
+            || self
+                .plan()
+                .is_some_and(|plan| plan.beams.iter().any(|beam| is_computed(beam) && beam.map().is_some()))
     }
 
     /// The plan on show as it was before it got the maps that it has, while none are being found.
     pub fn plan_before_maps(&self) -> Option<&Plan> {
-        let before = self.history.plan_before_maps(self.plan).filter(|_| !self.optimise.is_running());
-        before.map(|plan| &**plan)
+        let unoptimised = self.history.plan_before_maps(self.plan);
+        unoptimised.filter(|_| !self.optimise.is_running()).map(|plan| &**plan)
     }
 
     /// The plans of a case that is kept, by index, as they were before their maps; it may have maps that the history does not have yet.
     pub(crate) fn plans_before_maps(&self, kept: &Case) -> BTreeMap<usize, Plan> {
-        let before = |(index, plan): (usize, &Arc<Plan>)| {
-            let own = self.case().plans.get(index).filter(|own| !Arc::ptr_eq(own, plan));
-            Some((index, Plan::clone(own.or_else(|| self.history.plan_before_maps(index))?)))
-        };
-        kept.plans.iter().enumerate().filter_map(before).collect()
+        let mut unoptimised = BTreeMap::new();
+        for (index, kept_plan) in kept.plans.iter().enumerate() {
+            let replaced = self.case().plans.get(index).filter(|plan| !Arc::ptr_eq(plan, kept_plan));
+            if let Some(plan) = replaced.or_else(|| self.history.plan_before_maps(index)) {
+                unoptimised.insert(index, Plan::clone(plan));
+            }
+        }
+        unoptimised
     }
 
     /// The optimiser's dose, where the DVHs and goals show it in place of the dose of the case.
@@ -318,7 +320,7 @@ impl State {
         Some((self.optimise.latest()?, self.optimise.standing?))
     }
 
-    /// The answer whose shares are those of the plan's objectives; while a run follows other goals, those of its last step.
+    /// The answer that has the shares of the plan's objectives; while a run follows other goals, the answer of its last step.
     fn answer_with_shares(&self) -> Option<&Optimum> {
         let (latest, standing) = self.answer_of_plan()?;
         let is_of_run = self.optimise.is_running() && standing.is_dose_current;
@@ -339,29 +341,25 @@ impl State {
         (latest.others.uniform.len() == uniform).then_some(&latest.others)
     }
 
-    /// Derives what of the last answer is shown and kept: both follow from comparing inputs.
+    /// Decides from the inputs of the last answer which parts of it are shown and kept.
     pub(crate) fn note_optimise(&mut self) {
         let answered = self.plan().and_then(|plan| plan.answered_goals.clone());
         self.optimise.goals_are_newer = answered.is_some() && {
-            let now = self.goals_digest();
-            now.is_some() && now != answered
+            let digest = self.goals_digest();
+            digest.is_some() && digest != answered
         };
-        let Some((of_run, latest)) = self.optimise.latest.clone() else {
+        let Some((run_number, latest)) = self.optimise.latest.clone() else {
             (self.optimise.on_view, self.optimise.published, self.optimise.standing) = (None, None, None);
             return;
         };
-        let now = self.optimise_query().ok();
-        let running = self.optimise.run.as_ref().is_some_and(|run| run.number == of_run);
+        let query = self.optimise_query().ok();
+        let running = self.optimise.run.as_ref().is_some_and(|run| run.number == run_number);
         let standing = AnswerStanding {
-            is_dose_current: now.as_ref().is_some_and(|now| now.has_rows_of(&latest.query)),
-            are_shares_current: now.as_ref() == Some(&latest.query),
+            is_dose_current: query.as_ref().is_some_and(|query| query.has_rows_of(&latest.query)),
+            are_shares_current: query.as_ref() == Some(&latest.query),
             has_plan_its_maps: self.plan().is_some_and(|plan| has_maps_of(plan, &latest)),
         };
-        let applied = || {
-            let applied = self.optimise.applied.as_ref().zip(self.plan());
-            applied.is_some_and(|(applied, plan)| Arc::ptr_eq(applied, plan)) && !self.is_true_dose_there()
-        };
-        let shown = standing.is_dose_current && (running || applied());
+        let shown = standing.is_dose_current && (running || self.awaits_true_dose());
         let is_kept = running && standing.are_shares_current;
         self.optimise.standing = (running || standing.has_plan_its_maps).then_some(standing);
         self.optimise.on_view = shown.then(|| Arc::clone(&latest));
@@ -372,17 +370,23 @@ impl State {
                 with.set_answered_goals(self.optimise.latest_goals.clone());
                 let with = Arc::new(with);
                 // An equal plan keeps its identity: it is written once.
-                let same = published.filter(|(at, old)| *at == self.plan && *old == with);
+                let same = published.filter(|(index, old)| *index == self.plan && *old == with);
                 Some(same.unwrap_or((self.plan, with)))
             }
             _ => None,
         };
     }
 
-    /// Whether the DVHs of the case as it is are there.
-    fn is_true_dose_there(&self) -> bool {
+    /// Whether the plan has the applied maps, whose true dose is still being computed.
+    fn awaits_true_dose(&self) -> bool {
+        let applied = self.optimise.applied.as_ref().zip(self.plan());
+        applied.is_some_and(|(applied, plan)| Arc::ptr_eq(applied, plan)) && !self.has_true_dose()
+    }
+
+    /// Whether the DVHs of the displayed case are computed or have failed.
+    fn has_true_dose(&self) -> bool {
         let nodes = &self.results.nodes;
-        let mut dvhs = nodes.each::<DvhOf>().filter(|((of, _), _)| *of == DISPLAYED).peekable();
+        let mut dvhs = nodes.each::<DvhOf>().filter(|((group, _), _)| *group == DISPLAYED).peekable();
         dvhs.peek().is_some() && dvhs.all(|(_, node)| node.current().is_some() || node.failure().is_some())
     }
 
@@ -400,21 +404,22 @@ impl State {
     /// The beam whose map the views show: the optimiser's, where its dose is on view.
     pub fn beam_on_view<'a>(&'a self, beam: &'a Beam) -> &'a Beam {
         let optimum = self.optimisers_dose();
-        let own = optimum.and_then(|of| of.beams.iter().find(|other| other.number == beam.number));
-        own.unwrap_or(beam)
+        let optimised =
+            optimum.and_then(|optimum| optimum.beams.iter().find(|other| other.number == beam.number));
+        optimised.unwrap_or(beam)
     }
 
-    /// Status of a map and jaws that [`Self::beam_on_view`] shows in place of those of the plan; `None` for the plan's own.
+    /// Status of the map and jaws that [`Self::beam_on_view`] shows in place of the plan's; `None` for the plan's own.
     pub fn status_of_beam_on_view(&self, beam: &Beam) -> Option<DoseStatus> {
         let optimum = self.optimisers_dose()?;
         let is_replaced = optimum.beams.iter().any(|other| other.number == beam.number);
-        // Maps that the plan has got are its own.
+        // The plan already has these maps.
         let standing =
             self.optimise.standing.filter(|standing| is_replaced && !standing.has_plan_its_maps)?;
         Some(standing.status())
     }
 
-    /// 100 % of the curves on view in Gy, and its name: the maximum of the dose of the case is none of the optimiser's dose.
+    /// 100 % of the curves on view in Gy, and its name: the maximum dose of the case does not apply to the optimiser's dose.
     pub fn reference_on_view(&self) -> Option<(f64, &'static str)> {
         match self.optimisers_dose() {
             Some(_) => self.goal_hundred(),
@@ -425,20 +430,20 @@ impl State {
     /// The curves that the DVH panel shows: of the optimiser's dose where that is on view, else of the dose of the case.
     pub fn curves_on_view(&self) -> Vec<(&Structure, &Dvh)> {
         let Some(optimum) = self.optimisers_dose() else { return self.shown_dvhs() };
-        self.of_structures(&optimum.dvhs)
+        self.visible_dvhs(&optimum.dvhs)
     }
 
-    /// The curves of before the last drag, of structures on show.
+    /// The DVHs of the visible structures before the last drag.
     pub fn ghost_curves(&self) -> Vec<(&Structure, &Dvh)> {
-        self.of_structures(&self.optimise.ghost)
+        self.visible_dvhs(&self.optimise.ghost)
     }
 
-    fn of_structures<'a>(&'a self, dvhs: &'a [(u32, Arc<Dvh>)]) -> Vec<(&'a Structure, &'a Dvh)> {
+    fn visible_dvhs<'a>(&'a self, dvhs: &'a [(u32, Arc<Dvh>)]) -> Vec<(&'a Structure, &'a Dvh)> {
         let shown = self.case().structures.structures.iter().filter(|s| !self.hidden.contains(&s.number));
-        let dvh = |s: &Structure| dvhs.iter().find(|(number, _)| *number == s.number).map(|(_, dvh)| &**dvh);
-        let mut found: Vec<(&Structure, &Dvh)> = shown.filter_map(|s| Some((s, dvh(s)?))).collect();
-        found.sort_by_key(|(s, _)| s.kind.min(StructureKind::Organ));
-        found
+        let mut curves: Vec<(&Structure, &Dvh)> =
+            shown.filter_map(|s| Some((s, dvh_of_structure(dvhs, s.number)?))).collect();
+        curves.sort_by_key(|(s, _)| s.kind.min(StructureKind::Organ));
+        curves
     }
 
     /// Status of the curves on view.
@@ -459,10 +464,9 @@ impl State {
             hundred_gy,
             Some(OPTIMISER_DECIDES_NOTHING),
             |structure| {
-                let own = optimum.dvhs.iter().find(|(number, _)| *number == structure.number);
-                let none =
-                    || Unanswered::NoDose(format!("{} has no volume in the dose grid", structure.name));
-                own.map(|(_, dvh)| &**dvh).ok_or_else(none)
+                dvh_of_structure(&optimum.dvhs, structure.number).ok_or_else(|| {
+                    Unanswered::NoDose(format!("{} has no volume in the dose grid", structure.name))
+                })
             },
         )
     }
@@ -492,42 +496,72 @@ impl State {
 
     /// Goals, by place, whose value in the dose on view meets them, whatever that dose decides.
     pub(crate) fn goals_met_on_view(&self) -> Vec<usize> {
-        let meets = |row: &GoalRow| row.answer.as_ref().is_ok_and(|outcome| outcome.margin >= 0.0);
-        self.scorecard_on_view().iter().filter(|row| meets(row)).map(|row| row.index).collect()
+        let mut rows = self.scorecard_on_view();
+        rows.retain(|row| row.answer.as_ref().is_ok_and(|outcome| outcome.margin >= 0.0));
+        rows.iter().map(|row| row.index).collect()
     }
 }
 
-/// A plan with the beams of an answer, which keep their names of now.
+/// Evaluations, objective and movement of the true dose of a step.
+fn progress_words(optimum: &Optimum) -> String {
+    let Optimum { evaluations, objective, moved_percent, .. } = optimum;
+    let moved = match moved_percent {
+        Some(percent) => format!("true dose moved {percent:.2} %"),
+        None => "true dose not yet looked at".to_owned(),
+    };
+    format!("{evaluations} evaluations, objective {objective:.4}, {moved}")
+}
+
+/// A plan with the optimised beams, which keep the names that they have in the plan.
 pub(crate) fn with_maps(plan: &Plan, beams: &[Beam]) -> Plan {
     let mut plan = Plan { normalisation: None, ..plan.clone() };
     for beam in &mut plan.beams {
-        if let Some(own) = beams.iter().find(|own| own.number == beam.number) {
-            *beam = Beam { name: std::mem::take(&mut beam.name), ..own.clone() };
+        if let Some(optimised) = beams.iter().find(|optimised| optimised.number == beam.number) {
+            *beam = Beam { name: std::mem::take(&mut beam.name), ..optimised.clone() };
         }
     }
     plan
 }
 
+fn dvh_of_structure(dvhs: &[(u32, Arc<Dvh>)], structure: u32) -> Option<&Dvh> {
+    dvhs.iter().find(|(number, _)| *number == structure).map(|(_, dvh)| &**dvh)
+}
+
 /// Whether a plan has the maps of an answer, delivered or not.
 fn has_maps_of(plan: &Plan, optimum: &Optimum) -> bool {
-    let mu_of_map = |beam: &Beam| beam.cut_from.as_ref().map_or(beam.mu, |from| from.mu);
-    let found = optimum.beams.iter().map(|beam| (beam.number, beam.mu, beam.map()));
+    let optimised = optimum.beams.iter().map(|beam| (beam.number, beam.mu, beam.map()));
     let with_map = plan.beams.iter().filter(|beam| beam.map().is_some());
-    with_map.map(|beam| (beam.number, mu_of_map(beam), beam.map())).eq(found)
+    let planned = with_map.map(|beam| {
+        let map_mu = beam.cut_from.as_ref().map_or(beam.mu, |source| source.mu);
+        (beam.number, map_mu, beam.map())
+    });
+    planned.eq(optimised)
+}
+
+/// The step of the history for the maps and leaves of a run.
+fn step_of_run(number: u64) -> u64 {
+    RUN_STEP ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Run {
     pub(crate) fn new(
         number: u64,
-        (index, last): (usize, Arc<Plan>),
+        index: usize,
+        plan: Arc<Plan>,
         step: Option<u64>,
         leaves_follow: bool,
     ) -> Self {
-        // Leaves join the step of their maps, which needs a name.
-        let own = || OWN_STEP ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let step = step.or_else(|| leaves_follow.then(own));
-        let (record, plan) = (last.approval.clone(), (index, last.name.clone()));
-        Self { number, plan, asked: None, has_changed: Arc::default(), step, leaves_follow, record, last }
+        Self {
+            number,
+            plan: (index, plan.name.clone()),
+            requested: None,
+            has_changed: Arc::default(),
+            // Leaves join the step of their maps, which needs a name.
+            step: step.or_else(|| leaves_follow.then(|| step_of_run(number))),
+            leaves_follow,
+            record: plan.approval.clone(),
+            last: plan,
+        }
     }
 
     /// Whether a plan is the one that is optimised, by whatever name.
@@ -536,7 +570,7 @@ impl Run {
     }
 
     /// Tells the step under way that other goals wait.
-    pub(crate) fn hurry(&self) {
+    pub(crate) fn raise_priority(&self) {
         self.has_changed.store(true, Ordering::Relaxed);
     }
 }

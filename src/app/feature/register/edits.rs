@@ -147,9 +147,9 @@ impl Requests<'_> {
             Ok(()) => {
                 let accepted = accepted_patient(&image.radiograph, &case.patient.id);
                 let accepted = accepted.map(|what| format!("Accepted: {what}."));
-                let beside = remarks_beside(&image.radiograph, case);
+                let remarks = remarks_beside(&image.radiograph, case);
                 for text in
-                    accepted.into_iter().chain(beside.iter().map(|what| format!("{}.", capital(what))))
+                    accepted.into_iter().chain(remarks.iter().map(|what| format!("{}.", capital(what))))
                 {
                     let about = About::Xray(image.radiograph.label.clone());
                     state.notices.add_about(about, NoticeKind::Warning, text);
@@ -187,9 +187,8 @@ impl Requests<'_> {
     /// Removes the notices about X-rays that are no longer displayed.
     fn forget_old_xrays(&mut self) {
         let State { notices, register, .. } = &mut *self.state;
-        let shown = |label: &str| register.images().iter().any(|i| i.radiograph.label == label);
         notices.retain(|about| match about {
-            About::Xray(label) => shown(label),
+            About::Xray(label) => register.images().iter().any(|i| i.radiograph.label == *label),
             _ => true,
         });
     }

@@ -70,7 +70,7 @@ pub struct RadiographScene<'a> {
     pub free: bool,
     /// Whether a drag marks the region of the metric.
     pub marking: bool,
-    /// The key is held that swaps X-ray and DRR.
+    /// Whether the key that swaps X-ray and DRR is held.
     pub flicker: bool,
 }
 
@@ -113,10 +113,10 @@ impl<'a> Plane<'a> {
     }
 
     /// Pixel `[column, row]` at a screen point.
-    fn pixel(&self, at: Pos2) -> [f64; 2] {
+    fn pixel(&self, pos: Pos2) -> [f64; 2] {
         let [dx, dy] = steps_mm(self.image);
         let [half_x, half_y] = half(self.image);
-        let [x, y] = self.view.mm(at);
+        let [x, y] = self.view.mm(pos);
         [x / dx + half_x, y / dy + half_y]
     }
 
@@ -128,6 +128,11 @@ impl<'a> Plane<'a> {
     fn frame(&self) -> Rect {
         let [columns, rows] = [self.image.columns(), self.image.rows()].map(|n| n as f64 - 0.5);
         Rect::from_two_pos(self.screen([-0.5, -0.5]), self.screen([columns, rows]))
+    }
+
+    fn region(&self, r: Region) -> Rect {
+        let [c, w, t, h] = [r.column, r.columns, r.row, r.rows].map(|n| n as f64);
+        Rect::from_two_pos(self.screen([c - 0.5, t - 0.5]), self.screen([c + w - 0.5, t + h - 0.5]))
     }
 
     /// Magnification from the depth of a position to the image's plane.
@@ -210,21 +215,19 @@ fn respond(
     events: &mut Vec<RadiographEvent>,
 ) {
     let plane = Plane::new(state, &scene.image.radiograph.projection, response.rect);
-    if let Some(at) = response.hover_pos() {
+    if let Some(pointer_pos) = response.hover_pos() {
         let zoom = navigate::zoom_of_wheel(ui, true);
         if zoom != 1.0 {
-            state.show_from(&plane.view.zoomed_about(at, zoom));
+            state.show_from(&plane.view.zoomed_about(pointer_pos, zoom));
         }
     }
-    let swipe_x = response.rect.left() + scene.display.swipe * response.rect.width();
-    let grips = |at: Pos2| scene.display.mode == Mode::Swipe && (at.x - swipe_x).abs() < GRIP;
-    if response.hover_pos().is_some_and(grips) {
+    if response.hover_pos().is_some_and(|pos| grabs_swipe(scene, response.rect, pos)) {
         ui.ctx().set_cursor_icon(CursorIcon::ResizeHorizontal);
     }
     let id = response.id.with("hold");
     let keys = keys_at_press(ui, response);
     if response.drag_started() {
-        let hold = hold(ui, response, scene, keys, grips);
+        let hold = hold(ui, response, scene, keys);
         ui.data_mut(|d| d.insert_temp(id, hold));
     }
     let Some(hold) = ui.data(|d| d.get_temp::<Hold>(id)) else { return };
@@ -239,6 +242,11 @@ fn respond(
     if delta != egui::Vec2::ZERO && response.dragged() {
         drag(response, state, scene, &plane, hold, delta, events);
     }
+}
+
+fn grabs_swipe(scene: &RadiographScene<'_>, rect: Rect, pos: Pos2) -> bool {
+    let swipe_x = rect.left() + scene.display.swipe * rect.width();
+    scene.display.mode == Mode::Swipe && (pos.x - swipe_x).abs() < GRIP
 }
 
 /// The keys held at the press of the button: in a long frame they may already be released again.
@@ -256,26 +264,20 @@ fn keys_at_press(ui: &Ui, response: &Response) -> Modifiers {
     ui.data(|d| d.get_temp(id)).unwrap_or_default()
 }
 
-fn hold(
-    ui: &Ui,
-    response: &Response,
-    scene: &RadiographScene<'_>,
-    keys: Modifiers,
-    grips: impl Fn(Pos2) -> bool,
-) -> Hold {
+fn hold(ui: &Ui, response: &Response, scene: &RadiographScene<'_>, keys: Modifiers) -> Hold {
     let (shift, ctrl) = (keys.shift, keys.command);
-    let at = pressed_at(ui).unwrap_or(response.rect.center());
+    let press_pos = pressed_at(ui).unwrap_or(response.rect.center());
     if response.dragged_by(PointerButton::Secondary) {
         Hold::Window
     } else if response.dragged_by(PointerButton::Middle) || ctrl {
         Hold::View
     } else if scene.marking {
-        Hold::Region(at)
-    } else if grips(at) {
+        Hold::Region(press_pos)
+    } else if grabs_swipe(scene, response.rect, press_pos) {
         Hold::Swipe
     } else if shift {
         let reach = 0.5 * response.rect.width().min(response.rect.height());
-        Hold::Turn { in_plane: (at - response.rect.center()).length() > RIM * reach }
+        Hold::Turn { in_plane: (press_pos - response.rect.center()).length() > RIM * reach }
     } else {
         Hold::Patient
     }
@@ -305,10 +307,11 @@ fn drag(
         }
         Hold::Turn { in_plane: true } if scene.free => {
             let middle = plane.seen(lies_mm).unwrap_or(response.rect.center());
-            if let Some(at) = response.interact_pointer_pos() {
-                let (now, before) = (at - middle, at - delta - middle);
-                let cross = f64::from(before.x * now.y - before.y * now.x);
-                let dot = f64::from(before.dot(now));
+            if let Some(pointer_pos) = response.interact_pointer_pos() {
+                let to = pointer_pos - middle;
+                let from = to - delta;
+                let cross = f64::from(from.x * to.y - from.y * to.x);
+                let dot = f64::from(from.dot(to));
                 // The screen's y points down: clockwise on the screen is negative about the axis towards the viewer.
                 events.push(RadiographEvent::Turn { axis: towards, deg: -cross.atan2(dot).to_degrees() });
             }
@@ -346,9 +349,6 @@ fn pictures(ui: &Ui, painter: &Painter, response: &Response, plane: &Plane<'_>, 
     let outlines = scene.outlines.iter().filter(|_| display.outlines).map(|(mask, colour, width)| {
         OutlineLook { mask, colour: display_rgb(*colour), width_px: width * pixels, fill: 0.0 }
     });
-    let windowed = |[low, high]: [f32; 2], [from, to]: [f32; 2]| {
-        [low + (high - low) * from, low + (high - low) * to.max(from + 0.01)]
-    };
     let look = RadiographLook {
         xray: Some(&scene.image.texels),
         overlay: overlay_of(ui, response, scene),
@@ -363,6 +363,11 @@ fn pictures(ui: &Ui, painter: &Painter, response: &Response, plane: &Plane<'_>, 
     if let Some(callback) = callback {
         painter.add(callback);
     }
+}
+
+/// The part of a range of values that a window shows; the window is given in shares of the range.
+fn windowed([low, high]: [f32; 2], [from, to]: [f32; 2]) -> [f32; 2] {
+    [low + (high - low) * from, low + (high - low) * to.max(from + 0.01)]
 }
 
 /// The overlay mode. Without a DRR the X-ray is shown alone.
@@ -387,8 +392,8 @@ fn overlay_of(ui: &Ui, response: &Response, scene: &RadiographScene<'_>) -> Over
         Mode::Checkerboard => Overlay::Board(SQUARE * pixels),
         Mode::Swipe => Overlay::Swipe(display.swipe * rect.width() * pixels),
         Mode::Spyglass => {
-            let at = spyglass_at(response) - rect.min;
-            Overlay::Spyglass { middle: [at.x * pixels, at.y * pixels], radius: SPYGLASS * pixels }
+            let centre = spyglass_at(response) - rect.min;
+            Overlay::Spyglass { middle: [centre.x * pixels, centre.y * pixels], radius: SPYGLASS * pixels }
         }
         Mode::Difference => Overlay::Difference,
         Mode::Edges => Overlay::Edges { colour: display_rgb(EDGES), width_px: 1.8 * pixels },
@@ -403,10 +408,6 @@ fn spyglass_at(response: &Response) -> Pos2 {
 /// The rim of the image, graticule, fields, region, and the lines of the mode.
 fn marks(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>) {
     let display = &scene.display;
-    let line = |from: Pos2, to: Pos2, stroke: Stroke| {
-        painter.line_segment([from, to], Stroke::new(stroke.width + 2.0, Color32::from_black_alpha(80)));
-        painter.line_segment([from, to], stroke);
-    };
     painter.rect_stroke(plane.frame(), 0.0, Stroke::new(1.0, FRAME), StrokeKind::Outside);
     if display.graticule {
         let within = plane.frame().intersect(plane.view.rect);
@@ -415,40 +416,45 @@ fn marks(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>) {
     for corners in scene.fields.iter().filter(|_| display.field) {
         let seen: Vec<Pos2> = corners.iter().filter_map(|c| plane.seen(*c)).collect();
         if seen.len() == 4 {
-            (0..4).for_each(|n| line(seen[n], seen[(n + 1) % 4], Stroke::new(1.5, FIELD)));
+            for n in 0..4 {
+                line(painter, [seen[n], seen[(n + 1) % 4]], Stroke::new(1.5, FIELD));
+            }
         }
     }
-    let part = |r: Region| {
-        let [c, w, t, h] = [r.column, r.columns, r.row, r.rows].map(|n| n as f64);
-        Rect::from_two_pos(plane.screen([c - 0.5, t - 0.5]), plane.screen([c + w - 0.5, t + h - 0.5]))
-    };
     if let Some(opening) = scene.image.opening.filter(|_| display.field) {
-        let [a, b, c, d] = corners(part(opening));
+        let [a, b, c, d] = corners(plane.region(opening));
         for (from, to) in [(a, b), (b, c), (c, d), (d, a)] {
             painter.extend(Shape::dashed_line(&[from, to], Stroke::new(1.2, OPENING), 7.0, 5.0));
         }
     }
     if let Some(region) = scene.image.region {
-        painter.rect_stroke(part(region), 0.0, Stroke::new(1.5, REGION), StrokeKind::Middle);
+        painter.rect_stroke(plane.region(region), 0.0, Stroke::new(1.5, REGION), StrokeKind::Middle);
     }
     let r = plane.view.rect;
     match display.mode {
         Mode::Swipe if !scene.flicker => {
             let x = r.left() + display.swipe * r.width();
             let within = plane.frame().intersect(r);
-            line(pos2(x, within.top()), pos2(x, within.bottom()), Stroke::new(1.5, theme::IMAGE.text));
+            let ends = [pos2(x, within.top()), pos2(x, within.bottom())];
+            line(painter, ends, Stroke::new(1.5, theme::IMAGE.text));
             for (side, anchor, what) in [(-8.0, Anchor::Right, "X-ray"), (8.0, Anchor::Left, "DRR")] {
                 text(painter, pos2(x + side, within.bottom() - 14.0), anchor, what, 12.0, theme::IMAGE.text);
             }
         }
         Mode::Spyglass if !scene.flicker => {
-            let hover = painter.ctx().input(|i| i.pointer.hover_pos()).filter(|at| r.contains(*at));
-            let at = hover.unwrap_or(r.center());
-            painter.circle_stroke(at, SPYGLASS, Stroke::new(3.0, Color32::from_black_alpha(110)));
-            painter.circle_stroke(at, SPYGLASS, Stroke::new(1.5, theme::IMAGE.text));
+            let hover = painter.ctx().input(|i| i.pointer.hover_pos()).filter(|pos| r.contains(*pos));
+            let centre = hover.unwrap_or(r.center());
+            painter.circle_stroke(centre, SPYGLASS, Stroke::new(3.0, Color32::from_black_alpha(110)));
+            painter.circle_stroke(centre, SPYGLASS, Stroke::new(1.5, theme::IMAGE.text));
         }
         _ => {}
     }
+}
+
+/// A line with a dark rim.
+fn line(painter: &Painter, ends: [Pos2; 2], stroke: Stroke) {
+    painter.line_segment(ends, Stroke::new(stroke.width + 2.0, Color32::from_black_alpha(80)));
+    painter.line_segment(ends, stroke);
 }
 
 fn corners(r: Rect) -> [Pos2; 4] {
@@ -460,13 +466,13 @@ fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
     const REACH_CM: i32 = 20;
     const COLOUR: Color32 = Color32::from_rgb(190, 200, 212);
     let [right, up, _] = seen_axes(plane.image);
-    let at = |axis: DVec3, cm: i32| plane.seen(isocentre_mm + axis * (10.0 * f64::from(cm)));
+    let screen_at = |axis: DVec3, cm: i32| plane.seen(isocentre_mm + axis * (10.0 * f64::from(cm)));
     let rim = Stroke::new(3.0, Color32::from_black_alpha(70));
     let thin = Stroke::new(1.0, COLOUR.gamma_multiply(0.75));
     for (axis, across) in [(right, vec2(0.0, 1.0)), (up, vec2(1.0, 0.0))] {
-        let (Some(from), Some(to)) = (at(axis, -REACH_CM), at(axis, REACH_CM)) else { return };
+        let (Some(from), Some(to)) = (screen_at(axis, -REACH_CM), screen_at(axis, REACH_CM)) else { return };
         let ticks = (-REACH_CM..=REACH_CM).filter(|n| *n != 0);
-        let ticks: Vec<_> = ticks.filter_map(|n| Some((n, at(axis, n)?))).collect();
+        let ticks: Vec<_> = ticks.filter_map(|n| Some((n, screen_at(axis, n)?))).collect();
         for stroke in [rim, thin] {
             painter.line_segment([from, to], stroke);
             for (n, place) in &ticks {
@@ -476,11 +482,11 @@ fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
         }
         // Labels are omitted where they would be cut off or cover a letter.
         let room = painter.clip_rect().shrink(26.0);
-        for (n, place) in ticks.iter().filter(|(n, at)| n % 10 == 0 && room.contains(*at)) {
+        for (n, place) in ticks.iter().filter(|(n, pos)| n % 10 == 0 && room.contains(*pos)) {
             let label = format!("{} cm", n.abs());
-            let beside = if across.y > 0.0 { vec2(0.0, 15.0) } else { vec2(10.0, 0.0) };
+            let offset = if across.y > 0.0 { vec2(0.0, 15.0) } else { vec2(10.0, 0.0) };
             let anchor = if across.y > 0.0 { Anchor::Middle } else { Anchor::Left };
-            text(painter, *place + beside, anchor, &label, 10.0, COLOUR);
+            text(painter, *place + offset, anchor, &label, 10.0, COLOUR);
         }
     }
 }
@@ -501,44 +507,48 @@ fn words(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>, name
     text(painter, r.left_top() + vec2(8.0, 32.0), Anchor::Left, &seen, 11.0, theme::IMAGE.text);
     let magnification = plane.magnification(scene.centre_mm);
     overlay::scale_bar(painter, r, plane.view.mm_per_point / magnification);
-    let mut at = r.right_bottom() - vec2(8.0, 12.0);
+    let mut legend_pos = r.right_bottom() - vec2(8.0, 12.0);
     for (what, colour) in legend(scene).into_iter().rev() {
-        text(painter, at, Anchor::Right, &what, 12.0, colour);
-        at.y -= 16.0;
+        text(painter, legend_pos, Anchor::Right, &what, 12.0, colour);
+        legend_pos.y -= 16.0;
     }
     if let Some(trouble) = &scene.trouble {
         overlay::message(painter, r, trouble);
     }
 }
 
+fn plain_legend(words: &str) -> Vec<(String, Color32)> {
+    vec![(words.to_owned(), theme::IMAGE.text)]
+}
+
+/// A lighter colour for text, as pure blue is hard to read.
+fn lightened(rgb: [f32; 3]) -> Color32 {
+    let [r, g, b] = rgb.map(|v| (255.0 * (0.25 + 0.75 * v)) as u8);
+    Color32::from_rgb(r, g, b)
+}
+
 fn legend(scene: &RadiographScene<'_>) -> Vec<(String, Color32)> {
-    let of = |what: &str| vec![(what.to_owned(), theme::IMAGE.text)];
     let display = &scene.display;
     if scene.attenuation.is_none() {
-        return of("X-ray; the DRR is being made ready");
+        return plain_legend("X-ray; the DRR is being made ready");
     }
     if scene.flicker {
-        return of(if display.mode == Mode::Drr { "X-ray" } else { "DRR" });
+        return plain_legend(if display.mode == Mode::Drr { "X-ray" } else { "DRR" });
     }
     match display.mode {
-        Mode::Xray => of("X-ray"),
-        Mode::Drr => of("DRR"),
+        Mode::Xray => plain_legend("X-ray"),
+        Mode::Drr => plain_legend("DRR"),
         Mode::Blend => {
             let share = 100.0 * display.blend;
-            of(&format!("X-ray {:.0} %   DRR {share:.0} %", 100.0 - share))
+            plain_legend(&format!("X-ray {:.0} %   DRR {share:.0} %", 100.0 - share))
         }
         Mode::Colours => {
-            let shade = |[r, g, b]: [f32; 3]| {
-                // Pure blue is hard to read: both colours are lightened.
-                let lift = |v: f32| (255.0 * (0.25 + 0.75 * v)) as u8;
-                Color32::from_rgb(lift(r), lift(g), lift(b))
-            };
-            let [xray, drr] = display.pair.colours();
-            vec![("X-ray".to_owned(), shade(xray)), ("DRR".to_owned(), shade(drr))]
+            let [xray, drr] = display.pair.colours().map(lightened);
+            vec![("X-ray".to_owned(), xray), ("DRR".to_owned(), drr)]
         }
-        Mode::Checkerboard => of("X-ray and DRR by turns"),
+        Mode::Checkerboard => plain_legend("X-ray and DRR by turns"),
         Mode::Swipe => Vec::new(),
-        Mode::Spyglass => of("DRR inside, X-ray outside"),
+        Mode::Spyglass => plain_legend("DRR inside, X-ray outside"),
         Mode::Difference => vec![
             ("X-ray minus DRR".to_owned(), theme::IMAGE.text),
             ("bright: more in the X-ray".to_owned(), theme::IMAGE.weak),
@@ -566,8 +576,8 @@ mod tests {
         let rect = Rect::from_min_size(pos2(30.0, 20.0), vec2(300.0, 200.0));
         let state = RadiographState { centre_mm: Some([5.0, -3.0]), mm_per_point: Some(0.4) };
         let plane = Plane::new(&state, &image, rect);
-        let at = plane.screen([17.0, 600.0]);
-        let back = plane.pixel(at);
+        let pos = plane.screen([17.0, 600.0]);
+        let back = plane.pixel(pos);
         assert!((back[0] - 17.0).abs() < 1e-3 && (back[1] - 600.0).abs() < 1e-3, "{back:?}");
         // The isocentre plane lies at two thirds of the distance.
         assert!((plane.magnification(DVec3::ZERO) - 1.5).abs() < 1e-9);

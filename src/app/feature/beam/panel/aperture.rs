@@ -137,47 +137,58 @@ fn buttons(
     beam: &Beam,
     commands: &mut Commands,
 ) {
-    let no_leaves = || beam.mlc.is_none().then(|| "The beam has no leaves: add an MLC.".to_owned());
     let points = beam.control_points.len();
-    let all = if points > 1 { format!(", at all {points} control points") } else { String::new() };
+    let extent = if points > 1 { format!(", at all {points} control points") } else { String::new() };
     ui.horizontal_wrapped(|ui| {
-        let mut button = |ui: &mut Ui, word: &str, why: Option<String>, hint: String, action| {
-            let response = ui.add_enabled(why.is_none(), Button::new(word));
-            let response = response.on_disabled_hover_text(why.unwrap_or_default()).on_hover_text(hint);
-            if response.clicked() {
-                commands.push(Command::Aperture(action));
-            }
-        };
-        let hint = format!("Jaws and leaves round the structure with the margin{all}");
-        button(ui, "Fit", why.clone(), hint, ApertureAction::Fit(Some(index)));
+        let hint = format!("Jaws and leaves round the structure with the margin{extent}");
+        button(ui, "Fit", why.clone(), &hint, ApertureAction::Fit(Some(index)), commands);
         if plan.beams.len() > 1 {
-            let hint = "Jaws and leaves of every beam round the structure".to_owned();
-            button(ui, "Fit all beams", why.clone(), hint, ApertureAction::Fit(None));
+            let hint = "Jaws and leaves of every beam round the structure";
+            button(ui, "Fit all beams", why.clone(), hint, ApertureAction::Fit(None), commands);
         }
-        let hint =
-            format!("Closes leaves over the structure with the margin, from the side that loses less{all}");
-        button(ui, "Shield", why.or_else(no_leaves), hint, ApertureAction::Shield(Some(index)));
+        let hint = format!(
+            "Closes leaves over the structure with the margin, from the side that loses less{extent}"
+        );
+        let why =
+            why.or_else(|| beam.mlc.is_none().then(|| "The beam has no leaves: add an MLC.".to_owned()));
+        button(ui, "Shield", why, &hint, ApertureAction::Shield(Some(index)), commands);
     });
 }
 
+/// A button for an action on apertures; `why` disables it.
+fn button(
+    ui: &mut Ui,
+    word: &str,
+    why: Option<String>,
+    hint: &str,
+    action: ApertureAction,
+    commands: &mut Commands,
+) {
+    let response = ui.add_enabled(why.is_none(), Button::new(word));
+    let response = response.on_disabled_hover_text(why.unwrap_or_default()).on_hover_text(hint);
+    if response.clicked() {
+        commands.push(Command::Aperture(action));
+    }
+}
+
 fn leaves(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, commands: &mut Commands) {
-    let set = |value: Beam| Edit::SetBeam { plan: state.plan, beam: index, value };
     let Some(mlc) = &beam.mlc else {
         let machine = plan.machine_of(beam);
-        let own = state.results.machine(machine).and_then(|m| m.leaves.as_ref());
+        let machine_leaves = state.results.machine(machine).and_then(|m| m.leaves.as_ref());
         ui.horizontal(|ui| {
-            ui.add_enabled_ui(own.is_some(), |ui| {
+            ui.add_enabled_ui(machine_leaves.is_some(), |ui| {
                 let menu = ui.menu_button("Add MLC", |ui| {
-                    let Some(own) = own else { return };
-                    let others = Leaves::shipped().into_iter().filter(|l| l.name != own.name);
-                    for leaves in [own.clone()].into_iter().chain(others) {
-                        let mark = if leaves.name == own.name { " (the machine's)" } else { "" };
+                    let Some(machine_leaves) = machine_leaves else { return };
+                    let others = Leaves::shipped().into_iter().filter(|l| l.name != machine_leaves.name);
+                    for leaves in [machine_leaves.clone()].into_iter().chain(others) {
+                        let mark = if leaves.name == machine_leaves.name { " (the machine's)" } else { "" };
                         if ui
                             .button(format!("{}{mark}", leaves.name))
                             .on_hover_text(&leaves.description)
                             .clicked()
                         {
-                            commands.edit(set(with_leaves(beam, leaves.to_case())));
+                            let value = with_leaves(beam, leaves.to_case());
+                            commands.edit(Edit::SetBeam { plan: state.plan, beam: index, value });
                         }
                     }
                 });
@@ -200,7 +211,7 @@ fn leaves(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, co
         if ui.button("Remove MLC").clicked() {
             let mut value = Beam { mlc: None, ..beam.clone() };
             value.control_points.iter_mut().for_each(|p| p.leaves_mm.clear());
-            commands.edit(set(value));
+            commands.edit(Edit::SetBeam { plan: state.plan, beam: index, value });
         }
     });
     let axis = if mlc.axis == MlcAxis::X { "X" } else { "Y" };

@@ -24,23 +24,22 @@ pub fn name_field(ui: &mut Ui, label: &str, id: Id, name: &str) -> Option<String
     (!typed.is_empty() && typed != name).then_some(typed)
 }
 
-pub fn show(ui: &mut Ui, state: &State, plan: &Plan, (index, beam): (usize, &Beam), commands: &mut Commands) {
-    let set = |value: Beam, commands: &mut Commands| {
-        commands.edit(Edit::SetBeam { plan: state.plan, beam: index, value });
-    };
+pub fn show(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, commands: &mut Commands) {
     fields(ui, "beam", |ui| {
         field(ui, "Name", |ui| {
             let id = Id::unique(("beam name", state.plan, beam.number));
             if let Some(typed) = name_field(ui, "Beam name", id, &beam.name) {
                 let name = plan.free_beam_name(&typed, Some(index));
-                set(Beam { name, ..beam.clone() }, commands);
+                let value = Beam { name, ..beam.clone() };
+                commands.edit(Edit::SetBeam { plan: state.plan, beam: index, value });
             }
-            let own = beam.name_of_angles();
+            let angles_name = beam.name_of_angles();
             if !beam.is_named_after_angles()
-                && ui.small_button(&own).on_hover_text("Named after its angles").clicked()
+                && ui.small_button(&angles_name).on_hover_text("Named after its angles").clicked()
             {
-                let name = plan.free_beam_name(&own, Some(index));
-                set(Beam { name, ..beam.clone() }, commands);
+                let name = plan.free_beam_name(&angles_name, Some(index));
+                let value = Beam { name, ..beam.clone() };
+                commands.edit(Edit::SetBeam { plan: state.plan, beam: index, value });
             }
         });
         if beam.setup {
@@ -50,7 +49,8 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, (index, beam): (usize, &Bea
             let mut on = !beam.off;
             let word = if on { "on" } else { "off: not in the dose" };
             if ui.checkbox(&mut on, word).changed() {
-                set(Beam { off: !on, ..beam.clone() }, commands);
+                let value = Beam { off: !on, ..beam.clone() };
+                commands.edit(Edit::SetBeam { plan: state.plan, beam: index, value });
             }
         });
         if !beam.is_weighted() {
@@ -78,13 +78,7 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, (index, beam): (usize, &Bea
 }
 
 /// Copies, the opposing beam, the order, and the deletion of a beam.
-pub fn buttons(
-    ui: &mut Ui,
-    state: &State,
-    plan: &Plan,
-    (index, beam): (usize, &Beam),
-    commands: &mut Commands,
-) {
+pub fn buttons(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, commands: &mut Commands) {
     ui.horizontal_wrapped(|ui| {
         if ui.button("Copy beam").clicked() {
             commands.push(Command::Plans(PlanAction::CopyBeam(index)));

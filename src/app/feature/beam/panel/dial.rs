@@ -2,7 +2,7 @@
 
 use crate::kit::{Pointer, theme};
 use egui::{
-    Align2, EventFilter, FontId, Key, Modifiers, Rect, Response, Sense, Stroke, Ui, WidgetInfo, vec2,
+    Align2, EventFilter, FontId, Key, Modifiers, Rect, Response, Sense, Stroke, Ui, Vec2, WidgetInfo, vec2,
 };
 use geometry::wrapped_deg;
 
@@ -16,7 +16,7 @@ pub fn dial(ui: &mut Ui, name: &str, deg: &mut f64, diameter: f32, enabled: bool
     // A drag begins with the press: where that may also be a click, the dial stands still for its first degrees.
     let sense = if enabled { Sense::drag() } else { Sense::hover() };
     let (rect, mut response) = ui.allocate_exact_size(vec2(diameter, diameter), sense);
-    let before = *deg;
+    let previous_deg = *deg;
     if enabled {
         if response.drag_started() {
             response.request_focus();
@@ -30,7 +30,7 @@ pub fn dial(ui: &mut Ui, name: &str, deg: &mut f64, diameter: f32, enabled: bool
             *deg = wrapped_deg(*deg + arrow_steps(ui));
         }
     }
-    if *deg != before {
+    if *deg != previous_deg {
         response.mark_changed();
     }
     let value = *deg;
@@ -62,6 +62,12 @@ pub fn arrow_steps(ui: &mut Ui) -> f64 {
     })
 }
 
+/// Unit vector on the screen towards an angle of the dial.
+fn toward(deg: f64) -> Vec2 {
+    let (s, c) = deg.to_radians().sin_cos();
+    vec2(s as f32, -c as f32)
+}
+
 fn paint(ui: &Ui, response: &Response, rect: Rect, deg: f64, enabled: bool) {
     let painter = ui.painter();
     let centre = rect.center();
@@ -73,10 +79,6 @@ fn paint(ui: &Ui, response: &Response, rect: Rect, deg: f64, enabled: bool) {
         theme::palette(ui).field,
         Stroke::new(if response.has_focus() { 1.5 } else { 1.0 }, edge),
     );
-    let toward = |deg: f64| {
-        let (s, c) = deg.to_radians().sin_cos();
-        vec2(s as f32, -c as f32)
-    };
     for tick in 0..36 {
         let angle = f64::from(tick) * 10.0;
         let long = tick % 9 == 0;
@@ -93,8 +95,14 @@ fn paint(ui: &Ui, response: &Response, rect: Rect, deg: f64, enabled: bool) {
             .line_segment([centre + toward(angle) * inner, centre + toward(angle) * (radius - 1.0)], stroke);
         if long {
             let font = FontId::proportional(9.0);
-            let at = centre + toward(angle) * (radius + 7.0);
-            painter.text(at, Align2::CENTER_CENTER, format!("{angle:.0}"), font, theme::palette(ui).weak);
+            let label_pos = centre + toward(angle) * (radius + 7.0);
+            painter.text(
+                label_pos,
+                Align2::CENTER_CENTER,
+                format!("{angle:.0}"),
+                font,
+                theme::palette(ui).weak,
+            );
         }
     }
     let colour = if enabled { theme::palette(ui).accent } else { theme::palette(ui).weak };

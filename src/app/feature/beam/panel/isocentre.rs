@@ -7,11 +7,8 @@ use crate::state::{State, roi};
 use case::{Beam, Plan};
 use egui::{Key, Ui};
 
-pub fn show(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), commands: &mut Commands) {
+pub fn show(ui: &mut Ui, state: &State, index: usize, beam: &Beam, commands: &mut Commands) {
     section(ui, "Isocentre (patient, mm)");
-    let to = |mm, gesture, commands: &mut Commands| {
-        commands.push(Command::Plans(PlanAction::Isocentre { beam: index, mm, gesture }));
-    };
     ui.horizontal(|ui| {
         for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
             ui.weak(name);
@@ -20,7 +17,11 @@ pub fn show(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), commands:
             let label = format!("Isocentre {name}");
             let response = number(&label, &mut mm[axis], "").speed(0.5).show(ui);
             if response.changed() {
-                to(mm, gesture(&response), commands);
+                commands.push(Command::Plans(PlanAction::Isocentre {
+                    beam: index,
+                    mm,
+                    gesture: gesture(&response),
+                }));
             }
             if let Some(number) = dragged_number(&response) {
                 let gesture = gesture(&response);
@@ -38,14 +39,19 @@ pub fn show(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), commands:
     });
     ui.horizontal_wrapped(|ui| {
         if ui.small_button("To crosshair").clicked() {
-            to(state.crosshair_mm, None, commands);
+            let action = PlanAction::Isocentre { beam: index, mm: state.crosshair_mm, gesture: None };
+            commands.push(Command::Plans(action));
         }
         let menu = small_menu(ui, "To structure", |ui| {
             let set = &state.case().structures.structures;
             for structure in set.iter().filter(|s| !s.contours.is_empty()) {
                 if ui.button(&structure.name).clicked() {
                     if let Some(mm) = roi::centre_mm(structure) {
-                        to(mm, None, commands);
+                        commands.push(Command::Plans(PlanAction::Isocentre {
+                            beam: index,
+                            mm,
+                            gesture: None,
+                        }));
                     }
                     ui.close();
                 }

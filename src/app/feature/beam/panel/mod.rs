@@ -45,23 +45,23 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if let Some(why) = &beam.read_only {
         ui.colored_label(theme::palette(ui).warning, format!("Read only: {why}"));
     }
-    arrange::show(ui, state, plan, (index, beam), commands);
+    arrange::show(ui, state, plan, index, beam, commands);
     ui.add_enabled_ui(beam.read_only.is_none(), |ui| {
         let mut form = Form { plan: state.plan, index, beam, commands };
         angles(ui, &mut form, &start, state.shown_point(beam));
-        arc::show(ui, form.plan, (index, beam), form.commands);
+        arc::show(ui, form.plan, index, beam, form.commands);
         let delivered = plan.normalisation.as_ref().and_then(|_| state.results.delivered_mu(plan, beam));
         collimation(ui, &mut form, &start, delivered);
         optimise::panel::fluence::show(ui, state, index, beam, form.commands);
         aperture::show(ui, state, plan, index, beam, form.commands);
-        isocentre::show(ui, state, (index, beam), form.commands);
+        isocentre::show(ui, state, index, beam, form.commands);
         machine(ui, &mut form, state, &plan.machine);
     });
-    structures::panel::beside::under_field(ui, state, (index, beam), commands);
+    structures::panel::beside::under_field(ui, state, index, beam, commands);
     points::show(ui, state, beam, commands);
     isocentre::figures(ui, state, plan, beam);
     section(ui, "");
-    arrange::buttons(ui, state, plan, (index, beam), commands);
+    arrange::buttons(ui, state, plan, index, beam, commands);
 }
 
 /// The displayed beam, and the commands that change it.
@@ -237,12 +237,13 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
     section(ui, "Machine");
     fields(ui, "machine", |ui| {
         field(ui, "Machine", |ui| {
-            let now = form.beam.machine.clone();
+            let current = form.beam.machine.clone();
             let plans = format!("{} (plan's)", machine_label(of_plan));
-            let shown = now.as_deref().map_or_else(|| plans.clone(), |own| machine_label(own).to_owned());
+            let shown =
+                current.as_deref().map_or_else(|| plans.clone(), |name| machine_label(name).to_owned());
             let combo = ComboBox::from_id_salt("beam machine").selected_text(shown).width(150.0).truncate();
             let response = combo.show_ui(ui, |ui| {
-                let mut choice = now.clone();
+                let mut choice = current.clone();
                 ui.selectable_value(&mut choice, None, plans);
                 for name in state.machine_names() {
                     let label = machine_label(&name).to_owned();
@@ -251,7 +252,7 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
                 choice
             });
             response.response.accessible_name("Machine of the beam");
-            if let Some(choice) = response.inner.filter(|c| *c != now) {
+            if let Some(choice) = response.inner.filter(|c| *c != current) {
                 let value = Beam { machine: choice, ..form.beam.clone() };
                 form.commands.edit(Edit::SetBeam { plan: form.plan, beam: form.index, value });
             }

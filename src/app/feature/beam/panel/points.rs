@@ -21,30 +21,30 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
         return;
     }
     section(ui, "Control points");
-    let now = state.shown_point(beam);
+    let current = state.shown_point(beam);
     let plays = state.aperture.plays && state.aperture.point.0 == beam.number;
-    let (mut to, mut goes_on) = (now, plays);
+    let (mut to, mut goes_on) = (current, plays);
     ui.horizontal(|ui| {
         if ui.small_button("First").clicked() {
             to = 0;
         }
         if ui.small_button("Back").clicked() {
-            to = now.saturating_sub(1);
+            to = current.saturating_sub(1);
         }
         if ui.small_button(if plays { "Pause" } else { "Play" }).clicked() {
             goes_on = !plays;
-            to = if goes_on && now + 1 == count { 0 } else { now };
+            to = if goes_on && current + 1 == count { 0 } else { current };
         }
         if ui.small_button("Next").clicked() {
-            to = (now + 1).min(count - 1);
+            to = (current + 1).min(count - 1);
         }
-        ui.weak(format!("{} of {count}", now + 1));
+        ui.weak(format!("{} of {count}", current + 1));
     });
     if plays && goes_on {
-        to = played(ui, now, count);
+        to = played(ui, current, count);
         goes_on &= to + 1 < count;
     }
-    copies(ui, beam, now);
+    copies(ui, beam, current);
     let row = ui.spacing().interact_size.y;
     ui.horizontal(|ui| {
         ui.add_space(ui.spacing().button_padding.x);
@@ -52,7 +52,7 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
     });
     let mut table =
         ScrollArea::vertical().max_height(160.0).min_scrolled_height(160.0).id_salt("control points");
-    if to != now || plays {
+    if to != current || plays {
         // The table follows the player and the buttons, the chosen row in its middle.
         let step = row + ui.spacing().item_spacing.y;
         table = table.vertical_scroll_offset((to as f32 * step - 80.0 + 0.5 * row).max(0.0));
@@ -64,7 +64,7 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
             let ([x1, x2], [y1, y2]) = (p.jaws.x, p.jaws.y);
             let text =
                 format!("{:>3} {mu:7.1} {:6.1} {x1:4.0} {x2:4.0} {y1:4.0} {y2:4.0}", n + 1, p.gantry_deg);
-            let line = ui.selectable_label(n == now, RichText::new(text).small().monospace());
+            let line = ui.selectable_label(n == current, RichText::new(text).small().monospace());
             if line.clicked() {
                 to = n;
                 goes_on = false;
@@ -76,7 +76,7 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
             .small(),
     );
     dose(ui, state, beam, to, commands);
-    if (to, goes_on) != (now, plays) {
+    if (to, goes_on) != (current, plays) {
         let action = ApertureAction::Show { beam: beam.number, point: to, plays: goes_on };
         commands.push(Command::Aperture(action));
     }
@@ -86,12 +86,12 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
 const HEADINGS: &str = "  n      MU gantry   X1   X2   Y1   Y2";
 
 /// Copies rows for a spreadsheet.
-fn copies(ui: &mut Ui, beam: &Beam, now: usize) {
+fn copies(ui: &mut Ui, beam: &Beam, current: usize) {
     ui.horizontal(|ui| {
         let hint =
             "Into the clipboard, with the leaves, for a spreadsheet: columns are told apart by tabulators";
         if ui.small_button("Copy row").on_hover_text(hint).clicked() {
-            ui.ctx().copy_text(rows_text(beam, now..now + 1));
+            ui.ctx().copy_text(rows_text(beam, current..current + 1));
         }
         if ui.small_button("Copy all rows").on_hover_text(hint).clicked() {
             ui.ctx().copy_text(rows_text(beam, 0..beam.control_points.len()));
@@ -110,7 +110,7 @@ fn rows_text(beam: &Beam, rows: Range<usize>) -> String {
     let mut lines = vec![heads.join("\t")];
     for n in rows {
         let Some(p) = beam.control_points.get(n) else { continue };
-        let own = [
+        let numbers = [
             p.meterset_weight,
             beam.mu * p.meterset_weight,
             p.gantry_deg,
@@ -121,7 +121,7 @@ fn rows_text(beam: &Beam, rows: Range<usize>) -> String {
             p.jaws.y[0],
             p.jaws.y[1],
         ];
-        let values = own.into_iter().chain(p.leaves_mm.iter().flatten().copied());
+        let values = numbers.into_iter().chain(p.leaves_mm.iter().flatten().copied());
         // Six decimals keep a leaf to the nanometre; zeros behind them are left out.
         let words = values.map(|v| ((v * 1e6).round() / 1e6).to_string());
         lines.push(std::iter::once((n + 1).to_string()).chain(words).collect::<Vec<_>>().join("\t"));
@@ -131,8 +131,8 @@ fn rows_text(beam: &Beam, rows: Range<usize>) -> String {
 
 /// Whether the dose on show is that of the control point, which it follows.
 fn dose(ui: &mut Ui, state: &State, beam: &Beam, point: usize, commands: &mut Commands) {
-    let now = state.results.shown;
-    let is_shown = matches!(now, Shown::Point(number, _) if number == beam.number);
+    let current = state.results.shown;
+    let is_shown = matches!(current, Shown::Point(number, _) if number == beam.number);
     let mut on = is_shown;
     let by_beam = !state.results.is_monte_carlo() && is_computed(beam);
     let hint = "The views and the DVH show what is delivered from this control point to the next, before normalisation";
@@ -142,23 +142,23 @@ fn dose(ui: &mut Ui, state: &State, beam: &Beam, point: usize, commands: &mut Co
     let next = match (on, is_shown) {
         (true, _) => Shown::Point(beam.number, point),
         (false, true) => Shown::Plan,
-        (false, false) => now,
+        (false, false) => current,
     };
-    if next != now {
+    if next != current {
         commands.push(Command::ShowDose(next));
     }
 }
 
 /// The control point that the player has come to.
-fn played(ui: &Ui, now: usize, count: usize) -> usize {
+fn played(ui: &Ui, current: usize, count: usize) -> usize {
     let id = ui.scope_id().with("shown since");
     let time = ui.input(|i| i.time);
     let (point, since) = ui.data(|d| d.get_temp::<(usize, f64)>(id)).unwrap_or((usize::MAX, time));
-    let since = if point == now { since } else { time };
-    ui.data_mut(|d| d.insert_temp(id, (now, since)));
+    let since = if point == current { since } else { time };
+    ui.data_mut(|d| d.insert_temp(id, (current, since)));
     let left = SHOWN_S - (time - since);
     ui.ctx().request_repaint_after(Duration::from_secs_f64(left.clamp(0.005, SHOWN_S)));
-    if left <= 0.0 { (now + 1).min(count - 1) } else { now }
+    if left <= 0.0 { (current + 1).min(count - 1) } else { current }
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ fn angles_deg(beam: &Beam) -> Vec<[f64; 3]> {
     beam.control_points.iter().map(|p| [p.gantry_deg, p.collimator_deg, p.couch_deg]).collect()
 }
 
-/// The fits of this window by the aperture that they made: undo, and a leaf moved by hand, need no book-keeping.
+/// The fits of this window by their resulting aperture, so that undo and manual leaf edits need no book-keeping.
 #[derive(Debug, Default)]
 pub struct Fits {
     by_aperture: HashMap<u64, Vec<Fit>>,
@@ -72,26 +72,32 @@ fn aperture_key(beam: &Beam) -> u64 {
 }
 
 impl State {
-    /// The fit that the aperture of a beam was made by, and what moved since; `None` where it still fits, was not fitted in this
+    /// The fit that produced the aperture of a beam, and what has moved since; `None` where it still fits, was not fitted in this
     /// window or was changed by hand.
     pub fn misfit(&self, beam: &Beam) -> Option<(&Fit, &'static str)> {
         let fits = self.fits.by_aperture.get(&aperture_key(beam)).filter(|_| beam.read_only.is_none())?;
-        let set = &self.case().structures;
-        let moved = |fit: &Fit| {
-            let structure = set.by_number(fit.structure)?;
-            let is_drawn = !structure.contours.is_empty();
-            match fit {
-                _ if !is_drawn => None,
-                fit if fit.contours != structure.contours.id() => Some("the structure has changed"),
-                fit if fit.isocentre_mm != beam.isocentre_mm => Some("the isocentre has moved"),
-                fit if fit.angles_deg != angles_deg(beam) => Some("its angles have changed"),
-                _ => None,
-            }
-        };
-        // One fit that holds is enough: equal apertures may come of several.
-        let (fit, why) = fits.iter().map(|fit| (fit, moved(fit))).next_back()?;
-        let holds = fits.iter().any(|fit| moved(fit).is_none());
-        why.filter(|_| !holds).map(|why| (fit, why))
+        let fit = fits.last()?;
+        let why = self.fit_change(fit, beam)?;
+        // One fit that still holds is enough: different fits may result in equal apertures.
+        let holds = fits.iter().any(|fit| self.fit_change(fit, beam).is_none());
+        (!holds).then_some((fit, why))
+    }
+
+    /// Name of the part that has moved since a fit of a beam; `None` if none has, or if the structure has no contours.
+    fn fit_change(&self, fit: &Fit, beam: &Beam) -> Option<&'static str> {
+        let structure = self.case().structures.by_number(fit.structure)?;
+        match fit {
+            _ if structure.contours.is_empty() => None,
+            fit if fit.contours != structure.contours.id() => Some("the structure has changed"),
+            fit if fit.isocentre_mm != beam.isocentre_mm => Some("the isocentre has moved"),
+            fit if fit.angles_deg != angles_deg(beam) => Some("its angles have changed"),
+            _ => None,
+        }
+    }
+
+    /// Structure and settings of the fit that no longer holds for a beam.
+    pub(crate) fn lost_fit(&self, beam: &Beam) -> Option<(u32, FitSettings)> {
+        self.misfit(beam).map(|(fit, _)| (fit.structure, fit.how))
     }
 
     /// Indices of the beams of the plan on show whose apertures no longer fit.

@@ -13,13 +13,13 @@ pub struct Aperture {
     /// The structure, by ROI number, that apertures are fitted to; `None`: the plan's target.
     pub structure: Option<u32>,
     pub how: FitSettings,
-    /// Whether each side has a margin of its own.
+    /// Whether the margin is set separately for each side.
     pub per_side: bool,
     /// Whether a drag in the beam's-eye view sets all leaves that it passes.
     pub brush: bool,
     /// Fitted apertures are fitted again whenever what they were fitted to moves.
     pub follows: bool,
-    /// The brush that bounds the fluence of a map, and whether it is in the hand.
+    /// The brush that bounds the fluence of a map, and whether it is active.
     pub limits: LimitBrush,
     /// The beam, by number, and the index of its displayed control point.
     pub point: (u32, usize),
@@ -54,7 +54,7 @@ impl Default for LimitBrush {
 }
 
 impl State {
-    /// The index of the displayed control point of a beam; 0 for beams that no one was chosen of.
+    /// The index of the displayed control point of a beam; 0 if none was chosen.
     pub fn shown_point(&self, beam: &Beam) -> usize {
         let (number, index) = self.aperture.point;
         let last = beam.control_points.len().saturating_sub(1);

@@ -131,11 +131,12 @@ fn criterion_line(ui: &mut Ui, state: &State, normalisation_gy: Option<f64>) {
     let g = &state.compare.gamma;
     let [reference, evaluated] = g.roles().map(Side::name);
     let kind = if g.local { "local" } else { "global" };
-    let of = state.results.gamma().map(|(_, asked, _)| asked.normalisation.word());
-    let of =
-        of.zip(normalisation_gy).map_or(String::new(), |(of, gy)| format!(", 100 % = {gy:.2} Gy ({of})"));
+    let norm = state.results.gamma().map(|(_, query, _)| query.normalisation.word());
+    let hundred = norm
+        .zip(normalisation_gy)
+        .map_or(String::new(), |(norm, gy)| format!(", 100 % = {gy:.2} Gy ({norm})"));
     let text = format!(
-        "{} %/{} mm {kind}{of}, from {} %; reference {reference}, evaluated {evaluated}",
+        "{} %/{} mm {kind}{hundred}, from {} %; reference {reference}, evaluated {evaluated}",
         g.dose_percent, g.dta_mm, g.threshold_percent
     );
     ui.add(Label::new(small(text).color(theme::palette(ui).weak)).wrap());
@@ -149,13 +150,8 @@ fn changed(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak("no structure with a DVH in both");
     }
     for row in rows.iter().take(3) {
-        // Of the three metrics, the one with the largest change.
-        let change = |m: &Metric| row.change(*m, None).unwrap_or(0.0);
-        let Some(metric) = DvhPair::CHANGES.iter().max_by(|a, b| change(a).abs().total_cmp(&change(b).abs()))
-        else {
-            continue;
-        };
-        let [a, b] = row.dvhs.map(|dvh| dvh.metric(*metric, None).unwrap_or_default());
+        let Some(metric) = most_changed(row) else { continue };
+        let [a, b] = row.dvhs.map(|dvh| dvh.metric(metric, None).unwrap_or_default());
         let detail = format!("{metric}  {a:.1} to {b:.1} Gy  ({:+.2})", b - a);
         let weak = row.change_gy() < 0.01 * state.compare_reference().map_or(10.0, |(gy, _)| gy);
         if line(ui, Some(row.structure), &row.structure.name, &detail, weak).clicked() {
@@ -164,12 +160,18 @@ fn changed(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
 }
 
+/// The metric with the largest change.
+fn most_changed(row: &DvhPair<'_>) -> Option<Metric> {
+    let changes = DvhPair::CHANGES.iter().map(|m| (*m, row.change(*m, None).unwrap_or(0.0).abs()));
+    changes.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(metric, _)| metric)
+}
+
 /// A row with a swatch, a name on the left and figures on the right.
-fn line(ui: &mut Ui, of: Option<&Structure>, name: &str, detail: &str, weak: bool) -> egui::Response {
+fn line(ui: &mut Ui, structure: Option<&Structure>, name: &str, detail: &str, weak: bool) -> egui::Response {
     row(name, detail, false).weak(weak).show(ui, 14.0, |ui| {
         // The space is allocated even without a swatch, so that rows are equally high.
         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
-        if let Some(structure) = of {
+        if let Some(structure) = structure {
             theme::swatch(ui, rect, structure.colour);
         }
     })
@@ -183,11 +185,11 @@ fn clusters(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: &m
         ui.label(RichText::new("nowhere").color(theme::palette(ui).good));
     }
     for (n, (held, cluster)) in figures.clusters.iter().take(MOST_CLUSTERS).enumerate() {
-        let (of, place) = place(state, *held);
+        let (structure, place) = place(state, *held);
         let capped = f64::from(cluster.max_gamma) >= state.compare.gamma.max_gamma - 1e-6;
-        let most = if capped { "> " } else { "" };
-        let detail = format!("{}  max {most}{:.2}", volume(cluster), cluster.max_gamma);
-        let response = line(ui, of, &format!("{}  {place}", n + 1), &detail, false);
+        let sign = if capped { "> " } else { "" };
+        let detail = format!("{}  max {sign}{:.2}", volume(cluster), cluster.max_gamma);
+        let response = line(ui, structure, &format!("{}  {place}", n + 1), &detail, false);
         let [x, y, z] = cluster.worst_mm;
         let hint =
             format!("{} voxels, worst at {x:.1}, {y:.1}, {z:.1} mm. A click goes there.", cluster.voxels);
@@ -206,8 +208,10 @@ fn volume(cluster: &Cluster) -> String {
 
 /// The structure that holds a cluster, in words.
 fn place(state: &State, held: Option<(u32, f64)>) -> (Option<&Structure>, String) {
-    let structure = |number| state.case().structures.structures.iter().find(|s| s.number == number);
-    match held.and_then(|(number, share)| Some((structure(number)?, share))) {
+    let structures = &state.case().structures.structures;
+    let held =
+        held.and_then(|(number, share)| Some((structures.iter().find(|s| s.number == number)?, share)));
+    match held {
         Some((structure, share)) if share > 0.995 => (Some(structure), structure.name.clone()),
         Some((structure, share)) if share < 0.1 => (Some(structure), format!("touches {}", structure.name)),
         Some((structure, share)) => {
@@ -246,18 +250,19 @@ fn structures(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: 
 
 /// Histogram of gamma.
 fn histogram(ui: &mut Ui, state: &State, figures: &GammaByStructure) {
-    let all = &figures.report.figures;
-    let [mean, max] = [all.mean, all.max].map(Option::unwrap_or_default);
-    let more = all.more_than_sign();
+    let overall = &figures.report.figures;
+    let [mean, max] = [overall.mean, overall.max].map(Option::unwrap_or_default);
+    let more = overall.more_than_sign();
     section(ui, &format!("Histogram  (mean {more}{mean:.2}, max {more}{max:.2})"));
     theme::plate(ui, |ui| bars(ui, state, &figures.report.histogram));
     ui.label(small("Heights are square roots of counts.").color(theme::palette(ui).weak));
 }
 
-fn bars(ui: &mut Ui, state: &State, GammaHistogram { bin, counts, above }: &GammaHistogram) {
+fn bars(ui: &mut Ui, state: &State, histogram: &GammaHistogram) {
+    let GammaHistogram { bin, counts, above } = histogram;
     let end = state.compare.gamma.max_gamma;
     let bins = ((end / bin).ceil() as usize).min(counts.len());
-    let most = counts.iter().copied().max().unwrap_or(1).max(1);
+    let largest_count = counts.iter().copied().max().unwrap_or(1).max(1);
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 84.0), Sense::hover());
     let plot = Rect::from_min_max(rect.min, rect.max - vec2(0.0, 16.0));
     let width = plot.width() / bins as f32;
@@ -271,15 +276,15 @@ fn bars(ui: &mut Ui, state: &State, GammaHistogram { bin, counts, above }: &Gamm
             counts.get(n).copied().unwrap_or(0)
         };
         // The root makes few failing points visible beside many passing ones.
-        let height = plot.height() * (count as f32 / most as f32).sqrt().min(1.0);
+        let height = plot.height() * (count as f32 / largest_count as f32).sqrt().min(1.0);
         let middle = (n as f64 + 0.5) * bin;
         let low = pos2(plot.left() + n as f32 * width, plot.bottom() - height);
         let bar = Rect::from_min_max(low, pos2(low.x + width - 0.5, plot.bottom()));
         painter.rect_filled(bar, 0.0, theme::colour(gamma_colour(middle, end)));
     }
     painter.hline(plot.x_range(), plot.bottom(), Stroke::new(1.0, theme::palette(ui).line));
-    let at = |gamma: f64| plot.left() + (gamma / end) as f32 * plot.width();
-    painter.vline(at(1.0), plot.y_range(), Stroke::new(1.0, theme::palette(ui).text));
+    let x_of_gamma = |gamma: f64| plot.left() + (gamma / end) as f32 * plot.width();
+    painter.vline(x_of_gamma(1.0), plot.y_range(), Stroke::new(1.0, theme::palette(ui).text));
     let font = FontId::proportional(10.5);
     for (gamma, text, align) in [
         (0.0, "0".to_owned(), Align2::LEFT_TOP),
@@ -287,7 +292,7 @@ fn bars(ui: &mut Ui, state: &State, GammaHistogram { bin, counts, above }: &Gamm
         (end, format!("{end} and more"), Align2::RIGHT_TOP),
     ] {
         painter.text(
-            pos2(at(gamma), plot.bottom() + 2.0),
+            pos2(x_of_gamma(gamma), plot.bottom() + 2.0),
             align,
             text,
             font.clone(),

@@ -76,19 +76,14 @@ fn slider(ui: &mut Ui, name: &str, value: &mut f64, range: RangeInclusive<f64>, 
 
 fn normalisation(ui: &mut Ui, state: &State, g: &mut GammaSettings) {
     let hundred = state.compare_reference();
-    let name = |norm: GammaNorm| match norm {
-        GammaNorm::NearMaximum => "near-maximum",
-        GammaNorm::Maximum => "maximum of reference",
-        GammaNorm::Hundred => "100 % above",
-        GammaNorm::Typed(_) => "typed",
-    };
     ui.horizontal(|ui| {
         ui.weak("% of");
-        let combo = ComboBox::from_id_salt("gamma norm").selected_text(name(g.norm)).width(136.0);
+        let combo = ComboBox::from_id_salt("gamma norm").selected_text(norm_name(g.norm)).width(136.0);
         let typed = GammaNorm::Typed(hundred.map_or(60.0, |(gy, _)| gy));
         let response = combo.show_ui(ui, |ui| {
             for choice in [GammaNorm::NearMaximum, GammaNorm::Maximum, GammaNorm::Hundred, typed] {
-                let mut response = ui.selectable_label(name(choice) == name(g.norm), name(choice));
+                let mut response =
+                    ui.selectable_label(norm_name(choice) == norm_name(g.norm), norm_name(choice));
                 if choice == GammaNorm::NearMaximum {
                     response = response
                         .on_hover_text("D2% of the reference's voxels above half: no single voxel moves it");
@@ -113,4 +108,13 @@ fn normalisation(ui: &mut Ui, state: &State, g: &mut GammaSettings) {
             _ => {}
         }
     });
+}
+
+fn norm_name(norm: GammaNorm) -> &'static str {
+    match norm {
+        GammaNorm::NearMaximum => "near-maximum",
+        GammaNorm::Maximum => "maximum of reference",
+        GammaNorm::Hundred => "100 % above",
+        GammaNorm::Typed(_) => "typed",
+    }
 }

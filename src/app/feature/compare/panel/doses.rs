@@ -1,4 +1,4 @@
-//! The choice of A and B, their status, and new doses made of them.
+//! The choice of A and B, their status, and new doses computed from them.
 
 use crate::command::{Command, Commands};
 use crate::feature::compare::state::Compare;
@@ -37,27 +37,27 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Comma
         let text = format!("One of the doses is {status}: so is everything below.");
         ui.add(Label::new(RichText::new(text).small().color(theme::palette(ui).warning)).wrap());
     }
-    ui.collapsing(RichText::new("New dose from A and B").small(), |ui| made(ui, state, next, commands));
+    ui.collapsing(RichText::new("New dose from A and B").small(), |ui| new_dose(ui, state, next, commands));
 }
 
 fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
     let sources = state.results.sources(state.case(), state.plan);
-    let now = next.sides[side.index()];
-    let label = sources.iter().find(|(s, ..)| Some(*s) == now).map_or("choose a dose", |(_, l, _)| l);
+    let chosen = next.sides[side.index()];
+    let label = sources.iter().find(|(s, ..)| Some(*s) == chosen).map_or("choose a dose", |(_, l, _)| l);
     ui.horizontal(|ui| {
         ui.label(RichText::new(side.name()).strong().size(16.0));
         let style = if side == Side::A { "solid" } else { "dashed" };
         let width = (ui.available_width() - 104.0).max(70.0);
         let combo =
             ComboBox::from_id_salt(("side", side.index())).selected_text(label).width(width).truncate();
-        // The combo box is as wide as its text, up to what is there: the status keeps its place.
-        let choose = |ui: &mut Ui| {
+        // The combo box is as wide as its text, within a limit that leaves the status in place.
+        let scope = ui.scope(|ui| {
             ui.set_max_width(width + 22.0);
             combo.show_ui(ui, |ui| {
                 for (source, label, status) in &sources {
                     let status = status.map_or("not computed", DoseStatus::word);
                     let text = format!("{label}  ({status})");
-                    if ui.selectable_label(now == Some(*source), text).clicked() {
+                    if ui.selectable_label(chosen == Some(*source), text).clicked() {
                         next.sides[side.index()] = Some(*source);
                     }
                 }
@@ -65,9 +65,8 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
                     ui.weak("The case has no dose and no plan.");
                 }
             })
-        };
-        let response = ui.scope(choose).inner;
-        response.response.accessible_name(format!("Dose {}", side.name()));
+        });
+        scope.inner.response.accessible_name(format!("Dose {}", side.name()));
         if let Some(dose) = state.results.side(side) {
             status_with_caveats(ui, dose.status, &dose.caveats, &dose.remarks)
                 .on_hover_text(format!("{} lines", style));
@@ -79,7 +78,7 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
             dose.into_iter().for_each(|dose| about(ui, state, side, dose));
         }
         (Some(dose), None) => about(ui, state, side, dose),
-        (None, None) if now.is_some() => {
+        (None, None) if chosen.is_some() => {
             ui.label(RichText::new("being computed…").small().color(theme::palette(ui).warning));
         }
         (None, None) => {
@@ -117,19 +116,21 @@ fn shortened(uid: &str) -> String {
     }
 }
 
-fn made(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands) {
+fn new_dose(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands) {
     let pair = state.results.pair().is_some();
     ui.horizontal_wrapped(|ui| {
-        let mut button = |ui: &mut Ui, can: bool, word: &str, hint: &str, weights: [f64; 2]| {
-            if ui.add_enabled(can, Button::new(word).small()).on_hover_text(hint).clicked() {
+        let copy_hint = "Stays as it is while the plan changes";
+        let [has_a, has_b] = Side::BOTH.map(|side| state.results.side(side).is_some());
+        for (enabled, word, hint, weights) in [
+            (has_a, "Copy of A", copy_hint, [1.0, 0.0]),
+            (has_b, "Copy of B", copy_hint, [0.0, 1.0]),
+            (pair, "A + B", "The sum as a dose of its own", [1.0, 1.0]),
+            (pair, "B - A", "The difference as a dose of its own", [-1.0, 1.0]),
+        ] {
+            if ui.add_enabled(enabled, Button::new(word).small()).on_hover_text(hint).clicked() {
                 commands.push(Command::MakeDose(weights));
             }
-        };
-        let kept = "Stays as it is while the plan changes";
-        button(ui, state.results.side(Side::A).is_some(), "Copy of A", kept, [1.0, 0.0]);
-        button(ui, state.results.side(Side::B).is_some(), "Copy of B", kept, [0.0, 1.0]);
-        button(ui, pair, "A + B", "The sum as a dose of its own", [1.0, 1.0]);
-        button(ui, pair, "B - A", "The difference as a dose of its own", [-1.0, 1.0]);
+        }
     });
     ui.horizontal(|ui| {
         let [a, b] = &mut next.weights;

@@ -45,16 +45,19 @@ fn doses(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands
         ui.spacing_mut().item_spacing.x = 5.0;
         ui.weak("100 %");
         let resolved = state.compare_reference();
-        let name = |r: DoseReference| match r {
-            DoseReference::Prescription => "prescription",
-            DoseReference::Maximum => "maximum of A",
-            DoseReference::Typed(_) => "typed",
-        };
-        let combo = ComboBox::from_id_salt("compare 100").selected_text(name(display.reference)).width(104.0);
+        let combo = ComboBox::from_id_salt("compare 100")
+            .selected_text(reference_name(display.reference))
+            .width(104.0);
         let typed = DoseReference::Typed(resolved.map_or(60.0, |(gy, _)| gy));
         let response = combo.show_ui(ui, |ui| {
             for choice in [DoseReference::Prescription, DoseReference::Maximum, typed] {
-                if ui.selectable_label(name(choice) == name(display.reference), name(choice)).clicked() {
+                if ui
+                    .selectable_label(
+                        reference_name(choice) == reference_name(display.reference),
+                        reference_name(choice),
+                    )
+                    .clicked()
+                {
                     display.reference = choice;
                 }
             }
@@ -71,6 +74,14 @@ fn doses(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands
     });
     if display != state.dose_display {
         commands.push(Command::DoseDisplay(display));
+    }
+}
+
+fn reference_name(reference: DoseReference) -> &'static str {
+    match reference {
+        DoseReference::Prescription => "prescription",
+        DoseReference::Maximum => "maximum of A",
+        DoseReference::Typed(_) => "typed",
     }
 }
 
@@ -91,14 +102,14 @@ fn difference(ui: &mut Ui, state: &State, next: &mut Compare) {
     let speed = if d.unit == DifferenceUnit::Gy { 0.02 } else { 0.1 };
     ui.horizontal_wrapped(|ui| {
         ui.weak("nothing up to");
-        let most = d.end;
-        number("Dead band", &mut d.dead_band, &symbol).speed(speed).decimals(2).range(0.0..=most).show(ui);
+        let end = d.end;
+        number("Dead band", &mut d.dead_band, &symbol).speed(speed).decimals(2).range(0.0..=end).show(ui);
         ui.weak("full at ±");
-        let least = d.dead_band.max(0.01);
+        let smallest_end = d.dead_band.max(0.01);
         number("Scale of the difference", &mut d.end, &symbol)
             .speed(speed)
             .decimals(2)
-            .range(least..=1000.0)
+            .range(smallest_end..=1000.0)
             .show(ui);
     });
     if state.compare_reference().is_none() && d.unit != DifferenceUnit::Gy {

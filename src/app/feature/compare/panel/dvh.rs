@@ -67,13 +67,13 @@ fn table(ui: &mut Ui, state: &State, rows: &[DvhPair<'_>], commands: &mut Comman
     let metrics = DvhPair::metrics(reference_gy);
     ui.spacing_mut().interact_size.y = 15.0;
     let colours = theme::palette(ui);
-    let weak = |text: &str| small(text).color(colours.weak);
     Grid::new("compare figures").striped(true).spacing([5.0, 2.0]).show(ui, |ui| {
-        ui.label(weak("changed most first"));
+        ui.label(small("changed most first").color(colours.weak));
         for metric in &metrics {
-            whole(ui, weak(&format!("{metric} A")));
-            whole(ui, weak("B"));
-            whole(ui, weak(&format!("B-A {}", metric.unit().symbol())));
+            for heading in [format!("{metric} A"), "B".to_owned(), format!("B-A {}", metric.unit().symbol())]
+            {
+                whole(ui, small(heading).color(colours.weak));
+            }
         }
         ui.end_row();
         for row in rows {
@@ -91,7 +91,7 @@ fn table(ui: &mut Ui, state: &State, rows: &[DvhPair<'_>], commands: &mut Comman
                 };
                 match a.zip(b) {
                     Some((a, b)) => whole(ui, difference_text(colours, b - a, matters, 2)),
-                    None => whole(ui, weak("-")),
+                    None => whole(ui, small("-").color(colours.weak)),
                 };
             }
             ui.end_row();

@@ -47,18 +47,20 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 /// The choice of 100 %; returns it in Gy.
 fn reference(ui: &mut Ui, state: &State, next: &mut DoseDisplay) -> Option<f64> {
     section(ui, "100 % is");
-    let name = |r: DoseReference| match r {
-        DoseReference::Prescription => "Prescription",
-        DoseReference::Maximum => "Maximum of the dose",
-        DoseReference::Typed(_) => "Typed",
-    };
     let resolved = state.reference();
     ui.horizontal(|ui| {
-        let combo = ComboBox::from_id_salt("reference").selected_text(name(next.reference)).width(140.0);
+        let combo =
+            ComboBox::from_id_salt("reference").selected_text(reference_name(next.reference)).width(140.0);
         let response = combo.show_ui(ui, |ui| {
             let typed = DoseReference::Typed(resolved.map_or(60.0, |(gy, _)| gy));
             for choice in [DoseReference::Prescription, DoseReference::Maximum, typed] {
-                if ui.selectable_label(name(choice) == name(next.reference), name(choice)).clicked() {
+                if ui
+                    .selectable_label(
+                        reference_name(choice) == reference_name(next.reference),
+                        reference_name(choice),
+                    )
+                    .clicked()
+                {
                     next.reference = choice;
                 }
             }
@@ -74,6 +76,14 @@ fn reference(ui: &mut Ui, state: &State, next: &mut DoseDisplay) -> Option<f64> 
         }
     });
     resolved.map(|(gy, _)| gy)
+}
+
+fn reference_name(reference: DoseReference) -> &'static str {
+    match reference {
+        DoseReference::Prescription => "Prescription",
+        DoseReference::Maximum => "Maximum of the dose",
+        DoseReference::Typed(_) => "Typed",
+    }
 }
 
 fn drawing(ui: &mut Ui, next: &mut DoseDisplay, has_certainty: bool) {

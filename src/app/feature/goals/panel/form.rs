@@ -4,7 +4,7 @@ use crate::command::{Command, Commands, gesture};
 use crate::feature::goals::command::GoalAction;
 use crate::kit::{number, theme};
 use crate::state::State;
-use case::{Bound, Goal, Metric, Structure};
+use case::{Bound, Goal, Metric};
 use egui::{ComboBox, Frame, Response, Ui};
 
 /// Shows the fields of a goal.
@@ -51,8 +51,9 @@ pub(crate) fn show(ui: &mut Ui, state: &State, index: usize, goal: &Goal, comman
             }
             ui.weak("priority");
             let mut priority = f64::from(goal.priority());
-            let most = f64::from(Goal::LOWEST_PRIORITY);
-            let field = number("Goal priority", &mut priority, "").decimals(0).speed(0.05).range(1.0..=most);
+            let lowest = f64::from(Goal::LOWEST_PRIORITY);
+            let field =
+                number("Goal priority", &mut priority, "").decimals(0).speed(0.05).range(1.0..=lowest);
             let field = field.show(ui).on_hover_text("1 is the highest; goals are listed by it");
             let priority = priority.round() as u8;
             if priority != goal.priority() {
@@ -83,43 +84,42 @@ fn structure(
     goal: &Goal,
     set: &mut impl FnMut(Goal, Option<&Response>),
 ) {
-    let all = &state.case().structures;
-    let own = all.referenced(goal.number, &goal.structure).ok();
-    let text = own.map_or_else(|| format!("{} (none)", goal.structure), |s| s.name.clone());
+    let structures = &state.case().structures;
+    let current = structures.referenced(goal.number, &goal.structure).ok();
+    let text = current.map_or_else(|| format!("{} (none)", goal.structure), |s| s.name.clone());
     let combo = ComboBox::from_id_salt(("goal structure", index)).selected_text(text).width(104.0).truncate();
     let combo = combo.show_ui(ui, |ui| {
-        let mut of = |structure: &Structure| {
+        for structure in &structures.structures {
             let empty = if structure.contours.is_empty() { "  (no contours)" } else { "" };
-            let chosen = own.is_some_and(|s| s.number == structure.number);
+            let chosen = current.is_some_and(|s| s.number == structure.number);
             if ui.selectable_label(chosen, format!("{}{empty}", structure.name)).clicked() && !chosen {
                 set(goal.clone().of_structure(&structure.name, Some(structure.number)), None);
             }
-        };
-        all.structures.iter().for_each(&mut of);
+        }
     });
     combo.response.accessible_name("Goal structure");
 }
 
 fn metric(ui: &mut Ui, index: usize, goal: &Goal, set: &mut impl FnMut(Goal, Option<&Response>)) {
-    let now = goal.metric();
-    let combo = ComboBox::from_id_salt(("goal metric", index)).selected_text(now.to_string()).width(64.0);
+    let current = goal.metric();
+    let combo = ComboBox::from_id_salt(("goal metric", index)).selected_text(current.to_string()).width(64.0);
     let combo = combo.height(360.0).show_ui(ui, |ui| {
         for metric in Metric::LISTED {
-            let label = ui.selectable_label(metric == now, metric.to_string());
-            if label.on_hover_text(metric.means()).clicked() && metric != now {
+            let label = ui.selectable_label(metric == current, metric.to_string());
+            if label.on_hover_text(metric.means()).clicked() && metric != current {
                 set(goal.clone().with_metric(metric), None);
             }
         }
     });
-    combo.response.on_hover_text(now.means()).accessible_name("Goal metric");
-    let Some(mut number_of) = now.number() else { return };
-    let before = number_of;
-    let [low, high] = now.numbers();
+    combo.response.on_hover_text(current.means()).accessible_name("Goal metric");
+    let Some(mut number_of) = current.number() else { return };
+    let previous = number_of;
+    let [low, high] = current.numbers();
     let decimals = if number_of.fract() == 0.0 { 0 } else { 2 };
     let field = number("Goal number", &mut number_of, "").decimals(decimals).range(low..=high).show(ui);
     let field = field.on_hover_text("The number in the metric's name");
-    if number_of != before {
-        set(goal.clone().with_metric(now.with_number(number_of)), Some(&field));
+    if number_of != previous {
+        set(goal.clone().with_metric(current.with_number(number_of)), Some(&field));
     }
 }
 

@@ -10,7 +10,7 @@ use egui::text::{CCursor, CCursorRange};
 use egui::text_edit::TextEditState;
 use egui::{Button, Key, Label, Modifiers, RichText, TextEdit, Ui};
 
-/// Shows the goals, which are those of the Plan workspace.
+/// Shows the goals of the Plan workspace.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Clinical goals");
     for (index, goal) in state.goals().iter().enumerate() {
@@ -51,7 +51,7 @@ pub(crate) fn typed(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::Goals(GoalAction::Draft(text.clone())));
             cursor_to_end(ui, id, &text);
         }
-        // An identity of its own: the rows above come and go, and the focus stays.
+        // A fixed id keeps the focus while rows above come and go.
         let field = TextEdit::singleline(&mut text).id(id).lock_focus(completes);
         let field = field.desired_width(190.0).hint_text("Cord: Dmax <= 45 Gy");
         let response = ui.add(field).accessible_name("New goal");
@@ -76,23 +76,23 @@ pub(crate) fn typed(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.add(Label::new(RichText::new(why).small().color(theme::palette(ui).error)).wrap());
     }
     // The field is the last of the list: what is said below it is brought into view once it changes.
-    let said = (state.goal_editor.draft.clone(), state.goal_editor.fault.clone());
+    let shown = (state.goal_editor.draft.clone(), state.goal_editor.fault.clone());
     let id = egui::Id::unique("said of the typed goal");
-    let before: (String, Option<String>) = ui.data(|d| d.get_temp(id)).unwrap_or_default();
-    if before != said {
-        if !said.0.is_empty() {
+    let previous: (String, Option<String>) = ui.data(|d| d.get_temp(id)).unwrap_or_default();
+    if previous != shown {
+        if !shown.0.is_empty() {
             ui.scroll_to_cursor(Some(egui::Align::Max));
         }
-        ui.data_mut(|d| d.insert_temp(id, said));
+        ui.data_mut(|d| d.insert_temp(id, shown));
     }
 }
 
-/// Most completions that are offered.
+/// Maximum number of completions offered.
 const OFFERED: usize = 6;
 
-/// Completions of what is typed, each with the text that it makes: structures before the colon, metrics behind it.
+/// Completions of the typed text, each with the resulting text: structures before the colon, metrics behind it.
 fn completions(state: &State, text: &str) -> Vec<(String, String)> {
-    let Some((structure, rest)) = text.rsplit_once(':') else {
+    let Some((structure, metric)) = text.rsplit_once(':') else {
         if text.trim().is_empty() {
             return Vec::new();
         }
@@ -100,14 +100,14 @@ fn completions(state: &State, text: &str) -> Vec<(String, String)> {
         let names = names.into_iter().take(OFFERED);
         return names.map(|s| (s.name.clone(), format!("{}: ", s.name))).collect();
     };
-    let begun = rest.trim().to_lowercase();
-    // Those of most goals first; of a begun name all that it may become.
+    let prefix = metric.trim().to_lowercase();
+    // The most usual metrics first.
     let usual = [Metric::MAX, Metric::MEAN, Metric::D95, Metric::D2, Metric::V95];
     let listed = Metric::LISTED.into_iter().filter(|metric| !usual.contains(metric));
     let names = usual.into_iter().chain(listed).map(|metric| metric.to_string());
     let metrics = names.filter(|name| {
         let name = name.to_lowercase();
-        name.starts_with(&begun) && name != begun
+        name.starts_with(&prefix) && name != prefix
     });
     metrics.take(OFFERED).map(|name| (name.clone(), format!("{structure}: {name} "))).collect()
 }

@@ -21,17 +21,17 @@ use egui::{
 };
 use files::GoalTemplate;
 
-/// Width of the figures from which on scorecard and table of metrics stand side by side.
+/// Panel width above which scorecard and table of metrics are shown side by side, points.
 pub const WIDE: f32 = 1000.0;
 
 /// Height of a row.
 pub const ROW: f32 = 18.0;
 
-/// Width of the figures from which on curves have room beside the scorecard that is in place of the metrics.
+/// Panel width above which the curves stay beside a scorecard that replaces the metrics, points.
 const ROOM_FOR_CURVES: f32 = 420.0;
 
-/// The scorecard at the right of the figures; returns whether it takes the place of the table of metrics, or `None` where it takes
-/// that of the curves, too.
+/// The scorecard at the right of the figures; returns whether it replaces the table of metrics, or `None` where it replaces the
+/// curves, too.
 pub fn beside(ui: &mut Ui, state: &State, commands: &mut Commands) -> Option<bool> {
     let width = ui.available_width();
     let instead = width < WIDE;
@@ -42,16 +42,19 @@ pub fn beside(ui: &mut Ui, state: &State, commands: &mut Commands) -> Option<boo
         show(ui, state, instead, commands);
         return None;
     }
-    let own = match instead {
+    let scorecard_width = match instead {
         true => (0.62 * width).clamp(300.0, 460.0).min(width),
         false if shows_objectives(state, instead) => (width - CURVES).clamp(WITH_WORDS + OBJECTIVES, 860.0),
         false if state.may_show_objectives() => (0.46 * width).clamp(WITH_WORDS + 12.0, 560.0),
         false => (0.38 * width).clamp(NARROW + 12.0, 520.0),
     };
     let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
-    egui::Panel::right("scorecard").frame(frame).resizable(false).exact_size(own).show(ui, |ui| {
-        show(ui, state, instead, commands);
-    });
+    egui::Panel::right("scorecard").frame(frame).resizable(false).exact_size(scorecard_width).show(
+        ui,
+        |ui| {
+            show(ui, state, instead, commands);
+        },
+    );
     Some(instead)
 }
 
@@ -131,8 +134,8 @@ fn header(ui: &mut Ui, state: &State, rows: &[GoalRow], instead: bool, commands:
         ui.spacing_mut().item_spacing.x = 5.0;
         ui.label(RichText::new("Goals").strong().size(12.0).color(theme::palette(ui).weak));
         if !rows.is_empty() {
-            let all = rows.iter().all(GoalRow::is_met) && state.reservation_on_view().is_none();
-            let colour = if all { theme::palette(ui).good } else { theme::palette(ui).text };
+            let are_met = rows.iter().all(GoalRow::is_met) && state.reservation_on_view().is_none();
+            let colour = if are_met { theme::palette(ui).good } else { theme::palette(ui).text };
             ui.label(RichText::new(met_text(rows)).small().strong().color(colour));
         }
         if let Some(status) = state.curves_status().filter(|_| !rows.is_empty()) {
@@ -160,8 +163,8 @@ fn header(ui: &mut Ui, state: &State, rows: &[GoalRow], instead: bool, commands:
 
 /// The buttons of every list of goals.
 fn buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let there = !state.case().structures.structures.is_empty();
-    let add = ui.add_enabled(there, Button::new(RichText::new("Add goal").small()));
+    let has_structures = !state.case().structures.structures.is_empty();
+    let add = ui.add_enabled(has_structures, Button::new(RichText::new("Add goal").small()));
     let add = add.on_disabled_hover_text("The case has no structure that a goal could be of");
     if add.on_hover_text("A goal of the selected structure, chosen from lists").clicked() {
         commands.push(Command::Goals(GoalAction::Add));
@@ -180,14 +183,14 @@ fn buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::Pick(FileAction::OpenGoals));
             ui.close();
         }
-        let some = !state.goals().is_empty();
-        let save = ui.add_enabled(some, Button::new("Save as template…"));
+        let has_goals = !state.goals().is_empty();
+        let save = ui.add_enabled(has_goals, Button::new("Save as template…"));
         if save.on_disabled_hover_text("There is no goal to save").clicked() {
             commands.push(Command::Pick(FileAction::SaveGoals));
             ui.close();
         }
-        let own = some && !state.goals_are_usual();
-        let remove = ui.add_enabled(own, Button::new("Remove all goals"));
+        let can_remove = has_goals && !state.goals_are_usual();
+        let remove = ui.add_enabled(can_remove, Button::new("Remove all goals"));
         if remove.on_disabled_hover_text("The case has no goals of its own").clicked() {
             commands.push(Command::Goals(GoalAction::RemoveAll));
             ui.close();
@@ -214,9 +217,9 @@ fn columns(width: f32, is_optimised: bool) -> [[f32; 2]; 7] {
     let verdict = 52.0;
     let (priority, metric) = (14.0, 58.0);
     let (limit, value) = (70.0, 62.0);
-    let rest = (width - priority - metric - limit - value - verdict).max(0.0);
-    let structure = (0.4 * rest).clamp(76.0, 170.0);
-    let distance = (rest - structure).max(0.0);
+    let remaining = (width - priority - metric - limit - value - verdict).max(0.0);
+    let structure = (0.4 * remaining).clamp(76.0, 170.0);
+    let distance = (remaining - structure).max(0.0);
     placed([priority, structure, metric, limit, value, verdict, distance])
 }
 
@@ -230,10 +233,10 @@ fn placed(widths: [f32; 7]) -> [[f32; 2]; 7] {
     })
 }
 
-/// Width of the rows from which on verdicts have words beside weights.
+/// Row width above which verdicts have words beside weights.
 const WITH_WORDS: f32 = 380.0;
 
-/// Width of the distance from which on the status of the dose stands beside it.
+/// Width of the distance above which the status of the dose stands beside it.
 const WITH_STATUS: f32 = 110.0;
 
 /// Width of the rows below which they have no room for a word of the verdict.
@@ -288,11 +291,10 @@ fn score(
     let is_optimised = state.is_optimised();
     let [priority, name, metric, limit, value, verdict, distance] = columns(rect.width(), is_optimised);
     let with_word = verdict[1] > 30.0;
-    let small = |text: String| Label::new(RichText::new(text).small()).truncate().selectable(false);
     let weak = theme::palette(ui).weak;
-    let weak =
-        |text: String| Label::new(RichText::new(text).small().color(weak)).truncate().selectable(false);
-    cell(ui, rect, priority, |ui| _ = ui.add(weak(goal.priority().to_string())));
+    cell(ui, rect, priority, |ui| {
+        _ = ui.add(small_label(RichText::new(goal.priority().to_string()).color(weak)))
+    });
     cell(ui, rect, name, |ui| {
         let (dot, _) = ui.allocate_exact_size(vec2(9.0, 9.0), Sense::hover());
         match structure {
@@ -303,10 +305,10 @@ fn score(
             }
         }
         let mark = if row.remarks.is_empty() { "" } else { " !" };
-        ui.add(small(format!("{}{mark}", goal.structure)));
+        ui.add(small_label(format!("{}{mark}", goal.structure)));
     });
-    cell(ui, rect, metric, |ui| _ = ui.add(small(goal.metric().to_string())));
-    cell(ui, rect, limit, |ui| _ = ui.add(small(goal.limit_text())));
+    cell(ui, rect, metric, |ui| _ = ui.add(small_label(goal.metric().to_string())));
+    cell(ui, rect, limit, |ui| _ = ui.add(small_label(goal.limit_text())));
     cell(ui, rect, value, |ui| {
         let text = answer.as_ref().map_or("–".to_owned(), |outcome| value_text(outcome, goal));
         let text = RichText::new(text).small();
@@ -345,7 +347,7 @@ fn score(
                 let text = RichText::new(text).small().color(theme::palette(ui).warning);
                 ui.add(Label::new(text).truncate().selectable(false));
             }
-            None => _ = ui.add(weak(text)),
+            None => _ = ui.add(small_label(RichText::new(text).color(weak))),
         }
     });
     if response.on_hover_ui(|ui| hover(ui, row, reservation)).clicked() {
@@ -354,6 +356,10 @@ fn score(
     if open {
         form::show(ui, state, *index, goal, commands);
     }
+}
+
+fn small_label(text: impl Into<RichText>) -> Label {
+    Label::new(text.into().small()).truncate().selectable(false)
 }
 
 pub fn value_text(outcome: &Outcome, goal: &Goal) -> String {
@@ -384,7 +390,7 @@ fn verdict_parts(
     }
 }
 
-/// All that is known of a goal.
+/// The goal, its value and verdict, and its remarks.
 fn hover(ui: &mut Ui, row: &GoalRow, reservation: Option<&str>) {
     ui.set_max_width(340.0);
     ui.label(row.goal.to_string());

@@ -5,7 +5,7 @@ use crate::state::State;
 use crate::state::results::{DISPLAYED, MAPS, Shown};
 use analysis::{Dvh, GoalRow, Metric, Unanswered, scorecard, target_of, unsettled};
 use case::{DoseStatus, Goal, Plan, Structure};
-use results::DvhOf;
+use results::{DvhOf, Optimum};
 use sequence::PlanDelivery;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct Stage {
     pub status: Option<DoseStatus>,
     /// Caveats of the dose, or why there is none.
     pub caveat: Option<String>,
-    /// D95 of the targets that have no goal of it, Gy, in the order of [`Stages::targets`].
+    /// D95 of the targets without a D95 goal, Gy, in the order of [`Stages::targets`].
     pub targets_gy: Vec<Option<f64>>,
     /// The goals, in the order of the scorecard.
     pub goals: Vec<GoalRow>,
@@ -32,22 +32,31 @@ pub struct Stages {
     pub targets: Vec<String>,
     /// Doses of the optimiser, of the fluence, of the leaves.
     pub stages: [Stage; 3],
-    /// Leaves and their delivery are those that the plan had before the run that goes on.
+    /// Whether leaves and their delivery are older than the current run.
     pub are_before_run: bool,
 }
 
-/// A dose on the way: its status, its caveat, and the DVH of a structure.
+/// Source of the DVHs of a stage.
+#[derive(Clone, Copy)]
+enum StageDose<'a> {
+    Optimiser(&'a Optimum),
+    /// Group of the DVHs among the results.
+    Group(u8),
+    Missing,
+}
+
+/// A dose on the way: its status, its caveat, and its DVHs.
 struct Source<'a> {
     name: &'static str,
     status: Option<DoseStatus>,
     caveat: Option<String>,
-    dvh: &'a dyn Fn(&Structure) -> Option<&'a Dvh>,
+    dose: StageDose<'a>,
     /// Whether the dose is the one on show, whose goals the scorecard judges.
     is_judged_by_scorecard: bool,
 }
 
 impl Source<'_> {
-    /// Numbers of maps that a run is about to replace are of an earlier state.
+    /// Marks the numbers as stale while a run is about to replace their maps.
     fn before_run(self, is_before: bool) -> Self {
         match self.status.filter(|_| is_before) {
             Some(status) => Self {
@@ -67,20 +76,8 @@ impl State {
         let plan = self.plan().filter(|plan| plan.has_maps())?;
         let answer = self.answer_of_plan();
         let optimum = answer.map(|(optimum, _)| optimum);
-        // While a run goes on, doses of the plan are of maps that it had before.
+        // During a run, doses of the plan belong to its previous maps.
         let are_before_run = answer.is_some_and(|(_, standing)| !standing.has_plan_its_maps);
-        let of_optimum = |structure: &Structure| -> Option<&Dvh> {
-            let found = optimum?.dvhs.iter().find(|(number, _)| *number == structure.number);
-            found.map(|(_, dvh)| &**dvh)
-        };
-        let of = |group: u8| {
-            move |structure: &Structure| -> Option<&Dvh> {
-                let node = self.results.nodes.node::<DvhOf>((group, structure.number))?;
-                node.latest().map(|answer| &*answer.dvh)
-            }
-        };
-        let (displayed, maps) = (of(DISPLAYED), of(MAPS));
-        let nothing = |_: &Structure| -> Option<&Dvh> { None };
         let optimiser = Source {
             name: OPTIMISER,
             status: answer.map(|(_, standing)| standing.status()),
@@ -89,51 +86,41 @@ impl State {
                 Some(_) => "of another patient, beams, machine or settings: optimise again".to_owned(),
                 None => "the optimiser's dose of these maps is not kept: optimise again".to_owned(),
             }),
-            dvh: &of_optimum,
+            dose: optimum.map_or(StageDose::Missing, StageDose::Optimiser),
             is_judged_by_scorecard: false,
-        };
-        let is_whole = self.results.shown == Shown::Plan;
-        let shown = |name| {
-            let dose = self.results.shown_dose().filter(|dose| is_whole && !dose.caveats.is_empty());
-            let why = self.results.shown_failure().map(str::to_owned).filter(|_| is_whole);
-            Source {
-                name,
-                status: self.results.dvh_status().filter(|_| is_whole),
-                caveat: match is_whole {
-                    true => why.or_else(|| dose.map(|dose| dose.caveats.join(", "))),
-                    false => Some("the dose of the plan is not on show".to_owned()),
-                },
-                dvh: if is_whole { &displayed } else { &nothing },
-                is_judged_by_scorecard: is_whole,
-            }
         };
         let [fluence, leaves] = if plan.is_cut() {
             let view = self.results.maps_view();
             let caveats = view.dose.as_ref().map(|dose| dose.caveats.join(", "));
             let caveat = view.failure.clone().or(caveats);
             let status = self.results.maps_status();
-            let fluence =
-                Source { name: "fluence", status, caveat, dvh: &maps, is_judged_by_scorecard: false };
-            [fluence, shown("leaves")]
+            let fluence = Source {
+                name: "fluence",
+                status,
+                caveat,
+                dose: StageDose::Group(MAPS),
+                is_judged_by_scorecard: false,
+            };
+            [fluence, self.displayed_source("leaves")]
         } else {
             let caveat = Some("no leaves are cut yet".to_owned());
-            let leaves =
-                Source { name: "leaves", status: None, caveat, dvh: &nothing, is_judged_by_scorecard: false };
-            [shown("fluence"), leaves]
+            let leaves = Source {
+                name: "leaves",
+                status: None,
+                caveat,
+                dose: StageDose::Missing,
+                is_judged_by_scorecard: false,
+            };
+            [self.displayed_source("fluence"), leaves]
         };
         let target = target_of(plan, &self.case().structures).map(|s| s.number);
         let structures = self.case().structures.structures.iter();
         let goals = self.goals();
-        let has_goal = |s: &Structure| {
-            let is_d95 = |goal: &Goal| {
-                let metric = goal.metric();
-                (metric.figure(), metric.number()) == (Metric::D95.figure(), Metric::D95.number())
-            };
-            goals.iter().any(|goal| goal.number == Some(s.number) && is_d95(goal))
-        };
         let targets: Vec<&Structure> = structures
             .filter(|s| {
-                (s.kind.is_target() || Some(s.number) == target) && !s.contours.is_empty() && !has_goal(s)
+                (s.kind.is_target() || Some(s.number) == target)
+                    && !s.contours.is_empty()
+                    && !goals.iter().any(|goal| is_d95_of(goal, s))
             })
             .collect();
         let [fluence, leaves] = [fluence, leaves].map(|source| source.before_run(are_before_run));
@@ -142,9 +129,48 @@ impl State {
         Some(Stages { targets, stages, are_before_run })
     }
 
+    /// The displayed dose as the source of a stage, where it is the dose of the plan.
+    fn displayed_source(&self, name: &'static str) -> Source<'static> {
+        if self.results.shown != Shown::Plan {
+            let caveat = Some("the dose of the plan is not on show".to_owned());
+            return Source {
+                name,
+                status: None,
+                caveat,
+                dose: StageDose::Missing,
+                is_judged_by_scorecard: false,
+            };
+        }
+        let dose = self.results.shown_dose().filter(|dose| !dose.caveats.is_empty());
+        let failure = self.results.shown_failure().map(str::to_owned);
+        Source {
+            name,
+            status: self.results.dvh_status(),
+            caveat: failure.or_else(|| dose.map(|dose| dose.caveats.join(", "))),
+            dose: StageDose::Group(DISPLAYED),
+            is_judged_by_scorecard: true,
+        }
+    }
+
+    fn stage_dvh<'a>(&'a self, dose: StageDose<'a>, structure: &Structure) -> Option<&'a Dvh> {
+        match dose {
+            StageDose::Optimiser(optimum) => {
+                let dvh = optimum.dvhs.iter().find(|(number, _)| *number == structure.number);
+                dvh.map(|(_, dvh)| &**dvh)
+            }
+            StageDose::Group(group) => {
+                let node = self.results.nodes.node::<DvhOf>((group, structure.number))?;
+                node.latest().map(|answer| &*answer.dvh)
+            }
+            StageDose::Missing => None,
+        }
+    }
+
     fn stage(&self, targets: &[&Structure], source: Source<'_>) -> Stage {
-        let Source { name, status, caveat, dvh, is_judged_by_scorecard } = source;
-        let d95 = |target: &&Structure| dvh(target)?.metric(Metric::D95, None).ok();
+        let Source { name, status, caveat, dose, is_judged_by_scorecard } = source;
+        let d95_gy =
+            targets.iter().map(|target| self.stage_dvh(dose, target)?.metric(Metric::D95, None).ok());
+        let targets_gy = d95_gy.collect();
         let hundred_gy = self.goal_hundred().map(|(gy, _)| gy);
         let unsettled = match status {
             Some(_) if name == OPTIMISER => Some(OPTIMISER_DECIDES_NOTHING),
@@ -154,38 +180,40 @@ impl State {
         let goals = match is_judged_by_scorecard {
             true => self.scorecard(),
             false => scorecard(&self.goals(), &self.case().structures, hundred_gy, unsettled, |structure| {
-                dvh(structure).ok_or(Unanswered::Waiting)
+                self.stage_dvh(dose, structure).ok_or(Unanswered::Waiting)
             }),
         };
-        Stage { name, status, caveat, targets_gy: targets.iter().map(d95).collect(), goals }
+        Stage { name, status, caveat, targets_gy, goals }
     }
 
     /// Delivery of the displayed plan; `None` where a beam has none, or its machine no limits of delivery.
     pub fn delivery(&self) -> Option<&Delivery> {
-        self.leaves.delivery.as_ref()?.now.as_ref()
+        self.leaves.delivery.as_ref()?.delivery.as_ref()
     }
 
-    /// Derives that from the plan, where it has changed.
+    /// Computes the delivery again if the plan has changed.
     pub(crate) fn note_delivery(&mut self) {
         let Some(plan) = self.plan() else {
             self.leaves.delivery = None;
             return;
         };
-        let stated = self.results.normalisation_factor().filter(|_| plan.normalisation.is_some());
+        let normalisation = self.results.normalisation_factor().filter(|_| plan.normalisation.is_some());
         let status = if plan.normalisation.is_none() {
             Some(DoseStatus::Final)
         } else {
-            stated.map(|factor| factor.status)
+            normalisation.map(|factor| factor.status)
         };
         let (factor, changes) =
-            (stated.map_or(1.0, |factor| factor.value), self.results.settings.machine_changes);
-        let is_same = |of: &DeliveryOf| {
-            Arc::ptr_eq(&of.plan, plan) && (of.factor, of.changes) == (factor, changes) && of.status == status
-        };
-        if !self.leaves.delivery.as_ref().is_some_and(is_same) {
+            (normalisation.map_or(1.0, |factor| factor.value), self.results.settings.machine_changes);
+        let is_current = self.leaves.delivery.as_ref().is_some_and(|cached| {
+            Arc::ptr_eq(&cached.plan, plan)
+                && (cached.factor, cached.changes) == (factor, changes)
+                && cached.status == status
+        });
+        if !is_current {
             let plan = Arc::clone(plan);
-            let now = PlanDelivery::new(&plan, factor).map(|of| Delivery { of, status });
-            self.leaves.delivery = Some(DeliveryOf { plan, factor, changes, status, now });
+            let delivery = PlanDelivery::new(&plan, factor).map(|of_plan| Delivery { of_plan, status });
+            self.leaves.delivery = Some(CachedDelivery { plan, factor, changes, status, delivery });
         }
     }
 }
@@ -193,17 +221,23 @@ impl State {
 /// Delivery of the displayed plan by its leaves.
 #[derive(Clone, Debug)]
 pub struct Delivery {
-    pub of: PlanDelivery,
-    /// Standing of the monitor units: that of the normalisation; `None` before its factor is known.
+    pub of_plan: PlanDelivery,
+    /// Standing of the monitor units, from the normalisation; `None` before its factor is known.
     pub status: Option<DoseStatus>,
 }
 
-/// Inputs of a [`Delivery`], to compare.
+/// A [`Delivery`] with its inputs, to compare.
 #[derive(Debug)]
-pub(crate) struct DeliveryOf {
+pub(crate) struct CachedDelivery {
     plan: Arc<Plan>,
     factor: f64,
     changes: u32,
     status: Option<DoseStatus>,
-    now: Option<Delivery>,
+    delivery: Option<Delivery>,
+}
+
+fn is_d95_of(goal: &Goal, structure: &Structure) -> bool {
+    let metric = goal.metric();
+    goal.number == Some(structure.number)
+        && (metric.figure(), metric.number()) == (Metric::D95.figure(), Metric::D95.number())
 }

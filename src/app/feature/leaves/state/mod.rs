@@ -2,11 +2,11 @@
 
 pub mod delivery;
 
-use crate::feature::leaves::state::delivery::DeliveryOf;
+use crate::feature::leaves::state::delivery::CachedDelivery;
 use crate::state::State;
 use crate::state::slot::Slot;
 use analysis::is_computed;
-use case::{Beam, Plan};
+use case::Plan;
 use sequence::{Technique, arc_of, check_machine};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,11 +22,11 @@ pub struct Leaves {
     pub technique: Technique,
     pub(crate) cut: Option<Cut>,
     pub(crate) follow: Option<Follow>,
-    /// Cuts begun so far.
+    /// Cuts started so far.
     pub(crate) cuts: u64,
     /// Arcs whose leaves were made last, or are being made.
     pub(crate) arcs: Option<Arcs>,
-    pub(crate) delivery: Option<DeliveryOf>,
+    pub(crate) delivery: Option<CachedDelivery>,
     /// Whether doses on the way to leaves stand in the place of the goals' rows.
     pub shows_stages: bool,
 }
@@ -49,15 +49,15 @@ pub struct Follow {
     pub plan: (usize, Arc<Plan>),
     /// The step of the history that the maps are in.
     pub step: Option<u64>,
-    /// Begin of the rest after which leaves follow.
+    /// Time of the last change; leaves follow a while after it.
     pub since: Instant,
 }
 
 /// The last leaves of arcs.
 #[derive(Debug)]
 pub struct Arcs {
-    pub begun: Instant,
-    /// Time that it took to make them; `None` where none were made yet.
+    pub started: Instant,
+    /// Duration of the last optimisation; `None` before the first.
     pub took: Option<Duration>,
 }
 
@@ -83,12 +83,12 @@ pub fn has_arcs(plan: &Plan) -> bool {
 impl Leaves {
     /// The chosen technique, as it is listed.
     pub fn technique_name(&self) -> &'static str {
-        TECHNIQUES.iter().find(|(of, _)| *of == self.technique).map_or("", |(_, name)| name)
+        TECHNIQUES.iter().find(|(technique, _)| *technique == self.technique).map_or("", |(_, name)| name)
     }
 
     /// Chooses a technique by its name; an unknown one changes nothing.
     pub(crate) fn choose_technique(&mut self, name: Option<&str>) {
-        if let Some((technique, _)) = TECHNIQUES.iter().find(|(_, known)| Some(*known) == name) {
+        if let Some((technique, _)) = TECHNIQUES.iter().find(|(_, listed)| Some(*listed) == name) {
             self.technique = *technique;
         }
     }
@@ -119,14 +119,14 @@ impl State {
     pub fn cut_words(&self) -> Option<(String, Option<f32>)> {
         let Cut { plan: (_, plan), .. } = self.leaves.cut.as_ref()?;
         let live = &self.jobs.live;
-        if let Some(own) = live.iter().find(|job| job.slot == Slot::Leaves) {
-            return Some((format!("leaves of {}", plan.name), own.done));
+        if let Some(job) = live.iter().find(|job| job.slot == Slot::Leaves) {
+            return Some((format!("leaves of {}", plan.name), job.done));
         }
-        let before = live.first().map_or_else(String::new, |job| format!(" for: {}", job.name));
-        Some((format!("leaves of {} wait{before}", plan.name), None))
+        let waits_for = live.first().map_or_else(String::new, |job| format!(" for: {}", job.name));
+        Some((format!("leaves of {} wait{waits_for}", plan.name), None))
     }
 
-    /// Whether leaves of the arcs on show are being made: the dose of the arcs as they are is then nobody's.
+    /// Whether leaves of the displayed arcs are being optimised: the dose of the present arcs is then of no use.
     pub fn is_cutting_arcs(&self) -> bool {
         let cut = self.leaves.cut.as_ref().filter(|cut| cut.plan.0 == self.plan);
         cut.is_some_and(|cut| has_arcs(&cut.plan.1))
@@ -148,11 +148,13 @@ impl State {
         if from_goals {
             self.optimise_query()?;
         }
-        let is_asked = |beam: &&Beam| is_computed(beam) && (from_goals || beam.map().is_some());
-        let mut beams = plan.beams.iter().filter(is_asked);
-        // A machine that cannot be read fails the cut itself.
-        let machine = |beam: &Beam| self.results.machine(plan.machine_of(beam));
-        let check = |beam: &Beam| machine(beam).map_or(Ok(()), |machine| check_machine(beam, machine));
-        beams.try_for_each(check).map_err(|why| why.to_string())
+        for beam in &plan.beams {
+            let is_sequenced = is_computed(beam) && (from_goals || beam.map().is_some());
+            // A machine that cannot be read fails the cut itself.
+            if let Some(machine) = self.results.machine(plan.machine_of(beam)).filter(|_| is_sequenced) {
+                check_machine(beam, machine).map_err(|why| why.to_string())?;
+            }
+        }
+        Ok(())
     }
 }

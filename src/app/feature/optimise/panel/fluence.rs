@@ -43,7 +43,7 @@ pub fn show(ui: &mut Ui, state: &State, index: usize, beam: &Beam, commands: &mu
         });
     }
     if brush != state.aperture.limits {
-        // One brush at a time is in the hand.
+        // Only one brush is active at a time.
         let leaves = state.aperture.brush && !brush.on;
         let next = Aperture { limits: brush, brush: leaves, ..state.aperture.clone() };
         commands.push(Command::Aperture(ApertureAction::Set(next)));

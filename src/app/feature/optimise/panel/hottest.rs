@@ -6,7 +6,7 @@ use crate::state::State;
 use analysis::HotSpot;
 use egui::{Button, Label, RichText, Ui};
 
-/// Shows both of the last answer, where the plan has its maps or gets them.
+/// Shows the hot spot and the remarks of the last answer, where the plan has or gets its maps.
 pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let Some(latest) = state.optimise.latest().filter(|_| state.other_shares().is_some()) else { return };
     let prescription_gy = state.plan().and_then(|plan| plan.prescription_gy);

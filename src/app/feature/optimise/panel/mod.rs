@@ -31,8 +31,10 @@ pub fn controls(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn buttons(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Commands) {
     if !state.optimise.is_running() {
         let arcs = state.plan().is_some_and(|plan| has_arcs(plan));
-        let by_arcs = || Err("arcs have no maps of their own: Make deliverable optimises them".to_owned());
-        let query = if arcs { by_arcs() } else { state.can_optimise().map(drop) };
+        let query = match arcs {
+            true => Err("arcs have no maps of their own: Make deliverable optimises them".to_owned()),
+            false => state.can_optimise().map(drop),
+        };
         let start = ui.add_enabled(query.is_ok(), Button::new(RichText::new("Optimise").small().strong()));
         tour::mark(ui, Stop::Optimise, start.rect);
         let start = start.on_hover_text("Finds fluence maps of the beams whose dose meets the goals best");
@@ -43,9 +45,9 @@ fn buttons(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
         if with_technique || arcs || state.plan().is_some_and(|plan| plan.has_maps()) {
             deliver(ui, state, with_technique && !arcs, commands);
         }
-        if let Some(before) = state.plan_before_maps() {
+        if let Some(unoptimised) = state.plan_before_maps() {
             let compare = ui.add(Button::new(RichText::new("Compare with before").small()));
-            let has_maps = before.beams.iter().any(|beam| beam.fluence.is_some());
+            let has_maps = unoptimised.beams.iter().any(|beam| beam.fluence.is_some());
             let hint = match has_maps {
                 true => "Opens Compare: A the plan with the fluences before, B the plan as it is",
                 false => "Opens Compare: A the plan before the optimisation, B the plan as it is",
@@ -59,18 +61,17 @@ fn buttons(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
         }
         return;
     }
-    let mut push = |action| commands.push(Command::Optimise(action));
     let stop = ui.add(Button::new(RichText::new("Stop").small())).accessible_name("Stop optimising");
     if stop.on_hover_text("Ends the optimisation; the plan gets the fluences found so far").clicked() {
-        push(OptimiseAction::Stop);
+        commands.push(Command::Optimise(OptimiseAction::Stop));
     }
     let back = ui.add(Button::new(RichText::new("Take back").small()));
     if back.on_hover_text("Ends the optimisation and leaves the plan as it was (Esc)").clicked() {
-        push(OptimiseAction::TakeBack);
+        commands.push(Command::Optimise(OptimiseAction::TakeBack));
     }
 }
 
-/// The switch that lets maps follow newer goals; and that they answer other goals.
+/// The switch that lets maps follow newer goals, with a warning where goals are newer than maps.
 fn follow_goals(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let Some(plan) = state.plan().filter(|plan| plan.has_maps() || plan.answered_goals.is_some()) else {
         return;
@@ -91,11 +92,10 @@ fn follow_goals(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// The button that cuts maps into leaves, by a technique to choose, or ends that.
 fn deliver(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Commands) {
-    let mut push = |action| commands.push(Command::Optimise(action));
     if state.leaves.is_cutting() {
         let keep = ui.add(Button::new(RichText::new("Stop").small())).accessible_name("Stop cutting leaves");
         if keep.on_hover_text("Ends it; the plan stays as it is (Esc)").clicked() {
-            push(OptimiseAction::KeepMaps);
+            commands.push(Command::Optimise(OptimiseAction::KeepMaps));
         }
         return;
     }
@@ -108,16 +108,16 @@ fn deliver(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
     };
     let make = make.on_hover_text(hint);
     if make.on_disabled_hover_text(why.unwrap_or_default()).clicked() {
-        push(OptimiseAction::MakeDeliverable);
+        commands.push(Command::Optimise(OptimiseAction::MakeDeliverable));
     }
     if !with_technique {
         return;
     }
-    let now = state.leaves.technique_name();
-    let choice = ui.menu_button(RichText::new(format!("by {now}")).small(), |ui| {
+    let technique = state.leaves.technique_name();
+    let choice = ui.menu_button(RichText::new(format!("by {technique}")).small(), |ui| {
         for (technique, name) in TECHNIQUES {
             if ui.selectable_label(technique == state.leaves.technique, name).clicked() {
-                push(OptimiseAction::SetTechnique(technique));
+                commands.push(Command::Optimise(OptimiseAction::SetTechnique(technique)));
                 ui.close();
             }
         }
@@ -125,10 +125,10 @@ fn deliver(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
     choice.response.on_hover_text("How leaves deliver the maps");
 }
 
-/// How far a run or a cut is, or where the last run came to rest, on a line of its own.
+/// Progress of a run or of leaf sequencing, or the result of the last run, on a separate line.
 pub fn progress(ui: &mut Ui, state: &State) {
     let (words, done) = match state.cut_words() {
-        Some(of_cut) => of_cut,
+        Some(progress) => progress,
         None => match state.optimum_words() {
             Some(words) => (words, state.optimise.share_done()),
             None => return,
@@ -146,7 +146,7 @@ pub fn progress(ui: &mut Ui, state: &State) {
     }
 }
 
-/// Widths of the number of a weight, of the lock and of the share, and of all with the gaps between them.
+/// Widths of a weight's number, lock and share, and their sum with the gaps.
 const NUMBER: f32 = 40.0;
 const LOCK: f32 = 30.0;
 const SHARE: f32 = 32.0;
@@ -186,8 +186,8 @@ pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands
 }
 
 /// A weight as a number to type or to drag, in proportion to itself. What it was set to, with its gesture.
-pub(crate) fn weight_field(ui: &mut Ui, now: f64, name: &str) -> Option<(f64, Option<u64>)> {
-    let mut weight = now.clamp(*Goal::WEIGHTS.start(), *Goal::WEIGHTS.end());
+pub(crate) fn weight_field(ui: &mut Ui, current: f64, name: &str) -> Option<(f64, Option<u64>)> {
+    let mut weight = current.clamp(*Goal::WEIGHTS.start(), *Goal::WEIGHTS.end());
     ui.set_clip_rect(ui.clip_rect().intersect(ui.max_rect().expand(1.0)));
     ui.style_mut().override_text_style = Some(egui::TextStyle::Small);
     ui.style_mut().drag_value_text_style = egui::TextStyle::Small;
@@ -195,7 +195,7 @@ pub(crate) fn weight_field(ui: &mut Ui, now: f64, name: &str) -> Option<(f64, Op
     ui.spacing_mut().button_padding = vec2(2.0, 0.0);
     let label = format!("Weight of {name}");
     let decimals = if weight < 1.0 { 2 } else { usize::from(weight < 10.0) };
-    let field = number(&label, &mut weight, "").decimals(decimals).speed(0.02 * now.max(0.05)).in_a_row();
+    let field = number(&label, &mut weight, "").decimals(decimals).speed(0.02 * current.max(0.05)).in_a_row();
     let field = field.range(Goal::WEIGHTS).show(ui);
     let changed = field.changed().then(|| {
         // Two digits are as fine as a hand sets it.
@@ -203,7 +203,7 @@ pub(crate) fn weight_field(ui: &mut Ui, now: f64, name: &str) -> Option<(f64, Op
         let gesture = gesture(&field).unwrap_or_else(|| single_gesture(&field));
         ((weight / scale).round() * scale, Some(gesture))
     });
-    field.on_hover_text(format!("Weight {now:.2}: a larger one counts more against the others"));
+    field.on_hover_text(format!("Weight {current:.2}: a larger one counts more against the others"));
     changed
 }
 

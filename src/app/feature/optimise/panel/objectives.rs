@@ -11,25 +11,25 @@ use egui::{Button, CornerRadius, Label, Rect, Response, RichText, Sense, Ui, vec
 /// A change of the objectives, and the widget by whose drag it was made.
 type Change = Option<(FluenceObjectives, Option<u64>)>;
 
-/// Shows the rows of a plan that is optimised, or that has objectives of its own.
+/// Shows the rows of a plan that is optimised, or whose objectives differ from the usual ones.
 pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let Some(plan) = state.plan() else { return };
-    let now = &plan.objectives;
-    if !state.is_optimised() && now.is_usual() {
+    let objectives = &plan.objectives;
+    if !state.is_optimised() && objectives.is_usual() {
         return;
     }
     let mut change = None;
     heading(ui, state, plan, &mut change);
     let shares = state.other_shares();
-    for index in 0..now.uniform.len() {
+    for index in 0..objectives.uniform.len() {
         let share = shares.and_then(|shares| shares.uniform.get(index));
-        uniform(ui, state, now, index, share, &mut change);
+        uniform(ui, state, objectives, index, share, &mut change);
     }
-    if now.fall_off.weight > 0.0 {
-        fall_off(ui, now, shares.map(|shares| shares.fall_off), &mut change);
+    if objectives.fall_off.weight > 0.0 {
+        fall_off(ui, objectives, shares.map(|shares| shares.fall_off), &mut change);
     }
-    if now.smoothness > 0.0 {
-        smoothness(ui, now, shares.map(|shares| shares.smoothness), &mut change);
+    if objectives.smoothness > 0.0 {
+        smoothness(ui, objectives, shares.map(|shares| shares.smoothness), &mut change);
     }
     super::hottest::show(ui, state, commands);
     if let Some((objectives, gesture)) = change {
@@ -39,19 +39,15 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 fn heading(ui: &mut Ui, state: &State, plan: &Plan, change: &mut Change) {
-    let now = &plan.objectives;
+    let objectives = &plan.objectives;
     ui.horizontal(|ui| {
         let text = RichText::new("Objectives beside the goals").small().color(theme::palette(ui).weak);
         ui.add(Label::new(text).truncate());
         let menu = small_menu(ui, "Add objective", |ui| {
-            let mut add = |ui: &mut Ui, word: &str, hint: &str, next: FluenceObjectives| {
-                if ui.button(word).on_hover_text(hint).clicked() {
-                    *change = Some((next, None));
-                    ui.close();
-                }
-            };
-            for structure in state.case().structures.structures.iter().filter(|s| may_be_uniform(now, s)) {
-                let mut next = now.clone();
+            for structure in
+                state.case().structures.structures.iter().filter(|s| may_be_uniform(objectives, s))
+            {
+                let mut next = objectives.clone();
                 next.uniform.push(UniformDose {
                     structure: structure.name.clone(),
                     number: Some(structure.number),
@@ -59,20 +55,28 @@ fn heading(ui: &mut Ui, state: &State, plan: &Plan, change: &mut Change) {
                     weight: 1.0,
                 });
                 let hint = "The same dose throughout: what is above or below it counts by its square";
-                add(ui, &format!("Uniform dose in {}", structure.name), hint, next);
+                add_button(ui, &format!("Uniform dose in {}", structure.name), hint, next, change);
             }
-            if now.fall_off.weight == 0.0 {
-                let next = FluenceObjectives { fall_off: FallOff::default(), ..now.clone() };
-                add(ui, FALL_OFF, FALL_OFF_HINT, next);
+            if objectives.fall_off.weight == 0.0 {
+                let next = FluenceObjectives { fall_off: FallOff::default(), ..objectives.clone() };
+                add_button(ui, FALL_OFF, FALL_OFF_HINT, next, change);
             }
-            if now.smoothness == 0.0 {
+            if objectives.smoothness == 0.0 {
                 let usual = FluenceObjectives::default().smoothness;
-                let next = FluenceObjectives { smoothness: usual, ..now.clone() };
-                add(ui, SMOOTH, SMOOTH_HINT, next);
+                let next = FluenceObjectives { smoothness: usual, ..objectives.clone() };
+                add_button(ui, SMOOTH, SMOOTH_HINT, next, change);
             }
         });
         menu.on_hover_text("What is minimised beside the goals; weights count as theirs");
     });
+}
+
+/// A button of the menu that adds an objective.
+fn add_button(ui: &mut Ui, word: &str, hint: &str, next: FluenceObjectives, change: &mut Change) {
+    if ui.button(word).on_hover_text(hint).clicked() {
+        *change = Some((next, None));
+        ui.close();
+    }
 }
 
 const FALL_OFF: &str = "Fall-off round targets";
@@ -82,96 +86,96 @@ const SMOOTH: &str = "Smooth maps";
 const SMOOTH_HINT: &str =
     "Steps between neighbouring beamlets: large ones cost monitor units and gain little";
 
-fn may_be_uniform(now: &FluenceObjectives, structure: &Structure) -> bool {
-    let is_there = |of: &UniformDose| of.number == Some(structure.number);
+fn may_be_uniform(objectives: &FluenceObjectives, structure: &Structure) -> bool {
     !structure.contours.is_empty()
-        && !now.uniform.iter().any(is_there)
-        && now.uniform.len() < FluenceObjectives::MOST_UNIFORM
+        && !objectives.uniform.iter().any(|uniform| uniform.number == Some(structure.number))
+        && objectives.uniform.len() < FluenceObjectives::MOST_UNIFORM
         && structure.kind.is_target()
 }
 
 fn uniform(
     ui: &mut Ui,
     state: &State,
-    now: &FluenceObjectives,
+    objectives: &FluenceObjectives,
     index: usize,
     share: Option<&Result<f64, String>>,
     change: &mut Change,
 ) {
-    let of = &now.uniform[index];
+    let objective = &objectives.uniform[index];
     let mut set = |next: Option<UniformDose>, gesture: Option<u64>| {
-        let mut all = now.clone();
+        let mut changed = objectives.clone();
         match next {
-            Some(next) => all.uniform[index] = next,
-            None => _ = all.uniform.remove(index),
+            Some(next) => changed.uniform[index] = next,
+            None => _ = changed.uniform.remove(index),
         }
-        *change = Some((all, gesture));
+        *change = Some((changed, gesture));
     };
-    let name = format!("{}: uniform", of.structure);
+    let name = format!("{}: uniform", objective.structure);
     let row = Row::new(ui, &name);
-    let structure = state.case().structures.referenced(of.number, &of.structure).ok();
+    let structure = state.case().structures.referenced(objective.number, &objective.structure).ok();
     if row.name(ui, structure.map(|s| theme::colour(s.colour)), "The same dose throughout") {
         set(None, None);
     }
-    let mut dose_gy = of.dose_gy;
+    let mut dose_gy = objective.dose_gy;
     let field = row.fields(ui, |ui| {
         let label = format!("Dose of {name}");
         let field = number(&label, &mut dose_gy, " Gy").decimals(2).speed(0.1);
         field.range(0.0..=bounds::MOST_COURSE_GY).show(ui)
     });
-    if let Some(field) = field.filter(|_| dose_gy != of.dose_gy) {
-        set(Some(UniformDose { dose_gy, ..of.clone() }), gesture(&field));
+    if let Some(field) = field.filter(|_| dose_gy != objective.dose_gy) {
+        set(Some(UniformDose { dose_gy, ..objective.clone() }), gesture(&field));
     }
     let (share, why) = match share {
         Some(Ok(share)) => (Some(*share), None),
         Some(Err(why)) => (None, Some(why.as_str())),
         None => (None, None),
     };
-    if let Some((weight, gesture)) = row.weight(ui, of.weight, share, why) {
-        set(Some(UniformDose { weight, ..of.clone() }), gesture);
+    if let Some((weight, gesture)) = row.weight(ui, objective.weight, share, why) {
+        set(Some(UniformDose { weight, ..objective.clone() }), gesture);
     }
 }
 
-fn fall_off(ui: &mut Ui, now: &FluenceObjectives, share: Option<f64>, change: &mut Change) {
-    let before = now.fall_off;
+fn fall_off(ui: &mut Ui, objectives: &FluenceObjectives, share: Option<f64>, change: &mut Change) {
+    let previous = objectives.fall_off;
     let mut set = |fall_off: FallOff, gesture: Option<u64>| {
-        *change = Some((FluenceObjectives { fall_off, ..now.clone() }, gesture));
+        *change = Some((FluenceObjectives { fall_off, ..objectives.clone() }, gesture));
     };
     let row = Row::new(ui, FALL_OFF);
     if row.name(ui, None, FALL_OFF_HINT) {
-        set(FallOff { weight: 0.0, ..before }, None);
+        set(FallOff { weight: 0.0, ..previous }, None);
     }
-    let mut next = before;
+    let mut next = previous;
     let field = row.fields(ui, |ui| {
         let rate = number("Fall-off per mm", &mut next.percent_per_mm, " %/mm").decimals(1).speed(0.1);
         let rate = rate.range(FallOff::PERCENT_PER_MM).show(ui);
         ui.weak("to");
         let far = number("Fall-off far away", &mut next.far_percent, " %").decimals(0).speed(0.2);
         let far = far.range(0.0..=100.0).show(ui);
-        if next.far_percent == before.far_percent { rate } else { far }
+        if next.far_percent == previous.far_percent { rate } else { far }
     });
-    if let Some(field) = field.filter(|_| next != before) {
+    if let Some(field) = field.filter(|_| next != previous) {
         set(next, gesture(&field));
     }
-    if let Some((weight, gesture)) = row.weight(ui, before.weight, share, None) {
-        set(FallOff { weight, ..before }, gesture);
+    if let Some((weight, gesture)) = row.weight(ui, previous.weight, share, None) {
+        set(FallOff { weight, ..previous }, gesture);
     }
 }
 
-fn smoothness(ui: &mut Ui, now: &FluenceObjectives, share: Option<f64>, change: &mut Change) {
+fn smoothness(ui: &mut Ui, objectives: &FluenceObjectives, share: Option<f64>, change: &mut Change) {
     let row = Row::new(ui, SMOOTH);
-    let mut set = |smoothness: f64, gesture: Option<u64>| {
-        *change = Some((FluenceObjectives { smoothness, ..now.clone() }, gesture));
-    };
+    let mut next = None;
     if row.name(ui, None, SMOOTH_HINT) {
-        set(0.0, None);
+        next = Some((0.0, None));
     }
-    if let Some((weight, gesture)) = row.weight(ui, now.smoothness, share, None) {
-        set(weight, gesture);
+    if let Some(weight) = row.weight(ui, objectives.smoothness, share, None) {
+        next = Some(weight);
+    }
+    if let Some((smoothness, gesture)) = next {
+        *change = Some((FluenceObjectives { smoothness, ..objectives.clone() }, gesture));
     }
 }
 
-/// Width of the button that removes an objective, of its numbers, and of what the scroll bar may cover.
+/// Widths of the button that removes an objective, of its numbers, and of the scroll bar.
 const REMOVE: f32 = 24.0;
 const FIELDS: f32 = 132.0;
 const SCROLL_BAR: f32 = 12.0;

@@ -14,7 +14,7 @@ use egui::{Align, Button, Color32, Label, Layout, RichText, Role, Sense, Ui, Wid
 const NUMBER: f32 = 66.0;
 const FIGURE: f32 = 106.0;
 
-/// The choice between the goals with their weights and the doses on the way.
+/// The choice between goals with their weights and the doses of the stages.
 pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if state.has_leaves() {
         let on = state.leaves.shows_stages;
@@ -29,49 +29,52 @@ pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
 /// Rows of D95 of the targets and of the goals, and how the leaves deliver.
 pub fn rows(ui: &mut Ui, state: &State, stages: &Stages) {
     for (n, target) in stages.targets.iter().enumerate() {
-        let figure = |stage: &Stage| {
+        let heading = RowHeading { structure: target, figure: "D95%", limit: "" };
+        row(ui, n, heading, stages, |stage| {
             let gy = stage.targets_gy.get(n).copied().flatten();
             Figure::unjudged(gy.map_or(NOTHING.to_owned(), |gy| format!("{gy:.2} Gy")))
-        };
-        row(ui, n, (target, "D95%", ""), stages, figure);
+        });
     }
     let goals = &stages.stages[0].goals;
     for (n, GoalRow { goal, .. }) in goals.iter().enumerate() {
-        let figure = |stage: &Stage| Figure::of_goal(&stage.goals[n]);
-        let of = (&*goal.structure, &*goal.metric().to_string(), &*goal.limit_text());
-        row(ui, stages.targets.len() + n, of, stages, figure);
+        let heading = RowHeading {
+            structure: &goal.structure,
+            figure: &goal.metric().to_string(),
+            limit: &goal.limit_text(),
+        };
+        row(ui, stages.targets.len() + n, heading, stages, |stage| Figure::of_goal(&stage.goals[n]));
     }
     if let Some(delivery) = state.delivery() {
         ui.add_space(3.0);
-        let f = &delivery.of.figures;
-        let per_gy = delivery.of.mu_per_gy.map_or_else(String::new, |mu| format!(" ({mu:.0} MU/Gy)"));
-        let before = if stages.are_before_run { "before this run: " } else { "" };
+        let f = &delivery.of_plan.figures;
+        let per_gy = delivery.of_plan.mu_per_gy.map_or_else(String::new, |mu| format!(" ({mu:.0} MU/Gy)"));
+        let prefix = if stages.are_before_run { "before this run: " } else { "" };
         let text = format!(
-            "{before}{:.1} MU{per_gy}, beam on {:.0} s, complexity {:.2}, mean gap {:.1} mm",
+            "{prefix}{:.1} MU{per_gy}, beam on {:.0} s, complexity {:.2}, mean gap {:.1} mm",
             f.mu, f.beam_on_s, f.complexity, f.mean_gap_mm
         );
         let line = ui.add(Label::new(RichText::new(text).small()).truncate());
-        line.on_hover_text(delivery.of.words());
-        if let Some(remark) = &delivery.of.remark {
+        line.on_hover_text(delivery.of_plan.words());
+        if let Some(remark) = &delivery.of_plan.remark {
             ui.add(Label::new(RichText::new(remark).small().color(theme::palette(ui).warning)).wrap());
         }
     }
 }
 
-/// In place of a figure that there is none of.
+/// Shown in place of a missing figure.
 const NOTHING: &str = "–";
 
 /// A figure in one of the doses, with the verdict of its goal.
 struct Figure {
     text: String,
     verdict: Option<Verdict>,
-    /// Words on the verdict.
-    told: String,
+    /// Hover text on the verdict.
+    hint: String,
 }
 
 impl Figure {
     fn unjudged(text: String) -> Self {
-        Self { text, verdict: None, told: String::new() }
+        Self { text, verdict: None, hint: String::new() }
     }
 
     /// The value of a goal with the verdict that the scorecard gives on the same dose.
@@ -80,9 +83,9 @@ impl Figure {
             Ok(outcome) => Self {
                 text: goals::panel::value_text(outcome, &row.goal),
                 verdict: Some(outcome.verdict.clone()),
-                told: row.verdict_text(),
+                hint: row.verdict_text(),
             },
-            Err(why) => Self { told: why.to_string(), ..Self::unjudged(NOTHING.to_owned()) },
+            Err(why) => Self { hint: why.to_string(), ..Self::unjudged(NOTHING.to_owned()) },
         }
     }
 
@@ -134,25 +137,32 @@ fn columns(width: f32) -> [[f32; 2]; 3] {
     [3.0, 2.0, 1.0].map(|n| [width - n * number, number])
 }
 
+/// The structure, the figure and the limit that a row shows.
+struct RowHeading<'a> {
+    structure: &'a str,
+    figure: &'a str,
+    limit: &'a str,
+}
+
 /// A figure in each of the doses; goals that are missed have a sign and a colour.
 fn row(
     ui: &mut Ui,
     place: usize,
-    (structure, figure, limit): (&str, &str, &str),
+    heading: RowHeading<'_>,
     stages: &Stages,
     figure_of: impl Fn(&Stage) -> Figure,
 ) {
+    let RowHeading { structure, figure, limit } = heading;
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
     let fill = if place % 2 == 1 { ui.visuals().faint_bg_color } else { Color32::TRANSPARENT };
     ui.painter().rect_filled(rect, 2.0, fill);
     let numbers = columns(rect.width());
     let to_numbers = numbers[0][0];
-    // A long name of a structure leaves its figures to be told apart.
+    // However long the name of the structure, its figures stay distinguishable.
     let name_width = (to_numbers - FIGURE).max(0.3 * to_numbers);
-    let small = |text: &str| Label::new(RichText::new(text).small()).truncate().selectable(false);
-    cell(ui, rect, [0.0, name_width], |ui| _ = ui.add(small(structure)).on_hover_text(structure));
+    cell(ui, rect, [0.0, name_width], |ui| _ = ui.add(small_label(structure)).on_hover_text(structure));
     cell(ui, rect, [name_width, to_numbers - name_width], |ui| {
-        _ = ui.add(small(&format!("{figure} {limit}")))
+        _ = ui.add(small_label(&format!("{figure} {limit}")))
     });
     let name = format!("{structure} {figure}");
     for (stage, [left, width]) in stages.stages.iter().zip(numbers) {
@@ -164,10 +174,14 @@ fn row(
                 let label = ui.add(Label::new(shown).selectable(false));
                 let name = format!("{name} of {}: {}", stage.name, figure.text);
                 label.widget_info(|| WidgetInfo::labeled(Role::Label, true, &name));
-                if !figure.told.is_empty() {
-                    label.on_hover_text(&figure.told);
+                if !figure.hint.is_empty() {
+                    label.on_hover_text(&figure.hint);
                 }
             });
         });
     }
+}
+
+fn small_label(text: &str) -> Label {
+    Label::new(RichText::new(text).small()).truncate().selectable(false)
 }

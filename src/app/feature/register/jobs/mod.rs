@@ -81,7 +81,7 @@ impl Requests<'_> {
 
     /// Another case comes: what is under way for this one ends.
     pub fn reset_register(&mut self) {
-        let xrays = (0..self.state.register.asked).map(Slot::Xray);
+        let xrays = (0..self.state.register.requested).map(Slot::Xray);
         for slot in xrays.chain([Slot::Search]) {
             self.worker.cancel(slot);
         }

@@ -95,7 +95,7 @@ impl Requests<'_> {
 
     /// Submits a job that reads an X-ray. Each has its own slot, so no job replaces another.
     fn submit_xray(&mut self, task: Task<JobAnswer>) {
-        self.worker.submit(Slot::Xray(self.state.register.asked), task);
-        self.state.register.asked += 1;
+        self.worker.submit(Slot::Xray(self.state.register.requested), task);
+        self.state.register.requested += 1;
     }
 }

@@ -10,8 +10,8 @@ use geometry::PatientPosition;
 use glam::DVec3;
 
 pub(crate) fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    let Some(before) = state.register.draft() else { return };
-    let mut draft = before.clone();
+    let Some(previous) = state.register.draft() else { return };
+    let mut draft = previous.clone();
     let mut action = None;
     Window::new("Where was this X-ray taken?")
         .anchor(Align2::CENTER_CENTER, vec2(0.0, -40.0))
@@ -38,7 +38,7 @@ pub(crate) fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) 
                 }
             });
         });
-    if action.is_none() && draft != *before {
+    if action.is_none() && draft != *previous {
         action = Some(RegisterAction::Draft(Some(Box::new(draft))));
     }
     commands.extend(action.map(Command::Register));
@@ -61,16 +61,16 @@ fn fields(ui: &mut Ui, draft: &mut GeometryDraft) {
     }
     angle(ui, "Couch angle", &mut placement.couch_deg);
     if lacks("isocentre") {
-        let mut at = placement.isocentre_mm.unwrap_or_default().to_array();
+        let mut isocentre_mm = placement.isocentre_mm.unwrap_or_default().to_array();
         ui.label("Isocentre");
         let changed = ui.horizontal(|ui| {
             let one = |(axis, v): (&str, &mut f64)| {
                 number(&format!("Isocentre {axis}"), v, " mm").range(-3000.0..=3000.0).show(ui).changed()
             };
-            ["x", "y", "z"].into_iter().zip(&mut at).map(one).fold(false, |a, b| a | b)
+            ["x", "y", "z"].into_iter().zip(&mut isocentre_mm).map(one).fold(false, |a, b| a | b)
         });
         if changed.inner {
-            placement.isocentre_mm = Some(DVec3::from(at));
+            placement.isocentre_mm = Some(DVec3::from(isocentre_mm));
         }
         ui.end_row();
     }

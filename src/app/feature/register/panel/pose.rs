@@ -37,11 +37,6 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
     let shown = numbers(&register.shown_pose());
     let free = register.is_free();
-    let moved = |axis: usize, value: f64| {
-        let mut all = shown;
-        all[axis] = value;
-        pose_of(all)
-    };
     egui::Grid::new("pose").num_columns(5).spacing(vec2(5.0, 4.0)).show(ui, |ui| {
         for (axis, (name, about)) in AXES.into_iter().enumerate() {
             let unit = if axis < 3 { " mm" } else { "°" };
@@ -51,13 +46,9 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 if axis < 3 { format!("{name}  {letters} +") } else { format!("{name}  about {letters}") };
             ui.label(way).on_hover_text(format!("+ {about}"));
             ui.add_enabled_ui(free && !locked, |ui| {
-                let nudge = |ui: &mut Ui, sign: &str, by: f64| {
-                    let button = ui.add(Button::new(sign).min_size(vec2(22.0, 22.0)));
-                    button.accessible_name(format!("{name} {sign}")).clicked().then_some(by)
-                };
-                let less = nudge(ui, "−", -register.step);
-                if let Some(by) = less {
-                    push(commands, moved(axis, shown[axis] + by), None);
+                let less = ui.add(Button::new("−").min_size(vec2(22.0, 22.0)));
+                if less.accessible_name(format!("{name} −")).clicked() {
+                    push(commands, with_number(shown, axis, shown[axis] - register.step), None);
                 }
             });
             ui.add_enabled_ui(free && !locked, |ui| {
@@ -70,13 +61,13 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     })
                     .inner;
                 if response.changed() {
-                    push(commands, moved(axis, value), gesture(&response));
+                    push(commands, with_number(shown, axis, value), gesture(&response));
                 }
             });
             ui.add_enabled_ui(free && !locked, |ui| {
                 let more = ui.add(Button::new("+").min_size(vec2(22.0, 22.0)));
                 if more.accessible_name(format!("{name} +")).clicked() {
-                    push(commands, moved(axis, shown[axis] + register.step), None);
+                    push(commands, with_number(shown, axis, shown[axis] + register.step), None);
                 }
             });
             let mut lock = locked;
@@ -169,6 +160,12 @@ pub(crate) fn save(ui: &mut Ui, state: &State, commands: &mut Commands) {
         });
     });
     ui.data_mut(|d| d.insert_temp(id, path));
+}
+
+/// The pose with one of its six numbers changed.
+fn with_number(mut numbers: [f64; 6], axis: usize, value: f64) -> Pose {
+    numbers[axis] = value;
+    pose_of(numbers)
 }
 
 fn convention(position: PatientPosition) -> String {

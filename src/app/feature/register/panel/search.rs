@@ -63,9 +63,9 @@ fn curve(ui: &mut Ui, state: &State) {
         values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
     if values.len() < 2 || low > high {
         let text = "the metric's curve, as the pose moves";
-        let at = rect.center();
+        let centre = rect.center();
         ui.painter().text(
-            at,
+            centre,
             egui::Align2::CENTER_CENTER,
             text,
             egui::FontId::proportional(11.0),
@@ -132,36 +132,36 @@ fn running(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 /// The state of a match in words, and what speaks against it.
-fn evidence(ui: &mut Ui, found: &Found) {
+fn evidence(ui: &mut Ui, pose: &Found) {
     let palette = theme::palette(ui);
-    if found.doubts.is_empty() {
-        let words = format!("Match {}", found.standing().words());
+    if pose.doubts.is_empty() {
+        let words = format!("Match {}", pose.standing().words());
         ui.add(egui::Label::new(RichText::new(words).strong().color(palette.good)).wrap());
     } else {
         ui.label(RichText::new("No match: NOT found").strong().color(palette.error));
-        for why in &found.doubts {
+        for why in &pose.doubts {
             ui.add(egui::Label::new(RichText::new(why).small().color(palette.error)).wrap());
         }
     }
-    let images = found.evidence.images.iter().map(|image| {
+    let images = pose.evidence.images.iter().map(|image| {
         let alone = image.alone.map_or_else(String::new, |a| format!(", alone {:.1} mm off", a.off_mm));
         format!("{} {:.3}{alone}", image.image, image.metric)
     });
-    let again = format!("searches begun beside it end within {:.1} mm", found.evidence.again_mm);
-    let depth = found.evidence.depth_mm.map(|mm| format!("depth ±{mm:.1} mm"));
+    let again = format!("searches begun beside it end within {:.1} mm", pose.evidence.again_mm);
+    let depth = pose.evidence.depth_mm.map(|mm| format!("depth ±{mm:.1} mm"));
     let text = images.chain([again]).chain(depth).collect::<Vec<_>>().join("; ");
     ui.add(egui::Label::new(RichText::new(text).small().weak()).wrap());
 }
 
 fn ended(ui: &mut Ui, proposal: &Proposal, commands: &mut Commands) {
     match &proposal.found {
-        Some(found) => {
+        Some(pose) => {
             let text = format!(
                 "Metric at {FINEST_MM} mm {:.4}, from {:.4}; {} DRRs in {:.1} s on {}",
-                found.after, found.before, found.drrs, found.seconds, found.device
+                pose.after, pose.before, pose.drrs, pose.seconds, pose.device
             );
             ui.add(egui::Label::new(RichText::new(text).small()).wrap());
-            evidence(ui, found);
+            evidence(ui, pose);
         }
         None => {
             ui.add(egui::Label::new(RichText::new("Stopped: this is the best so far.").small()).wrap());

@@ -4,7 +4,7 @@ use case::Pose;
 use geometry::{BeamFrame, PatientPosition};
 use glam::{DMat3, DMat4, DVec3};
 
-/// Shifts and turns of the table top in its own IEC 61217 axes, which are those of the room at couch 0: x to the right and
+/// Shifts and turns of the table top in its own IEC 61217 axes, which coincide with the room's axes at couch 0: x to the right and
 /// y to the gantry as seen from the table's foot, z up. First the shift, then the turns about the isocentre: pitch about x,
 /// then roll about y, then yaw about z, each anticlockwise as seen from the axis's tip.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,13 +23,16 @@ impl CouchShift {
         let to_room = DMat3::from_cols(room[0], room[1], room[2]).transpose();
         let turn = to_room * pose.rotation().transpose() * to_room.transpose();
         let turns = Pose::from_matrix(DMat4::from_mat3(turn), DVec3::ZERO).unwrap_or_default();
-        // No -0 in a table.
-        let plain = |v: DVec3| v.to_array().map(|v| v + 0.0);
         Self {
-            shift_mm: plain(to_room * -pose.translation_mm),
-            pitch_roll_yaw_deg: plain(turns.rotation_deg),
+            shift_mm: without_negative_zero(to_room * -pose.translation_mm),
+            pitch_roll_yaw_deg: without_negative_zero(turns.rotation_deg),
         }
     }
+}
+
+/// Numbers for a table, in which -0 would look odd.
+fn without_negative_zero(v: DVec3) -> [f64; 3] {
+    v.to_array().map(|v| v + 0.0)
 }
 
 #[cfg(test)]
@@ -39,20 +42,19 @@ mod tests {
     /// A supine patient, head to the gantry: his left is the room's x, his head its y, his front its z (assets/CONVENTIONS.md).
     #[test]
     fn a_patient_too_far_left_is_moved_right() {
-        let of = |t, r, position| CouchShift::undoing(&Pose::new(t, r), position);
-        let c = of([3.0, -5.0, 7.0], [0.0; 3], PatientPosition::Hfs);
+        let c = CouchShift::undoing(&Pose::new([3.0, -5.0, 7.0], [0.0; 3]), PatientPosition::Hfs);
         assert!(c.shift_mm.iter().zip([-3.0, -7.0, -5.0]).all(|(a, b)| (a - b).abs() < 1e-12), "{c:?}");
         // Feet first, supine: left is -x, head is -y.
-        let c = of([3.0, -5.0, 7.0], [0.0; 3], PatientPosition::Ffs);
+        let c = CouchShift::undoing(&Pose::new([3.0, -5.0, 7.0], [0.0; 3]), PatientPosition::Ffs);
         assert!(c.shift_mm.iter().zip([3.0, 7.0, -5.0]).all(|(a, b)| (a - b).abs() < 1e-12), "{c:?}");
         // Turned about the patient's z (head, the room's y): rolled back.
-        let c = of([0.0; 3], [0.0, 0.0, 2.0], PatientPosition::Hfs);
+        let c = CouchShift::undoing(&Pose::new([0.0; 3], [0.0, 0.0, 2.0]), PatientPosition::Hfs);
         assert!(
             c.pitch_roll_yaw_deg.iter().zip([0.0, -2.0, 0.0]).all(|(a, b)| (a - b).abs() < 1e-9),
             "{c:?}"
         );
         // About the patient's back (y, the room's -z) by 2: the table yaws by +2 about z.
-        let c = of([0.0; 3], [0.0, 2.0, 0.0], PatientPosition::Hfs);
+        let c = CouchShift::undoing(&Pose::new([0.0; 3], [0.0, 2.0, 0.0]), PatientPosition::Hfs);
         assert!(c.pitch_roll_yaw_deg.iter().zip([0.0, 0.0, 2.0]).all(|(a, b)| (a - b).abs() < 1e-9), "{c:?}");
     }
 

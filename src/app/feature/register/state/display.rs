@@ -145,17 +145,23 @@ impl Display {
     /// As read from a file: no value beyond what the panel lets one choose.
     #[must_use]
     pub fn sound(self) -> Self {
-        let share = |v: f32| if v.is_finite() { v.clamp(0.0, 1.0) } else { 0.5 };
-        let window = |w: [f32; 2], or: [f32; 2]| if w.iter().all(|v| v.is_finite()) { w } else { or };
         let plain = Self::default();
         Self {
-            blend: share(self.blend),
-            swipe: share(self.swipe),
-            xray_window: window(self.xray_window, plain.xray_window),
-            drr_window: window(self.drr_window, plain.drr_window),
+            blend: sound_share(self.blend),
+            swipe: sound_share(self.swipe),
+            xray_window: sound_window(self.xray_window, plain.xray_window),
+            drr_window: sound_window(self.drr_window, plain.drr_window),
             ..self
         }
     }
+}
+
+fn sound_share(share: f32) -> f32 {
+    if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.5 }
+}
+
+fn sound_window(window: [f32; 2], default: [f32; 2]) -> [f32; 2] {
+    if window.iter().all(|v| v.is_finite()) { window } else { default }
 }
 
 impl Default for Display {

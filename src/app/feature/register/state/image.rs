@@ -93,12 +93,12 @@ mod tests {
     #[test]
     fn a_region_is_cut_to_the_image_and_never_empty() {
         let size = [100, 80];
-        let whole = Region { column: 0, row: 0, columns: 100, rows: 80 };
-        assert_eq!(Region::between([-50.0, 300.0], [400.0, -2.0], size), Some(whole));
+        let full = Region { column: 0, row: 0, columns: 100, rows: 80 };
+        assert_eq!(Region::between([-50.0, 300.0], [400.0, -2.0], size), Some(full));
         assert_eq!(Region::between([20.0, 20.0], [20.4, 60.0], size), None);
         assert_eq!(Region::between([120.0, 20.0], [180.0, 60.0], size), None);
-        assert!(whole.fits(size) && !Region { column: 1, ..whole }.fits(size));
-        assert!(!Region { columns: usize::MAX, ..whole }.fits(size));
+        assert!(full.fits(size) && !Region { column: 1, ..full }.fits(size));
+        assert!(!Region { columns: usize::MAX, ..full }.fits(size));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! State of the Register workspace: X-rays, the pose the patient is given by hand or by the search, how both are shown.
 //!
 //! The pose is what is found: where the patient lies, beside where the plan has him ([`Pose`]). Its steps are undone apart
-//! from those of the case, which it does not change.
+//! from the steps of the case, which it does not change.
 
 mod couch;
 mod display;
@@ -70,8 +70,8 @@ impl Default for AttenuationChoice {
 #[derive(Debug)]
 pub struct Register {
     pub(crate) images: Vec<Arc<Image>>,
-    /// X-rays asked for so far: each job has a slot of its own.
-    pub asked: usize,
+    /// X-rays requested so far: each job has a separate slot.
+    pub requested: usize,
     /// Made-up pairs so far.
     pub(crate) made_up: u64,
     /// Poses that the patient was given by hand.
@@ -101,7 +101,7 @@ impl Default for Register {
     fn default() -> Self {
         Self {
             images: Vec::new(),
-            asked: 0,
+            requested: 0,
             made_up: 0,
             poses: Steps::default(),
             locked: [false; AXES],
@@ -153,7 +153,7 @@ impl Register {
         }
     }
 
-    /// Pose in the views: that of the search, else the one given by hand.
+    /// Pose in the views: the search's pose, else the one set by hand.
     pub fn shown_pose(&self) -> Pose {
         match &self.search {
             Search::Idle => *self.poses.now(),
@@ -185,10 +185,14 @@ impl Register {
     /// Centre about which poses turn, patient LPS, mm: the isocentre of the X-rays, else of the plan, else the CT's
     /// middle.
     pub fn centre_mm(&self, case: &Case) -> DVec3 {
-        let of_image = || self.images.first()?.radiograph.setup.map(|s| s.isocentre_mm);
-        let of_plan = || Some(case.plans.first()?.beams.first()?.isocentre_mm);
-        let of_ct = || Some(case.ct.as_ref()?.hu.grid().middle_mm());
-        of_image().or_else(of_plan).or_else(of_ct).unwrap_or_default()
+        let image_isocentre = self.images.first().and_then(|image| image.radiograph.setup);
+        if let Some(setup) = image_isocentre {
+            return setup.isocentre_mm;
+        }
+        if let Some(beam) = case.plans.first().and_then(|plan| plan.beams.first()) {
+            return beam.isocentre_mm;
+        }
+        case.ct.as_ref().map(|ct| ct.hu.grid().middle_mm()).unwrap_or_default()
     }
 
     /// Values of the metric, the newest last.
@@ -212,7 +216,7 @@ impl Register {
 
     pub fn set_images(&mut self, images: Vec<Arc<Image>>) {
         self.images = images;
-        // What was found, or is being looked for, was of the others.
+        // Poses found so far belong to the previous X-rays.
         self.search = Search::Idle;
         self.curve.clear();
     }
@@ -220,7 +224,7 @@ impl Register {
     /// Another case is on show: how things are shown stays.
     pub fn reset(&mut self) {
         let old = std::mem::take(self);
-        let Self { display, reading, metric, method, step, asked, .. } = old;
-        *self = Self { display, reading, metric, method, step, asked, ..Self::default() };
+        let Self { display, reading, metric, method, step, requested, .. } = old;
+        *self = Self { display, reading, metric, method, step, requested, ..Self::default() };
     }
 }

@@ -25,8 +25,10 @@ pub struct Proposal {
 impl Proposal {
     /// Standing of the pose; a search that was stopped has found nothing.
     pub fn standing(&self) -> PoseStanding {
-        let stopped = || PoseStanding::NoMatch { why: "the search was stopped".to_owned() };
-        self.found.as_ref().map_or_else(stopped, Found::standing)
+        match &self.found {
+            Some(pose) => pose.standing(),
+            None => PoseStanding::NoMatch { why: "the search was stopped".to_owned() },
+        }
     }
 }
 
@@ -46,9 +48,14 @@ impl AcceptedPose {
         pose: &Pose,
         images: impl Iterator<Item = &'a str>,
     ) -> PoseStanding {
-        let is_of =
-            accepted.filter(|own| own.pose == *pose && images.eq(own.images.iter().map(String::as_str)));
-        is_of.map_or(PoseStanding::ByHand, |own| own.standing.clone())
+        match accepted {
+            Some(accepted)
+                if accepted.pose == *pose && images.eq(accepted.images.iter().map(String::as_str)) =>
+            {
+                accepted.standing.clone()
+            }
+            _ => PoseStanding::ByHand,
+        }
     }
 }
 

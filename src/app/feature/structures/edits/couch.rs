@@ -14,8 +14,8 @@ impl Requests<'_> {
         let Some(ct) = self.state.case().ct.clone() else { return };
         let (set, body) = (self.state.case().structures.clone(), self.state.results.settings.body);
         let task = Task::new("Finding the couch in the CT", move |control| {
-            let found = couch_from_ct(&ct, &set, body, control);
-            let (contours, cm3) = found.map_err(|e| format!("Couch from CT: {e}"))?;
+            let couch = couch_from_ct(&ct, &set, body, control);
+            let (contours, cm3) = couch.map_err(|e| format!("Couch from CT: {e}"))?;
             Ok::<_, String>(JobAnswer::then(move |window| window.state.take_couch(contours, cm3, density)))
         });
         self.worker.submit(Slot::Body, task);
@@ -23,16 +23,16 @@ impl Requests<'_> {
 }
 
 impl State {
-    /// Adds what the search found, with the density it was asked for with.
+    /// Adds the couch found in the CT, with the requested density.
     fn take_couch(&mut self, contours: Contours, cm3: f64, density: DensityOverride) {
-        let made = roi::new_structure(self.case(), "CT couch", StructureKind::Support);
-        let structure = Structure { contours, density: Some(density), ..made };
+        let empty = roi::new_structure(self.case(), "CT couch", StructureKind::Support);
+        let structure = Structure { contours, density: Some(density), ..empty };
         let how = match density.density {
             Density::AsScanned => {
                 "count as scanned; if they are not there at treatment, give them the density of air"
                     .to_owned()
             }
-            given => format!("count with {given}"),
+            density => format!("count with {density}"),
         };
         let text = format!("{}: {cm3:.0} cm³ outside the body {how}.", structure.name);
         self.notices.add(NoticeKind::Info, text);

@@ -1,4 +1,4 @@
-//! Structures made or changed by calculation, on the worker, and those of templates.
+//! Structures computed on the worker, and structures of templates.
 
 pub mod couch;
 
@@ -28,9 +28,9 @@ impl Requests<'_> {
         let Some(ct) = case.ct.clone() else { return };
         let set = case.structures.clone();
         let sources = sources(case, &action);
-        let of = set.by_number(action.structure).map_or("", |s| s.name.as_str());
+        let source = set.by_number(action.structure).map_or("", |s| s.name.as_str());
         let name = match changed(&action).len() {
-            1 => format!("{} of {of}", action.operation.name()),
+            1 => format!("{} of {source}", action.operation.name()),
             count => format!("{} of {count} structures", action.operation.name()),
         };
         let task = Task::new(name, move |control| {
@@ -112,12 +112,12 @@ impl State {
     pub fn add_structures(&mut self, template: &StructureTemplate) {
         let case = self.case();
         let missing = template.missing_in(&case.structures, case.free_number());
-        let there = template.structures.len() - missing.len();
-        let text = match (missing.len(), there) {
+        let existing = template.structures.len() - missing.len();
+        let text = match (missing.len(), existing) {
             (0, _) => format!("{}: all its structures are there already.", template.name),
             (added, 0) => format!("{}: {added} structures added, to be drawn.", template.name),
-            (added, there) => {
-                format!("{}: {added} structures added, to be drawn; {there} were there.", template.name)
+            (added, existing) => {
+                format!("{}: {added} structures added, to be drawn; {existing} were there.", template.name)
             }
         };
         if !missing.is_empty() {

@@ -1,4 +1,4 @@
-//! Structures that every plan needs, made of its targets by one click, and those of a template.
+//! Structures that every plan needs, derived from its targets by one click, and structures of a template.
 
 use crate::command::{Command, Commands};
 use crate::feature::draw::command::DrawAction;
@@ -88,8 +88,8 @@ pub fn lungs_without_targets(set: &StructureSet) -> Result<LungsWithoutTargets, 
     Ok(LungsWithoutTargets { lung, operation: Operation::Without { with, minus }, name })
 }
 
-fn make(of: Option<u32>, operation: Operation, new: (String, StructureKind), commands: &mut Commands) {
-    let Some(structure) = of else { return };
+fn make(source: Option<u32>, operation: Operation, new: (String, StructureKind), commands: &mut Commands) {
+    let Some(structure) = source else { return };
     let (name, kind) = new;
     let into = Destination::New { name, kind };
     commands.push(Command::Contouring(ContouringAction { structure, operation, into }));

@@ -119,7 +119,7 @@ pub fn in_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 /// A bolus where a beam enters.
-pub fn under_field(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), commands: &mut Commands) {
+pub fn under_field(ui: &mut Ui, state: &State, index: usize, beam: &Beam, commands: &mut Commands) {
     let Some(body) = body_of(&state.case().structures).filter(|_| state.case().ct.is_some()) else { return };
     section(ui, "Bolus");
     let mut draft = Draft::load(ui);
@@ -162,10 +162,10 @@ fn over(ui: &mut Ui, state: &State, draft: &mut Draft) {
     let combo = ComboBox::from_id_salt("bolus over").selected_text(name(draft.over)).width(170.0);
     let response = combo.show_ui(ui, |ui| {
         let fields = beams.iter().filter(|b| !b.setup).map(|b| Over::Beam(b.number));
-        let lies_inside = |s: &&Structure| {
+        let inside = set.structures.iter().filter(|s| {
             !s.contours.is_empty() && s.kind != StructureKind::External && !s.kind.is_beside_patient()
-        };
-        let near = set.structures.iter().filter(lies_inside).map(|s| Over::Structure(s.number));
+        });
+        let near = inside.map(|s| Over::Structure(s.number));
         for choice in std::iter::once(Over::Body).chain(fields).chain(near) {
             ui.selectable_value(&mut draft.over, choice, name(choice));
         }

@@ -8,7 +8,7 @@ use case::{Edit, Structure};
 use egui::Ui;
 use glam::DVec3;
 
-/// The numbers of a couch with a density of its own; what it is made of moves together, one drag as one step.
+/// Position of a couch that has a density override; its parts move together, one drag as one step.
 pub fn show(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Commands) {
     let set = &state.case().structures;
     let parts = couch_parts(set, structure);
@@ -17,7 +17,8 @@ pub fn show(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Co
     let from_mm = isocentre_mm.unwrap_or_default();
     let Some(place) = couch_place(set, &parts, ct.position, from_mm) else { return };
     section(ui, "Position");
-    let of = if isocentre_mm.is_some() { "the isocentre of the first beam" } else { "the origin of the CT" };
+    let origin =
+        if isocentre_mm.is_some() { "the isocentre of the first beam" } else { "the origin of the CT" };
     fields(ui, "couch position", |ui| {
         for (axis, name, what) in [
             (0, "Lateral", "its middle, to the right of one who faces the gantry"),
@@ -28,14 +29,14 @@ pub fn show(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Co
                 let mut mm = place[axis];
                 let r = number(&format!("Couch {}", name.to_lowercase()), &mut mm, " mm").show(ui);
                 let hint = format!(
-                    "Axes of the table (IEC 61217), mm from {of}: {what}. All parts of the couch move"
+                    "Axes of the table (IEC 61217), mm from {origin}: {what}. All parts of the couch move"
                 );
                 if r.clone().on_hover_text(hint).changed() && mm.is_finite() {
                     let mut by = DVec3::ZERO;
                     by[axis] = mm - place[axis];
                     let by_mm = ct.position.patient_from_table() * by;
-                    let moved = |n: &usize| (*n, set.structures[*n].moved(by_mm));
-                    let edit = Edit::SetStructures("Move couch", parts.iter().map(moved).collect());
+                    let moved = parts.iter().map(|n| (*n, set.structures[*n].moved(by_mm)));
+                    let edit = Edit::SetStructures("Move couch", moved.collect());
                     commands.push(Command::Edit { edit: edit.into(), gesture: gesture(&r) });
                 }
             });

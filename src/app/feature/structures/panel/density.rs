@@ -42,13 +42,13 @@ pub fn show(ui: &mut Ui, state: &State, (index, structure): (usize, &Structure),
         let typed = next.is_some_and(|d| d.medium.is_none() && !is_as_scanned);
         let button = ui.selectable_label(typed, "Typed").accessible_name("Typed density");
         if button.on_hover_text("A number; its atoms are those of the HU table at that density").clicked() {
-            let own = next.filter(|_| !is_as_scanned);
-            let density = own.map_or(Density::MassGCm3(1.0), |d| d.density);
+            let override_density = next.filter(|_| !is_as_scanned);
+            let density = override_density.map_or(Density::MassGCm3(1.0), |d| d.density);
             next = Some(DensityOverride { density, medium: None, off: false });
         }
     });
-    if let Some(given) = &mut next {
-        typed(ui, state, given, &mut dragged);
+    if let Some(density) = &mut next {
+        typed(ui, state, density, &mut dragged);
     }
     warnings(ui, structure);
     if next != structure.density {

@@ -110,12 +110,12 @@ impl<'a> Tools<'a> {
         let Structure { name, kind, .. } = self.structure;
         let size = if mm.iter().all(|m| *m == mm[0]) { format!("{}mm", mm[0]) } else { "margin".to_owned() };
         let target = matches!(kind, StructureKind::Gtv | StructureKind::Ctv);
-        let taken = |name: &str| self.set.by_name(name).is_some();
         match (grow, kind) {
             (true, _) if target => {
                 let word = if *kind == StructureKind::Gtv { "GTV" } else { "CTV" };
                 let named = if name.contains(word) { name.replace(word, "PTV") } else { "PTV".to_owned() };
-                let named = if taken(&named) { format!("{named}_{size}") } else { named };
+                let named =
+                    if self.set.by_name(&named).is_some() { format!("{named}_{size}") } else { named };
                 (named, StructureKind::Ptv)
             }
             (true, StructureKind::Organ) => (format!("{name}_PRV_{size}"), StructureKind::Organ),
@@ -141,8 +141,8 @@ impl<'a> Tools<'a> {
         }
         let round_all = (many && draft.ring_round_all).then_some(kind);
         let [from, to] = draft.ring_mm;
-        let of = round_all.map_or(self.structure.name.as_str(), |kind| kind.name());
-        let name = format!("{of}_ring_{from}-{to}mm");
+        let source = round_all.map_or(self.structure.name.as_str(), |kind| kind.name());
+        let name = format!("{source}_ring_{from}-{to}mm");
         let inside = around::body_with_contours(self.set).filter(|body| *body != self.structure.number);
         let crossed = (from >= to).then_some("A ring must end further out than it begins");
         let why_not = refused.then_some(REFUSED).or(crossed);
@@ -179,8 +179,8 @@ impl<'a> Tools<'a> {
             ui.selectable_value(&mut draft.inside, true, "Keep inside");
             ui.selectable_value(&mut draft.inside, false, "Keep outside");
         });
-        let body = |s: &Structure| s.kind == StructureKind::External;
-        let Some(other) = self.other(ui, "Of", &mut draft.crop_by, body) else { return };
+        let other = self.other(ui, "Of", &mut draft.crop_by, |s| s.kind == StructureKind::External);
+        let Some(other) = other else { return };
         let refused = refuses(ui, |ui| {
             fields(ui, "crop distance", |ui| {
                 field(ui, "At least", |ui| {
@@ -209,8 +209,7 @@ impl<'a> Tools<'a> {
         let hu = draft.hu.map(|v| v as f32);
         let crossed = (hu[0] >= hu[1]).then_some("The lower limit must be below the upper one");
         let why_not = refused.then_some(REFUSED).or(crossed);
-        let name = |what: &str| format!("{}_{what}", self.structure.name);
-        let (threshold, region) = (name("HU"), name("region"));
+        let [threshold, region] = ["HU", "region"].map(|suffix| format!("{}_{suffix}", self.structure.name));
         ui.weak("Threshold: all of this structure within the limits");
         let kind = StructureKind::Other;
         self.outcome(ui, Operation::Threshold { hu }, Some((threshold, kind)), why_not);
@@ -324,9 +323,9 @@ impl<'a> Tools<'a> {
         chosen: &mut Option<u32>,
         preferred: impl Fn(&Structure) -> bool,
     ) -> Option<&'a Structure> {
-        let own = self.structure.number;
-        let usable = |s: &&Structure| s.number != own && !s.contours.is_empty();
-        let others: Vec<&'a Structure> = self.set.structures.iter().filter(usable).collect();
+        let others = self.set.structures.iter();
+        let others: Vec<&'a Structure> =
+            others.filter(|s| s.number != self.structure.number && !s.contours.is_empty()).collect();
         let current = others.iter().find(|s| Some(s.number) == *chosen);
         let current = current.or_else(|| others.iter().find(|s| preferred(s))).or(others.first());
         let Some(current) = current.copied() else {
@@ -351,7 +350,7 @@ impl<'a> Tools<'a> {
         Some(taken)
     }
 
-    /// Buttons that make a structure of its own and that change this one.
+    /// Buttons that create a new structure or change this one.
     fn outcome(
         &mut self,
         ui: &mut Ui,

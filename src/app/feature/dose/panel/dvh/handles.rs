@@ -1,4 +1,4 @@
-//! Goals as handles on the curves: a drag changes the limit, and any point of a curve can be taken for a goal of its own.
+//! Goals as handles on the curves: a drag changes the limit, and a drag from any point of a curve creates a goal.
 
 use super::{Axes, Curve};
 use crate::command::{Command, Commands};
@@ -13,10 +13,10 @@ use egui_plot::{PlotPoint, PlotResponse, PlotTransform};
 /// Half the side of a handle, points.
 const HALF: f32 = 6.0;
 
-/// A curve is taken from so near, points.
+/// Distance within which the pointer grabs a curve, points.
 const REACH: f32 = 7.0;
 
-/// Percent of the volume at which the limit of a mean or of a gEUD stands: no point of the curve is it.
+/// Percent of the volume at which the limit of a mean or gEUD is drawn, as neither is a point of the curve.
 const MEAN_PERCENT: f64 = 50.0;
 
 /// A limit as a point of the cumulative plane.
@@ -29,30 +29,36 @@ struct LimitPoint {
 }
 
 /// Place of the limit of a goal; `None` for figures without a dose, and for percent of an unknown prescription.
-fn limit_point(goal: &Goal, hundred_gy: Option<f64>, whole_cm3: f64) -> Option<LimitPoint> {
+fn limit_point(goal: &Goal, hundred_gy: Option<f64>, volume_cm3: f64) -> Option<LimitPoint> {
     let value = goal.kept().unwrap_or(goal.limit());
     let number = goal.metric().number().unwrap_or_default();
-    let gy_of = |percent: f64| hundred_gy.map(|hundred| 0.01 * percent * hundred);
-    let gy = || if goal.unit() == MetricUnit::Percent { gy_of(value) } else { Some(value) };
-    let percent = || if goal.unit() == MetricUnit::Cm3 { 100.0 * value / whole_cm3 } else { value };
-    let dose = |percent: f64| Some(LimitPoint { gy: gy()?, percent, is_volume: false });
-    let volume = |gy: f64| Some(LimitPoint { gy, percent: percent(), is_volume: true });
-    match goal.metric().figure() {
-        Figure::Greatest => dose(0.0),
-        Figure::Least => dose(100.0),
-        Figure::Mean | Figure::EquivalentUniformDose => dose(MEAN_PERCENT),
-        Figure::DoseAtPercent => dose(number),
-        Figure::DoseAtCm3 => dose(100.0 * number / whole_cm3),
-        Figure::VolumeAtGy => volume(number),
-        Figure::VolumeAtPercent => volume(gy_of(number)?),
-        _ => None,
-    }
+    let dose_limit_percent = match goal.metric().figure() {
+        Figure::Greatest => 0.0,
+        Figure::Least => 100.0,
+        Figure::Mean | Figure::EquivalentUniformDose => MEAN_PERCENT,
+        Figure::DoseAtPercent => number,
+        Figure::DoseAtCm3 => 100.0 * number / volume_cm3,
+        figure @ (Figure::VolumeAtGy | Figure::VolumeAtPercent) => {
+            let is_percent = figure == Figure::VolumeAtPercent;
+            let gy = if is_percent { percent_to_gy(number, hundred_gy)? } else { number };
+            let percent = if goal.unit() == MetricUnit::Cm3 { 100.0 * value / volume_cm3 } else { value };
+            return Some(LimitPoint { gy, percent, is_volume: true });
+        }
+        _ => return None,
+    };
+    let is_percent = goal.unit() == MetricUnit::Percent;
+    let gy = if is_percent { percent_to_gy(value, hundred_gy)? } else { value };
+    Some(LimitPoint { gy, percent: dose_limit_percent, is_volume: false })
+}
+
+fn percent_to_gy(percent: f64, hundred_gy: Option<f64>) -> Option<f64> {
+    hundred_gy.map(|hundred_gy| 0.01 * percent * hundred_gy)
 }
 
 /// The goal with its limit at a point of the cumulative plane, to a tenth of its unit.
-fn moved(goal: &Goal, to: LimitPoint, hundred_gy: Option<f64>, whole_cm3: f64) -> Goal {
+fn moved(goal: &Goal, to: LimitPoint, hundred_gy: Option<f64>, volume_cm3: f64) -> Goal {
     let limit = match (to.is_volume, goal.unit()) {
-        (true, MetricUnit::Cm3) => 0.01 * to.percent.clamp(0.0, 100.0) * whole_cm3,
+        (true, MetricUnit::Cm3) => 0.01 * to.percent.clamp(0.0, 100.0) * volume_cm3,
         (true, _) => to.percent.clamp(0.0, 100.0),
         (false, MetricUnit::Percent) => 100.0 * to.gy / hundred_gy.unwrap_or(100.0),
         (false, _) => to.gy,
@@ -60,8 +66,8 @@ fn moved(goal: &Goal, to: LimitPoint, hundred_gy: Option<f64>, whole_cm3: f64) -
     goal.clone().with_limit((10.0 * limit.max(0.0)).round() / 10.0)
 }
 
-/// The goal of a point of a curve: so much of the volume at this dose. Of targets the larger part is to get at least that.
-fn born(structure: &Structure, percent: f64, gy: f64) -> Option<Goal> {
+/// The goal for a point of a curve: a dose to a percentage of the volume, a lower bound for the larger part of a target.
+fn goal_at_point(structure: &Structure, percent: f64, gy: f64) -> Option<Goal> {
     let metric: Metric = format!("D{:.0}%", percent.clamp(1.0, 99.0)).parse().ok()?;
     let bound = if structure.kind.is_target() && percent >= 50.0 { Bound::AtLeast } else { Bound::AtMost };
     let goal = Goal::new(&structure.name, metric, bound, (10.0 * gy.max(0.0)).round() / 10.0);
@@ -82,22 +88,23 @@ pub(crate) fn show(
     let plane = Plane { axes, to: &plot.transform };
     take_curve(ui, state, &plane, curves, plot, commands);
     for row in &rows {
-        let of = state.case().structures.referenced(row.goal.number, &row.goal.structure).ok();
-        let Some(curve) = of.and_then(|s| curves.iter().find(|c| c.structure.number == s.number)) else {
+        let structure = state.case().structures.referenced(row.goal.number, &row.goal.structure).ok();
+        let Some(curve) = structure.and_then(|s| curves.iter().find(|c| c.structure.number == s.number))
+        else {
             continue;
         };
-        let whole_cm3 = curve.dvh.volume_cm3();
-        let Some(place) = limit_point(&row.goal, hundred_gy, whole_cm3) else { continue };
-        let at = plane.screen(place, curve);
+        let volume_cm3 = curve.dvh.volume_cm3();
+        let Some(place) = limit_point(&row.goal, hundred_gy, volume_cm3) else { continue };
+        let handle_pos = plane.screen(place, curve);
         let id = ui.scope_id().with(("goal handle", row.index));
-        let area = Rect::from_center_size(at, Vec2::splat(2.0 * HALF + 4.0));
+        let area = Rect::from_center_size(handle_pos, Vec2::splat(2.0 * HALF + 4.0));
         let is_kept = row.goal.kept().is_some();
         let response = ui.interact(area, id, if is_kept { Sense::hover() } else { Sense::drag() });
         let name = format!("Handle {}", row.goal.short_text());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Slider, true, &name));
         if let Some(pointer) = response.interact_pointer_pos().filter(|_| response.dragged()) {
             let to = LimitPoint { is_volume: place.is_volume, ..plane.place(pointer, curve) };
-            let goal = moved(&row.goal, to, hundred_gy, whole_cm3);
+            let goal = moved(&row.goal, to, hundred_gy, volume_cm3);
             if goal != row.goal {
                 drag(commands, Some(row.index), goal, id);
             }
@@ -108,7 +115,8 @@ pub(crate) fn show(
             true => CursorIcon::ResizeVertical,
             false => CursorIcon::ResizeHorizontal,
         });
-        draw(ui, state, row, (at, place), (held || response.hovered()).then_some(*plot.transform.frame()));
+        let label_frame = (held || response.hovered()).then_some(*plot.transform.frame());
+        draw(ui, state, row, Handle { pos: handle_pos, is_volume: place.is_volume }, label_frame);
         let hint = if is_kept { "It is locked: it may not get worse" } else { "Drag it: the limit follows" };
         response.on_hover_text(format!("{}\n{hint}", row.goal));
     }
@@ -118,7 +126,7 @@ fn drag(commands: &mut Commands, index: Option<usize>, goal: Goal, id: Id) {
     commands.push(Command::Goals(GoalAction::Drag { index, goal, gesture: id.value() }));
 }
 
-/// A drag that begins on a curve makes a goal of the point that it takes, or takes the goal that is the same but for its limit.
+/// A drag that begins on a curve creates a goal for its first point, or moves the goal that differs by its limit alone.
 fn take_curve(
     ui: &Ui,
     state: &State,
@@ -130,11 +138,11 @@ fn take_curve(
     let response = &plot.response;
     let taken = response.id.with("taken curve");
     if response.drag_started() {
-        let from = ui.input(|i| i.pointer.press_origin()).filter(|at| plane.to.frame().contains(*at));
-        let found = from.and_then(|at| plane.nearest(at, curves));
-        ui.data_mut(|d| d.insert_temp(taken, found));
+        let from = ui.input(|i| i.pointer.press_origin()).filter(|pos| plane.to.frame().contains(*pos));
+        let grabbed = from.and_then(|pos| plane.nearest(pos, curves));
+        ui.data_mut(|d| d.insert_temp(taken, grabbed));
     }
-    let near = response.hover_pos().and_then(|at| plane.nearest(at, curves));
+    let near = response.hover_pos().and_then(|pos| plane.nearest(pos, curves));
     if near.is_some() && plane.to.frame().contains(response.hover_pos().unwrap_or_default()) {
         ui.ctx().set_cursor_icon(CursorIcon::Grab);
     }
@@ -142,15 +150,14 @@ fn take_curve(
     let (Some((number, percent)), true) = (held, response.dragged()) else { return };
     let Some(curve) = curves.iter().find(|c| c.structure.number == number) else { return };
     let Some(pointer) = response.interact_pointer_pos() else { return };
-    let Some(goal) = born(curve.structure, percent, plane.place(pointer, curve).gy) else { return };
+    let Some(goal) = goal_at_point(curve.structure, percent, plane.place(pointer, curve).gy) else { return };
     let goals = state.goals();
-    let is_same = |other: &Goal| {
+    let index = goals.iter().position(|other| {
         (other.number, other.metric(), other.bound) == (goal.number, goal.metric(), goal.bound)
             && other.unit() == goal.unit()
-    };
-    let index = goals.iter().position(is_same);
-    let goal = index.map_or(goal.clone(), |at| goals[at].clone().with_limit(goal.limit()));
-    if index.is_none_or(|at| goals[at] != goal) {
+    });
+    let goal = index.map_or(goal.clone(), |index| goals[index].clone().with_limit(goal.limit()));
+    if index.is_none_or(|index| goals[index] != goal) {
         drag(commands, index, goal, response.id);
     }
 }
@@ -165,33 +172,42 @@ impl Plane<'_> {
     /// Place at which a limit is drawn: the edge where it lies beyond the plot.
     fn screen(&self, place: LimitPoint, curve: &Curve<'_>) -> Pos2 {
         let height = place.percent * self.axes.per_percent(curve.dvh);
-        let at = self.to.position_from_point(&PlotPoint::new(place.gy * self.axes.per_gy, height));
-        self.to.frame().shrink(2.0).clamp(at)
+        let pos = self.to.position_from_point(&PlotPoint::new(place.gy * self.axes.per_gy, height));
+        self.to.frame().shrink(2.0).clamp(pos)
     }
 
-    fn place(&self, at: Pos2, curve: &Curve<'_>) -> LimitPoint {
-        let point = self.to.value_from_position(at);
+    fn place(&self, pos: Pos2, curve: &Curve<'_>) -> LimitPoint {
+        let point = self.to.value_from_position(pos);
         let percent = point.y / self.axes.per_percent(curve.dvh);
         LimitPoint { gy: (point.x / self.axes.per_gy).max(0.0), percent, is_volume: false }
     }
 
     /// The structure whose curve passes nearest to a place within reach, and the volume there, percent.
-    fn nearest(&self, at: Pos2, curves: &[Curve<'_>]) -> Option<(u32, f64)> {
-        let to_curve = |curve: &Curve<'_>| {
-            let here = self.place(at, curve);
+    fn nearest(&self, pos: Pos2, curves: &[Curve<'_>]) -> Option<(u32, f64)> {
+        let within_reach = curves.iter().filter_map(|curve| {
+            let point = self.place(pos, curve);
             let across =
-                self.screen(LimitPoint { gy: curve.dvh.dose_at_percent(here.percent), ..here }, curve);
-            let up = self.screen(LimitPoint { percent: curve.dvh.percent_at(here.gy), ..here }, curve);
-            ((across.x - at.x).abs().min((up.y - at.y).abs()), curve.structure.number, here.percent)
-        };
-        let inside = |percent: f64| percent > 0.0 && percent < 100.0;
-        let all = curves.iter().map(to_curve).filter(|(far, _, percent)| *far <= REACH && inside(*percent));
-        all.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, number, percent)| (number, percent))
+                self.screen(LimitPoint { gy: curve.dvh.dose_at_percent(point.percent), ..point }, curve);
+            let up = self.screen(LimitPoint { percent: curve.dvh.percent_at(point.gy), ..point }, curve);
+            let distance = (across.x - pos.x).abs().min((up.y - pos.y).abs());
+            let is_inside = point.percent > 0.0 && point.percent < 100.0;
+            (is_inside && distance <= REACH).then_some((distance, curve.structure.number, point.percent))
+        });
+        let nearest = within_reach.min_by(|a, b| a.0.total_cmp(&b.0));
+        nearest.map(|(_, number, percent)| (number, percent))
     }
 }
 
-/// An arrow that points to where values meet the goal; told in words while it is held.
-fn draw(ui: &Ui, state: &State, row: &GoalRow, (at, place): (Pos2, LimitPoint), told: Option<Rect>) {
+/// The handle of a goal on the screen, and whether a drag moves it along the volume axis.
+#[derive(Clone, Copy)]
+struct Handle {
+    pos: Pos2,
+    is_volume: bool,
+}
+
+/// An arrow that points to the values that meet the goal, with a label inside `label_frame` while it is hovered or dragged.
+fn draw(ui: &Ui, state: &State, row: &GoalRow, handle: Handle, label_frame: Option<Rect>) {
+    let Handle { pos, is_volume } = handle;
     let colour = state.case().structures.referenced(row.goal.number, &row.goal.structure);
     let colour = colour.map_or(theme::IMAGE.text, |s| theme::colour(s.colour));
     let turned = state.is_turned_by_drag(row);
@@ -204,14 +220,14 @@ fn draw(ui: &Ui, state: &State, row: &GoalRow, (at, place): (Pos2, LimitPoint), 
     let painter = ui.painter();
     if row.goal.kept().is_some() {
         painter.rect(
-            Rect::from_center_size(at, Vec2::splat(1.5 * HALF)),
+            Rect::from_center_size(pos, Vec2::splat(1.5 * HALF)),
             1.0,
             colour,
             edge,
             egui::StrokeKind::Middle,
         );
     } else {
-        let towards = match (place.is_volume, row.goal.bound) {
+        let towards = match (is_volume, row.goal.bound) {
             (false, Bound::AtMost) => vec2(-1.0, 0.0),
             (false, Bound::AtLeast) => vec2(1.0, 0.0),
             (true, Bound::AtMost) => vec2(0.0, 1.0),
@@ -219,10 +235,10 @@ fn draw(ui: &Ui, state: &State, row: &GoalRow, (at, place): (Pos2, LimitPoint), 
         };
         let side = towards.rot90();
         let corners =
-            [at + towards * HALF, at - towards * HALF + side * HALF, at - towards * HALF - side * HALF];
+            [pos + towards * HALF, pos - towards * HALF + side * HALF, pos - towards * HALF - side * HALF];
         painter.add(egui::Shape::convex_polygon(corners.to_vec(), colour, edge));
     }
-    let text = match (told, turned) {
+    let text = match (label_frame, turned) {
         (Some(_), true) => format!("{}: unmet by this drag", row.goal.short_text()),
         (Some(_), false) => row.goal.short_text(),
         (None, true) => "unmet by this drag".to_owned(),
@@ -230,9 +246,9 @@ fn draw(ui: &Ui, state: &State, row: &GoalRow, (at, place): (Pos2, LimitPoint), 
     };
     let ink = if turned { theme::palette(ui).error } else { theme::IMAGE.text };
     let galley = painter.layout_no_wrap(text, egui::FontId::proportional(12.0), ink);
-    let room = told.unwrap_or_else(|| painter.clip_rect());
-    let x = (at.x + 10.0).min(room.right() - galley.size().x - 4.0);
-    let y = if at.y - 22.0 > room.top() { at.y - 22.0 } else { at.y + 8.0 };
+    let room = label_frame.unwrap_or_else(|| painter.clip_rect());
+    let x = (pos.x + 10.0).min(room.right() - galley.size().x - 4.0);
+    let y = if pos.y - 22.0 > room.top() { pos.y - 22.0 } else { pos.y + 8.0 };
     let behind = Rect::from_min_size(pos2(x, y), galley.size()).expand(3.0);
     painter.rect_filled(behind, 3.0, Color32::from_black_alpha(210));
     painter.galley(pos2(x, y), galley, ink);
@@ -242,7 +258,7 @@ fn draw(ui: &Ui, state: &State, row: &GoalRow, (at, place): (Pos2, LimitPoint), 
 mod tests {
     use super::*;
 
-    /// Moving a goal to where it stands changes nothing, whatever its unit.
+    /// Moving a goal to its present limit changes nothing, whatever its unit.
     #[test]
     fn a_limit_that_is_moved_to_its_place_stays() {
         for (words, gy, percent) in [

@@ -63,8 +63,8 @@ const LEAST_TABLE: f32 = 120.0;
 
 /// The visible structures that have a DVH, in the order of the tree.
 fn curves(state: &State) -> Vec<Curve<'_>> {
-    let curve = |(structure, dvh)| Curve { structure, dvh, dashed: false };
-    state.curves_on_view().into_iter().map(curve).collect()
+    let dvhs = state.curves_on_view().into_iter();
+    dvhs.map(|(structure, dvh)| Curve { structure, dvh, dashed: false }).collect()
 }
 
 /// A structure with its DVH.
@@ -96,10 +96,10 @@ fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
             // The caveats stand in every view; here there is no room for them.
             let chip = status_chip(ui, status);
             let dose = state.results.shown_dose().filter(|_| state.optimisers_dose().is_none());
-            let known: Vec<&str> =
+            let caveats: Vec<&str> =
                 dose.iter().flat_map(|d| d.caveats.iter().chain(&d.remarks)).map(String::as_str).collect();
-            if !known.is_empty() {
-                chip.on_hover_text(known.join("\n"));
+            if !caveats.is_empty() {
+                chip.on_hover_text(caveats.join("\n"));
             }
         }
         if state.results.shown_dose().is_some() && state.optimisers_dose().is_none() {
@@ -139,23 +139,31 @@ pub(crate) fn axes_choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 fn axes_buttons(ui: &mut Ui, next: &mut DvhDisplay) {
-    let now = *next;
-    let mut choice = |ui: &mut Ui, on: bool, word: &str, to: DvhDisplay| {
-        if ui.add(Button::selectable(on, RichText::new(word).small())).clicked() {
-            *next = to;
-        }
-    };
+    let current = *next;
     for (differential, word) in [(true, "Differential"), (false, "Cumulative")] {
-        choice(ui, now.differential == differential, word, DvhDisplay { differential, ..now });
+        let choice = DvhDisplay { differential, ..current };
+        if axes_button(ui, word, current == choice) {
+            *next = choice;
+        }
     }
     ui.separator();
     for (volume, word) in [(DvhVolume::Cm3, "cm³"), (DvhVolume::Percent, "% volume")] {
-        choice(ui, now.volume == volume, word, DvhDisplay { volume, ..now });
+        let choice = DvhDisplay { volume, ..current };
+        if axes_button(ui, word, current == choice) {
+            *next = choice;
+        }
     }
     ui.separator();
     for (dose, word) in [(DvhDose::Percent, "% dose"), (DvhDose::CentiGy, "cGy"), (DvhDose::Gy, "Gy")] {
-        choice(ui, now.dose == dose, word, DvhDisplay { dose, ..now });
+        let choice = DvhDisplay { dose, ..current };
+        if axes_button(ui, word, current == choice) {
+            *next = choice;
+        }
     }
+}
+
+fn axes_button(ui: &mut Ui, word: &str, is_chosen: bool) -> bool {
+    ui.add(Button::selectable(is_chosen, RichText::new(word).small())).clicked()
 }
 
 /// Conversion from Gy and percent of volume to axis units.
@@ -219,7 +227,7 @@ impl Axes {
 }
 
 /// The dose of the curves at the crosshair, Gy; none of a failed dose, and none where two doses are compared. The optimiser's dose is
-/// known at sampled voxels alone, and that of the case is of other maps.
+/// known at sampled voxels alone, and the dose of the case belongs to other maps.
 fn crosshair_gy(state: &State) -> Option<f64> {
     let is_of_case = state.workspace == Workspace::Plan && state.optimisers_dose().is_none();
     let dose = state.results.shown_dose().filter(|_| is_of_case)?;
@@ -231,7 +239,7 @@ pub(crate) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]
     theme::plate(ui, |ui| _ = plot_here(ui, state, axes, curves, &[]));
 }
 
-/// The curves with those of before the last drag, and the goals as handles.
+/// The curves, the curves before the last drag, and the goals as handles.
 fn plot_with_handles(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>], commands: &mut Commands) {
     theme::plate(ui, |ui| {
         let plot = plot_here(ui, state, axes, curves, &state.ghost_curves());
@@ -286,11 +294,11 @@ fn plot_here(
         .y_grid_spacer(|input| marks(input.bounds, 6.0))
         .grid_color(GRID)
         .label_formatter(|_| None);
-    // While a limit is dragged the axes stand still: what is under the pointer stays there.
-    let still: Option<[[f64; 2]; 2]> = ui.data(|d| d.get_temp(egui::Id::unique(&id)));
-    let still = still.filter(|_| state.optimise.drag().is_some());
+    // While a limit is dragged the axes are static, so that the curve stays under the pointer.
+    let static_bounds: Option<[[f64; 2]; 2]> = ui.data(|d| d.get_temp(egui::Id::unique(&id)));
+    let static_bounds = static_bounds.filter(|_| state.optimise.drag().is_some());
     let response = plot.show(ui, |plot| {
-        match still {
+        match static_bounds {
             Some([low, high]) => plot.set_plot_bounds(PlotBounds::from_min_max(low, high)),
             None => plot.set_auto_bounds(true),
         }
@@ -307,8 +315,7 @@ fn plot_here(
             );
         }
         let lines: Vec<_> = curves.iter().map(|curve| axes.points(curve.dvh)).collect();
-        let widest = |axis: usize| lines.iter().flatten().map(|p| p[axis]).fold(0.0, f64::max);
-        let axis_ends = [widest(0), widest(1)];
+        let axis_ends = [0, 1].map(|axis| lines.iter().flatten().map(|p| p[axis]).fold(0.0, f64::max));
         for (structure, dvh) in ghosts {
             let line = plot_line(format!("{} before", structure.name), apart(&axes.points(dvh), axis_ends));
             plot.line(line.color(theme::colour(structure.colour).gamma_multiply(0.4)).width(1.2));
@@ -325,12 +332,12 @@ fn plot_here(
     });
     let bounds = response.transform.bounds();
     ui.data_mut(|d| d.insert_temp(egui::Id::unique(&id), [bounds.min(), bounds.max()]));
-    if let Some((at, pointer)) = response.inner.zip(response.response.hover_pos())
+    if let Some((point, pointer)) = response.inner.zip(response.response.hover_pos())
         && response.transform.frame().contains(pointer)
-        && at.x >= 0.0
+        && point.x >= 0.0
         && state.optimise.drag().is_none()
     {
-        hover(ui, axes, curves, at, (pointer, *response.transform.frame()));
+        hover(ui, axes, curves, point, pointer, *response.transform.frame());
     }
     response
 }
@@ -341,8 +348,10 @@ fn apart(points: &[[f64; 2]], axis_ends: [f64; 2]) -> Vec<[f64; 2]> {
     const LEAST: f64 = 1e-4;
     let mut kept: Vec<[f64; 2]> = Vec::new();
     for (n, point) in points.iter().enumerate() {
-        let is_apart = |from: &[f64; 2]| (0..2).any(|a| (point[a] - from[a]).abs() > LEAST * axis_ends[a]);
-        if n + 1 == points.len() || kept.last().is_none_or(is_apart) {
+        let is_apart = kept.last().is_none_or(|last: &[f64; 2]| {
+            (0..2).any(|axis| (point[axis] - last[axis]).abs() > LEAST * axis_ends[axis])
+        });
+        if n + 1 == points.len() || is_apart {
             kept.push(*point);
         }
     }
@@ -352,7 +361,7 @@ fn apart(points: &[[f64; 2]], axis_ends: [f64; 2]) -> Vec<[f64; 2]> {
 /// Width of a mark with its number on the axis of doses.
 const MARK_POINTS: f32 = 40.0;
 
-/// Most structures whose values are shown at the pointer.
+/// Maximum number of structures whose values are shown at the pointer.
 const MOST_TOLD: usize = 10;
 
 /// Values at the pointer of the nearest curves, in their order: the volume at its dose and, on cumulative axes, the
@@ -361,29 +370,30 @@ fn hover(
     ui: &Ui,
     axes: &Axes,
     curves: &[Curve<'_>],
-    at: PlotPoint,
-    (pointer, frame): (egui::Pos2, egui::Rect),
+    point: PlotPoint,
+    pointer: egui::Pos2,
+    frame: egui::Rect,
 ) {
-    let gy = at.x / axes.per_gy;
-    let height = |c: &Curve<'_>| axes.height(c.dvh, gy);
+    let gy = point.x / axes.per_gy;
     let mut near: Vec<usize> = (0..curves.len()).collect();
-    let distance = |n: usize| (height(&curves[n]) - at.y).abs();
-    near.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)));
+    let distances: Vec<f64> =
+        curves.iter().map(|curve| (axes.height(curve.dvh, gy) - point.y).abs()).collect();
+    near.sort_by(|&a, &b| distances[a].total_cmp(&distances[b]));
     near.truncate(MOST_TOLD);
     let nearest = near.first().copied();
     near.sort_unstable();
     let unit = axes.dose_unit.split(' ').next().unwrap_or("Gy");
     let font = egui::FontId::proportional(12.0);
-    let head = format!("at {:.2} {unit}, {:.2} {}", at.x, at.y.max(0.0), axes.height_unit());
+    let head = format!("at {:.2} {unit}, {:.2} {}", point.x, point.y.max(0.0), axes.height_unit());
     let mut lines = vec![(head, theme::palette(ui).weak)];
     for n in near {
         let Curve { structure, dvh, dashed } = &curves[n];
         let name = format!("{}{}", structure.name, if *dashed { " (B, dashed)" } else { "" });
         let volume = format!("V {:.1} % = {:.2} cm³", dvh.percent_at(gy), dvh.cm3_at(gy));
         let other = if axes.display.differential {
-            format!("{:.2} {}", height(&curves[n]), axes.height_unit())
+            format!("{:.2} {}", axes.height(dvh, gy), axes.height_unit())
         } else {
-            let percent = at.y / axes.per_percent(dvh);
+            let percent = point.y / axes.per_percent(dvh);
             // No dose corresponds to a volume above 100 % or below 0 %.
             let dose = (0.0..=100.0).contains(&percent).then(|| dvh.dose_at_percent(percent) * axes.per_gy);
             dose.map_or("D –".to_owned(), |dose| format!("D {dose:.2} {unit}"))
@@ -407,9 +417,9 @@ fn hover(
     painter.rect(rect, 4.0, Color32::from_black_alpha(220), stroke, egui::StrokeKind::Inside);
     let mut place = rect.min + egui::vec2(6.0, 4.0);
     for galley in galleys {
-        let below = galley.size().y;
+        let height = galley.size().y;
         painter.galley(place, galley, theme::palette(ui).text);
-        place.y += below;
+        place.y += height;
     }
 }
 
@@ -418,7 +428,6 @@ const TABLE: [Metric; 4] = [Metric::MEAN, Metric::D95, Metric::D2, Metric::MAX];
 
 /// Metrics of the structures, a row each.
 fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Commands) {
-    let small = |text: String| RichText::new(text).small();
     let (width, colours) = (ui.available_width(), theme::palette(ui));
     egui::ScrollArea::both().auto_shrink(false).id_salt("dvh table").show(ui, |ui| {
         ui.spacing_mut().interact_size.y = 15.0;
@@ -488,18 +497,28 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                 ui.end_row();
             }
         });
-        // The words below take the width that is seen, not that of the figures.
-        let mut below = |text: String, colour: Color32| {
-            let words = egui::Label::new(small(text).color(colour)).wrap();
-            ui.allocate_ui(egui::vec2(width, 0.0), |ui| ui.add(words));
-        };
         for curve in curves {
             for remark in curve.dvh.remarks() {
-                below(format!("{}: {remark}", curve.structure.name), colours.warning);
+                footnote(ui, format!("{}: {remark}", curve.structure.name), colours.warning, width);
             }
         }
-        below(format!("Doses of all fractions. {}: {}.", Metric::D95, Metric::D95.means()), colours.weak);
+        footnote(
+            ui,
+            format!("Doses of all fractions. {}: {}.", Metric::D95, Metric::D95.means()),
+            colours.weak,
+            width,
+        );
     });
+}
+
+fn small(text: String) -> RichText {
+    RichText::new(text).small()
+}
+
+/// A text below the table, as wide as the visible part of the table.
+fn footnote(ui: &mut Ui, text: String, colour: Color32, width: f32) {
+    let label = egui::Label::new(small(text).color(colour)).wrap();
+    ui.allocate_ui(egui::vec2(width, 0.0), |ui| ui.add(label));
 }
 
 #[cfg(test)]
@@ -510,7 +529,7 @@ mod tests {
     use egui_plot::{Plot, PlotPoint};
 
     /// Whether anything is painted at a point of a plot whose curve is a target's: all of it gets 14 Gy.
-    fn is_painted(at: [f64; 2]) -> bool {
+    fn is_painted(point: [f64; 2]) -> bool {
         let fall = (0..=256).map(|n| f64::from(n) / 256.0).map(|s| [14.0 + 0.1 * s, 100.0 * (1.0 - s * s)]);
         let points: Vec<[f64; 2]> = std::iter::once([0.0, 100.0]).chain(fall).collect();
         let colour = egui::Color32::from_rgb(1, 254, 3);
@@ -519,25 +538,26 @@ mod tests {
             let shown = Plot::new("plot").show(ui, |plot| {
                 plot.line(plot_line("target", apart(&points, [14.1, 100.0])).color(colour).width(2.0));
             });
-            place.set(shown.transform.position_from_point(&PlotPoint::new(at[0], at[1])));
+            place.set(shown.transform.position_from_point(&PlotPoint::new(point[0], point[1])));
         });
         let output = harness.output();
-        let covers = |mesh: &egui::epaint::Mesh, corners: &[u32]| {
-            let own: Vec<_> = corners.iter().map(|&n| mesh.vertices[n as usize]).collect();
-            let side = |n: usize| {
-                let (from, to, p) = (own[n].pos, own[(n + 1) % 3].pos, place.get());
-                (to.x - from.x) * (p.y - from.y) - (to.y - from.y) * (p.x - from.x)
-            };
-            let sides = [side(0), side(1), side(2)];
-            own[0].color == colour && (sides.iter().all(|s| *s >= 0.0) || sides.iter().all(|s| *s <= 0.0))
-        };
         let clipped = harness.ctx.tessellate(output.shapes.clone(), output.pixels_per_point);
         clipped.iter().any(|shape| match &shape.primitive {
-            egui::epaint::Primitive::Mesh(mesh) => {
-                mesh.indices.chunks_exact(3).any(|three| covers(mesh, three))
-            }
+            egui::epaint::Primitive::Mesh(mesh) => mesh.indices.chunks_exact(3).any(|corners| {
+                let triangle = [0, 1, 2].map(|n| mesh.vertices[corners[n] as usize]);
+                triangle[0].color == colour && is_inside(triangle.map(|vertex| vertex.pos), place.get())
+            }),
             egui::epaint::Primitive::Callback(_) => false,
         })
+    }
+
+    /// Whether a point lies in a triangle, whichever way its corners are ordered.
+    fn is_inside(triangle: [egui::Pos2; 3], p: egui::Pos2) -> bool {
+        let sides = [0, 1, 2].map(|n| {
+            let (from, to) = (triangle[n], triangle[(n + 1) % 3]);
+            (to.x - from.x) * (p.y - from.y) - (to.y - from.y) * (p.x - from.x)
+        });
+        sides.iter().all(|s| *s >= 0.0) || sides.iter().all(|s| *s <= 0.0)
     }
 
     #[test]
