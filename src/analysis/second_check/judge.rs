@@ -196,8 +196,8 @@ fn look(item: &Item, fractions: u32, limits: &Tolerances, open: &mut Vec<String>
     if let Some(point) = &agreement.point {
         match (looks_like_a_fraction(point, fractions), point.level(limits), point.difference_percent()) {
             (true, ..) => open.push(format!(
-                "{name}: its planned dose at {} is that roles about one roles {fractions} fractions ({:.3} Gy planned, {:.3} Gy \
-                 recomputed for the course): export the dose roles all fractions.",
+                "{name}: its planned dose at {} is that of about one of {fractions} fractions ({:.3} Gy planned, {:.3} Gy \
+                 recomputed for the course): export the dose of all fractions.",
                 point.place, point.planned_gy, point.recomputed_gy
             )),
             (false, None, _) | (false, _, None) => {
@@ -291,7 +291,7 @@ fn look_at_gamma(
     }
     if gamma.far_cm3 > MOST_FAR_CM3 {
         outside.push(format!(
-            "{name}: {:.1} cm3 analysed its {analysed} high dose are nowhere near in the {other} dose (within {} % and {} mm), as where a \
+            "{name}: {:.1} cm3 of its {analysed} high dose are nowhere near in the {other} dose (within {} % and {} mm), as where a \
              target is missing.",
             gamma.far_cm3, FAR.dose_percent, FAR.dta_mm
         ));
