@@ -7,7 +7,7 @@ use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
 use analysis::{
-    self, DEFAULT_GRID_MM, Dvh, Engine, EngineOptions, MOST_HISTORIES, MonteCarlo, StructureFigures, dvh_csv,
+    self, DEFAULT_GRID_MM, Dvh, Engine, EngineOptions, MOST_HISTORIES, StructureFigures, dvh_csv,
     percent_words, why_bolus_stays,
 };
 use anyhow::{Context as _, bail};
@@ -203,7 +203,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         }
     }
     let on = if devices.is_empty() { computing } else { devices.join(" and ") };
-    let json = figures_json(args, &case, &result, &on, seconds);
+    let json = figures_json(args, engine, &case, &result, &on, seconds);
     let mut text = describe(&result);
     let _ = writeln!(text, "  whole run {seconds:.2} s on {on}");
     let written = outputs.write(|| {
@@ -271,22 +271,32 @@ fn describe(result: &PlanResult) -> String {
     text
 }
 
-fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, seconds: f64) -> Value {
+fn figures_json(
+    args: &Args,
+    engine: Engine,
+    case: &Case,
+    result: &PlanResult,
+    device: &str,
+    seconds: f64,
+) -> Value {
+    let run = match engine {
+        Engine::ByBeam(_) => None,
+        Engine::Mccs(run) => Some(run),
+    };
     let grid = result.dose.gy.grid();
-    let default = MonteCarlo::default();
     let structures: Vec<_> = result.dvhs.iter().map(|(s, d)| StructureFigures::new(&s.name, d)).collect();
     json!({
         "case": case.source,
         "engine": args.engine,
         "quality": (!args.engine.is_statistical()).then_some(args.plan.quality()),
-        "monte_carlo": result.certainty.as_ref().map(|c| json!({
+        "monte_carlo": run.zip(result.certainty.as_ref()).map(|(run, c)| json!({
             "histories": c.histories,
             "batches": c.batches,
             "uncertainty_percent": c.uncertainty_percent,
             "histories_per_s": c.histories_per_s,
-            "seed": args.histories.seed.unwrap_or(default.seed),
-            "directions": args.histories.directions.unwrap_or(default.directions),
-            "variant": args.histories.variant.unwrap_or(default.variant),
+            "seed": run.seed,
+            "directions": run.directions,
+            "variant": run.variant,
             "sigma": args.histories.sigma,
             "receipt": result.receipts.first().map(|r| (**r).clone()),
         })),
